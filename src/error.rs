@@ -1,0 +1,201 @@
+//! The one error type of the library.
+//!
+//! An [`Error`] carries a [`kind`](ErrorKind) to branch on, a sentence fragment that fits after
+//! "failed to …: ", the [`Place`] it happened at where one is known, and its source. It must not
+//! know any other room.
+
+use std::fmt;
+
+/// What [`Error`]s are returned as.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What went wrong, for programs that branch on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The operating system refused or failed (file missing, disk full, pipe closed).
+    Io,
+    /// Bytes read from outside are not what their format says.
+    Malformed,
+    /// A request the caller can mend: an unknown name, a bad option, a contradictory wish.
+    Invalid,
+    /// The format or store cannot do this at all.
+    Unsupported,
+    /// A length, count or depth is over a limit.
+    TooLarge,
+    /// Figures that had to agree do not (a lost record, a copy that differs).
+    Mismatch,
+    /// There is no such record, file or place.
+    NotFound,
+}
+
+/// Where something happened: a file or URL (without its password), and a byte offset in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// File name or URL; empty where the caller knows it better.
+    pub name: String,
+    /// Byte offset from the start, uncompressed.
+    pub offset: Option<u64>,
+    /// Record number, from 1.
+    pub record: Option<u64>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut gap = "";
+        if !self.name.is_empty() {
+            write!(f, "{}", self.name)?;
+            gap = ", ";
+        }
+        if let Some(record) = self.record {
+            write!(f, "{gap}record {record}")?;
+            gap = ", ";
+        }
+        if let Some(offset) = self.offset {
+            write!(f, "{gap}byte {offset}")?;
+        }
+        Ok(())
+    }
+}
+
+/// An error of steelyard. Cheap to pass (one pointer), readable as a chain of sources.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    context: String,
+    place: Place,
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    /// An error of `kind`, with a fragment that says what is wrong and what to do.
+    pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
+        Error(Box::new(Inner {
+            kind,
+            context: context.into(),
+            place: Place::default(),
+            source: None,
+        }))
+    }
+
+    /// Shorthand for [`ErrorKind::Malformed`].
+    pub fn malformed(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Malformed, context)
+    }
+
+    /// Shorthand for [`ErrorKind::Invalid`].
+    pub fn invalid(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Invalid, context)
+    }
+
+    /// Shorthand for [`ErrorKind::Unsupported`].
+    pub fn unsupported(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, context)
+    }
+
+    /// The same error with what caused it.
+    pub fn with_source(
+        mut self,
+        source: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    /// The same error, naming the file or URL, where none is named yet.
+    pub fn in_place(mut self, name: impl Into<String>) -> Self {
+        if self.0.place.name.is_empty() {
+            self.0.place.name = name.into();
+        }
+        self
+    }
+
+    /// The same error at a byte offset; an offset already there is taken as relative to it.
+    pub fn at(mut self, offset: u64) -> Self {
+        let inner = self.0.place.offset.unwrap_or(0);
+        self.0.place.offset = Some(offset + inner);
+        self
+    }
+
+    /// The same error at a record number (from 1).
+    pub fn at_record(mut self, record: u64) -> Self {
+        self.0.place.record.get_or_insert(record);
+        self
+    }
+
+    /// What went wrong, to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// Where it went wrong, as far as known.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// What is wrong, without place and source.
+    pub fn context(&self) -> &str {
+        &self.0.context
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.place != Place::default() {
+            write!(f, "{}: ", self.0.place)?;
+        }
+        f.write_str(&self.0.context)
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)?;
+        let mut source = std::error::Error::source(self);
+        while let Some(cause) = source {
+            write!(f, ": {cause}")?;
+            source = cause.source();
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|s| s as _)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(e: std::io::Error) -> Self {
+        let kind = match e.kind() {
+            std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            _ => ErrorKind::Io,
+        };
+        Error::new(kind, e.to_string()).with_source(e)
+    }
+}
+
+impl serde::de::Error for Error {
+    fn custom<T: fmt::Display>(msg: T) -> Self {
+        Error::malformed(msg.to_string())
+    }
+}
+
+impl serde::ser::Error for Error {
+    fn custom<T: fmt::Display>(msg: T) -> Self {
+        Error::unsupported(msg.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_place_before_the_trouble() {
+        let e = Error::malformed("no terminator").at(7).at(100).at_record(3).in_place("a.mrc");
+        assert_eq!(e.to_string(), "a.mrc, record 3, byte 107: no terminator");
+    }
+}

@@ -1,0 +1,46 @@
+//! JSON (RFC 8259), one record a line; by serde_json.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{Framing, Info, Takes};
+use crate::{Error, Result, record::Kind};
+
+pub(super) const INFO: Info = Info {
+    name: "json",
+    extensions: &["json", "ndjson", "jsonl"],
+    framing: Framing::Lines,
+    takes: Takes::Anything,
+    keeps: KEEPS,
+    loses: LOSES,
+};
+
+/// What JSON keeps, whichever library writes it.
+pub(super) const KEEPS: &[Kind] = &[
+    Kind::Null,
+    Kind::Bool,
+    Kind::Int,
+    Kind::Float,
+    Kind::Text,
+    Kind::List,
+    Kind::Map,
+];
+pub(super) const LOSES: &str = "bytes become lists of numbers; times, decimals and whole numbers \
+     beyond 64 bits become text; NaN and infinities become null";
+
+pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
+    serde_json::to_writer(out, record)
+        .map_err(|e| Error::unsupported("JSON cannot hold this record").with_source(e))
+}
+
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|e| {
+        let offset = offset_of(bytes, e.line(), e.column());
+        Error::malformed("not the JSON expected").at(offset).with_source(e)
+    })
+}
+
+/// The byte offset of a line and column, both from 1.
+fn offset_of(bytes: &[u8], line: usize, column: usize) -> u64 {
+    let lines: usize = bytes.split_inclusive(|&b| b == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    (lines + column.saturating_sub(1)) as u64
+}

@@ -1,0 +1,15 @@
+//! Steelyard weighs and keeps records.
+//!
+//! The rooms, in reading order:
+//!
+//! - [`error`]: the one error type.
+//! - [`record`]: the waist. Values, documents, and seeded datasets.
+//! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
+//! - [`format`](mod@format): records to bytes and back.
+
+pub mod error;
+pub mod format;
+pub mod marc;
+pub mod record;
+
+pub use error::{Error, ErrorKind, Result};

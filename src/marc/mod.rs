@@ -1,0 +1,34 @@
+//! MARC records: what library catalogues are made of.
+//!
+//! A record is a leader of 24 bytes and fields in order; a field has a tag of three characters and
+//! either plain text (tags `00X`) or two indicators and subfields. One buffer and spans into it
+//! hold all of that: [`RecordRef`] borrows it (from a block of a file, reused), [`Record`] owns it.
+//!
+//! The ways in and out, one file or folder each: [`iso2709`](self) (MARC 21 and UNIMARC exchange files),
+//! [`xml`](self) (MARCXML), [`json`](self) (MARC-in-JSON, which is also the shape in which records
+//! travel through serde), [`line`](self) (for people); [`marc8`](self) is the character set that
+//! came before Unicode. What is wrong with a record is a [`Trouble`]; it never ends a file.
+//!
+//! This room knows only [`error`](crate::error). It opens no files. To add a way in or out: one
+//! file here that reads into a [`Record`] or writes a [`RecordRef`], and its row in `format/`.
+//!
+//! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
+
+mod field;
+pub(crate) mod json;
+mod leader;
+mod record;
+mod trouble;
+
+pub use field::{Content, FieldRef, Subfield, Subfields};
+pub use leader::Leader;
+pub(crate) use record::Span;
+pub use record::{Record, RecordRef};
+pub use trouble::{Severity, Trouble, TroubleKind};
+
+/// Ends a record (ASCII group separator).
+pub const RECORD_END: u8 = 0x1d;
+/// Ends a field and the directory (ASCII record separator).
+pub const FIELD_END: u8 = 0x1e;
+/// Begins a subfield (ASCII unit separator).
+pub const SUBFIELD: u8 = 0x1f;

@@ -1,0 +1,82 @@
+//! An ordered map of values.
+
+use super::Value;
+
+/// A record as an ordered map from names to [`Value`]s.
+///
+/// Names keep the order they were given in, as JSON objects, BSON documents and table columns do.
+/// Look-up is linear: records have tens of names, not thousands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Document {
+    entries: Vec<(String, Value)>,
+}
+
+impl Document {
+    /// An empty document.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An empty document with room for `n` entries.
+    pub fn with_capacity(n: usize) -> Self {
+        Document { entries: Vec::with_capacity(n) }
+    }
+
+    /// The value under `name`; the first one where a name is repeated.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        self.entries.iter().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
+    /// Puts `value` under `name`, in place where the name exists, else at the end.
+    /// Returns what was there before.
+    pub fn insert(&mut self, name: impl Into<String>, value: impl Into<Value>) -> Option<Value> {
+        let (name, value) = (name.into(), value.into());
+        match self.entries.iter_mut().find(|(n, _)| *n == name) {
+            Some((_, old)) => Some(std::mem::replace(old, value)),
+            None => {
+                self.entries.push((name, value));
+                None
+            }
+        }
+    }
+
+    /// Appends without looking whether the name is there: for decoders, which keep what they read.
+    pub fn push(&mut self, name: impl Into<String>, value: impl Into<Value>) {
+        self.entries.push((name.into(), value.into()));
+    }
+
+    /// Takes the value under `name` out, keeping the order of the rest.
+    pub fn remove(&mut self, name: &str) -> Option<Value> {
+        let at = self.entries.iter().position(|(n, _)| n == name)?;
+        Some(self.entries.remove(at).1)
+    }
+
+    /// How many entries there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// True where there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Names and values, in order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> + Clone {
+        self.entries.iter().map(|(n, v)| (n.as_str(), v))
+    }
+}
+
+impl<N: Into<String>, V: Into<Value>> FromIterator<(N, V)> for Document {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(items: I) -> Self {
+        Document { entries: items.into_iter().map(|(n, v)| (n.into(), v.into())).collect() }
+    }
+}
+
+impl IntoIterator for Document {
+    type Item = (String, Value);
+    type IntoIter = std::vec::IntoIter<(String, Value)>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
