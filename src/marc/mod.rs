@@ -15,6 +15,7 @@
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
 mod field;
+pub mod iso2709;
 pub(crate) mod json;
 mod leader;
 mod record;

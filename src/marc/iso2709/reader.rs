@@ -1,0 +1,169 @@
+//! Records of a stream and of a slice.
+
+use std::io::Read;
+
+use super::{
+    Item,
+    block::{Block, Step},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// How much is looked at at once: small enough that block and marks stay in the cache.
+const BLOCK: usize = 256 << 10;
+
+/// A record longer than this is not believed; what claims to be one is an error.
+const LONGEST: usize = 64 << 20;
+
+/// Reads the records of a stream, one after the other, in steady memory.
+///
+/// A bad record never ends the stream: it is an [`Item`] with troubles, and the next call goes on
+/// at the next record.
+///
+/// ```
+/// use steelyard::marc::iso2709::Reader;
+/// let file: &[u8] = b"00043nam a2200037 i 4500001000500000\x1e0042\x1e\x1d";
+/// let mut reader = Reader::new(file);
+/// while let Some(item) = reader.next()? {
+///     let record = item.record.expect("a sound record");
+///     assert_eq!(record.field(*b"001").unwrap().bytes(), b"0042");
+/// }
+/// # Ok::<(), steelyard::Error>(())
+/// ```
+pub struct Reader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    /// The window begun with: `buffer[start..end]`.
+    start: usize,
+    end: usize,
+    eof: bool,
+    walk: Walk,
+}
+
+/// A block, and where in the file it stands.
+#[derive(Default)]
+struct Walk {
+    block: Block,
+    begun: bool,
+    offset: u64,
+    number: u64,
+}
+
+impl Walk {
+    /// Steps to the next record of the window.
+    #[inline]
+    fn step(&mut self, window: &[u8], eof: bool) -> Step {
+        if !self.begun {
+            self.block.begin(window);
+            self.begun = true;
+        }
+        let step = self.block.step(window, eof);
+        if matches!(step, Step::Record) {
+            self.number += 1;
+            for trouble in self.block.troubles_mut() {
+                trouble.record = self.number;
+                trouble.offset += self.offset;
+            }
+        }
+        step
+    }
+
+    /// The record stepped to.
+    #[inline]
+    fn item<'a>(&'a self, window: &'a [u8]) -> Item<'a> {
+        let (at, raw, record) = self.block.current(window);
+        let offset = self.offset + at as u64;
+        Item { number: self.number, offset, raw, record, troubles: self.block.troubles() }
+    }
+
+    /// Leaves the window; gives how much of it is done.
+    fn leave(&mut self) -> usize {
+        let done = self.block.done();
+        self.offset += done as u64;
+        self.begun = false;
+        done
+    }
+}
+
+impl<R: Read> Reader<R> {
+    /// Reads from `source`, which needs no buffer of its own.
+    pub fn new(source: R) -> Self {
+        Reader { source, buffer: Vec::new(), start: 0, end: 0, eof: false, walk: Walk::default() }
+    }
+
+    /// The next record; none at the end.
+    ///
+    /// # Errors
+    /// [`Io`](ErrorKind::Io) from the source; [`TooLarge`](ErrorKind::TooLarge) where no record
+    /// ends within 64 MiB.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Option<Item<'_>>> {
+        loop {
+            match self.walk.step(&self.buffer[self.start..self.end], self.eof) {
+                Step::Record => {
+                    return Ok(Some(self.walk.item(&self.buffer[self.start..self.end])));
+                }
+                Step::End => return Ok(None),
+                Step::More => self.refill()?,
+            }
+        }
+    }
+
+    /// Brings what is left to the front and fills up behind it.
+    fn refill(&mut self) -> Result<()> {
+        self.start += self.walk.leave();
+        self.buffer.copy_within(self.start..self.end, 0);
+        (self.start, self.end) = (0, self.end - self.start);
+        if self.end > LONGEST {
+            let e = Error::new(ErrorKind::TooLarge, "no MARC record ends within 64 MiB");
+            return Err(e.at(self.walk.offset));
+        }
+        // Room for a block more; doubled for a record that outgrows it.
+        let wanted = (2 * self.end).max(BLOCK);
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        while self.end < wanted && !self.eof {
+            match self.source.read(&mut self.buffer[self.end..wanted]) {
+                Ok(0) => self.eof = true,
+                Ok(n) => self.end += n,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => (),
+                Err(e) => return Err(Error::from(e).at(self.walk.offset + self.end as u64)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The records of a slice, without copying it.
+pub struct Records<'d> {
+    data: &'d [u8],
+    start: usize,
+    end: usize,
+    walk: Walk,
+}
+
+impl<'d> Records<'d> {
+    /// The records in `data`, which holds whole records.
+    pub fn new(data: &'d [u8]) -> Self {
+        let end = data.len().min(BLOCK);
+        Records { data, start: 0, end, walk: Walk::default() }
+    }
+
+    /// The next record; none at the end.
+    #[allow(clippy::should_implement_trait)]
+    #[inline]
+    pub fn next(&mut self) -> Option<Item<'_>> {
+        loop {
+            let window = &self.data[self.start..self.end];
+            match self.walk.step(window, self.end == self.data.len()) {
+                Step::Record => return Some(self.walk.item(window)),
+                Step::End => return None,
+                Step::More => {
+                    let left = window.len() - self.walk.block.done();
+                    self.start += self.walk.leave();
+                    self.end = self.data.len().min(self.start + (2 * left).max(BLOCK));
+                }
+            }
+        }
+    }
+}
