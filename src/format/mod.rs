@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
-    marc::{Record, RecordRef},
+    marc::{self, Record, RecordRef},
     record::Kind,
 };
 
@@ -129,6 +129,7 @@ impl Format {
     /// As [`encode`](Format::encode).
     pub fn encode_marc(self, record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
+            Format::Json => marc::json::write(record, out),
             _ => self.encode(&record, out),
         }
     }
@@ -139,6 +140,7 @@ impl Format {
     /// As [`decode`](Format::decode).
     pub fn decode_marc(self, bytes: &[u8], record: &mut Record) -> Result<()> {
         match self {
+            Format::Json => marc::json::read(bytes, record),
             _ => self.decode(bytes).map(|r| *record = r),
         }
     }

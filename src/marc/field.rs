@@ -109,6 +109,18 @@ pub struct Subfields<'a> {
     marks: &'a [u32],
 }
 
+impl<'a> Subfields<'a> {
+    /// Where the delimiters stand in the record's buffer.
+    pub(super) fn marks(&self) -> &'a [u32] {
+        self.marks
+    }
+
+    /// Where the field ends in the record's buffer.
+    pub(super) fn end(&self) -> usize {
+        self.end as usize
+    }
+}
+
 impl<'a> Iterator for Subfields<'a> {
     type Item = Subfield<'a>;
 

@@ -4,8 +4,8 @@
 //! either plain text (tags `00X`) or two indicators and subfields. One buffer and spans into it
 //! hold all of that: [`RecordRef`] borrows it (from a block of a file, reused), [`Record`] owns it.
 //!
-//! The ways in and out, one file or folder each: [`iso2709`](self) (MARC 21 and UNIMARC exchange files),
-//! [`xml`](self) (MARCXML), [`json`](self) (MARC-in-JSON, which is also the shape in which records
+//! The ways in and out, one file or folder each: [`iso2709`] (MARC 21 and UNIMARC exchange files),
+//! [`xml`](self) (MARCXML), [`json`] (MARC-in-JSON, which is also the shape in which records
 //! travel through serde), [`line`](self) (for people); [`marc8`](self) is the character set that
 //! came before Unicode. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
@@ -16,7 +16,7 @@
 
 mod field;
 pub mod iso2709;
-pub(crate) mod json;
+pub mod json;
 mod leader;
 mod record;
 mod trouble;

@@ -260,6 +260,9 @@ impl Record {
         let first_mark = self.marks.len();
         let mut field =
             FieldBuilder { record: self, tag, start, first_mark, bad: None, finished: false };
+        if tag.iter().any(|b| (RECORD_END..=SUBFIELD).contains(b)) {
+            field.bad = Some("a delimiter in the tag");
+        }
         if let Some(indicators) = indicators {
             if indicators.contains(&SUBFIELD) {
                 field.bad = Some("a delimiter as indicator");
@@ -339,6 +342,16 @@ impl FieldBuilder<'_> {
         self.value(text);
     }
 
+    /// Appends a subfield whose code is a letter or digit and whose text is known to be UTF-8
+    /// without control characters.
+    #[inline]
+    pub fn usual(&mut self, code: u8, text: &[u8]) {
+        let data = &mut self.record.data;
+        self.record.marks.push(data.len() as u32);
+        data.extend_from_slice(&[SUBFIELD, code]);
+        data.extend_from_slice(text);
+    }
+
     /// Begins a subfield.
     pub fn code(&mut self, code: &[u8]) {
         if code.len() > 1 || code.iter().any(|c| (RECORD_END..=SUBFIELD).contains(c)) {
@@ -347,6 +360,15 @@ impl FieldBuilder<'_> {
         self.record.marks.push(self.record.data.len() as u32);
         self.record.data.push(SUBFIELD);
         self.record.data.extend_from_slice(code);
+    }
+
+    /// The text of the subfield begun last, known to be UTF-8 without control characters.
+    #[inline]
+    pub fn value_text(&mut self, text: &[u8]) {
+        if self.record.data.last() == Some(&SUBFIELD) && !text.is_empty() {
+            self.bad = Some("a subfield with text but no code");
+        }
+        self.record.data.extend_from_slice(text);
     }
 
     /// The text of the subfield begun last.
@@ -383,6 +405,15 @@ impl FieldBuilder<'_> {
         if memchr::memchr2(FIELD_END, RECORD_END, bytes).is_some() {
             self.bad = Some("a field or record terminator inside a field");
         }
+        self.record.utf8 &= simdutf8::basic::from_utf8(bytes).is_ok();
+        self.finish_text()
+    }
+
+    /// Counts the field in, all of whose text is known to be UTF-8 without control characters.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_text(mut self) -> Result<()> {
         if let Some(bad) = self.bad {
             let tag = String::from_utf8_lossy(&self.tag).into_owned();
             return Err(Error::invalid(format!("field {tag}: {bad}")));
@@ -390,7 +421,6 @@ impl FieldBuilder<'_> {
         let Ok(end) = u32::try_from(self.record.data.len()) else {
             return Err(Error::invalid("a record over 4 GiB"));
         };
-        self.record.utf8 &= simdutf8::basic::from_utf8(bytes).is_ok();
         self.record.data.push(FIELD_END);
         self.record.spans.push(Span {
             tag: self.tag,

@@ -39,7 +39,8 @@ pub fn iso2709_files() -> Option<Vec<(PathBuf, Vec<u8>)>> {
         let bytes = std::fs::read(&p).unwrap();
         (p, bytes)
     };
-    let not_xml = |(_, bytes): &(PathBuf, Vec<u8>)| !matches!(bytes.first(), Some(b'<' | b'{' | b'[' | 0xef));
+    let not_xml =
+        |(_, bytes): &(PathBuf, Vec<u8>)| !matches!(bytes.first(), Some(b'<' | b'{' | b'[' | 0xef));
     Some(files(&folder()?).into_iter().filter(named).map(read).filter(not_xml).collect())
 }
 
@@ -67,7 +68,11 @@ fn every_sound_record_comes_back_byte_for_byte() {
                 continue;
             };
             if record.raw().is_none() {
-                assert!(item.severity() >= Some(Severity::Repaired), "{path:?}: {:?}", item.troubles);
+                assert!(
+                    item.severity() >= Some(Severity::Repaired),
+                    "{path:?}: {:?}",
+                    item.troubles
+                );
                 repaired += 1;
                 continue;
             }
@@ -82,7 +87,13 @@ fn every_sound_record_comes_back_byte_for_byte() {
             if again == item.raw {
                 rebuilt += 1;
             } else {
-                println!("{}: record {} differs when built from its parts\n{}\n{}", path.display(), item.number, String::from_utf8_lossy(&again[..again.len().min(200)]), String::from_utf8_lossy(&item.raw[..item.raw.len().min(200)]));
+                println!(
+                    "{}: record {} differs when built from its parts\n{}\n{}",
+                    path.display(),
+                    item.number,
+                    String::from_utf8_lossy(&again[..again.len().min(200)]),
+                    String::from_utf8_lossy(&item.raw[..item.raw.len().min(200)])
+                );
             }
         }
         let rest = &bytes[covered as usize..];

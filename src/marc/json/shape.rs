@@ -1,13 +1,7 @@
 //! The MARC-in-JSON shape, in which records travel through serde.
 //!
-//! `{"leader": "...", "fields": [{"001": "value"}, {"245": {"ind1": "1", "ind2": "0", "subfields":
-//! [{"a": "..."}]}}]}`: the order of fields and subfields and their repeats are kept. A field that
-//! has not the shape of a data field is its bytes as text, delimiters included, so nothing is lost.
-//!
 //! Text is written as text where it is UTF-8. Where it is not, binary formats get bytes; formats
-//! for people have no way to say them and answer with an error that names the field.
-//!
-//! Source: Ross Singer, "A Proposal to serialize MARC in JSON" (2010), as in use since.
+//! for people have no way to say them and answer with an error that names the text.
 
 use std::fmt;
 
@@ -17,7 +11,9 @@ use serde::{
     ser::{self, SerializeMap, SerializeSeq, SerializeStruct},
 };
 
-use super::{Content, FieldRef, Leader, Record, RecordRef, Subfield, record::FieldBuilder};
+use crate::marc::{
+    Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, record::FieldBuilder,
+};
 
 impl Serialize for RecordRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -78,7 +74,7 @@ impl Serialize for Field<'_> {
     }
 }
 
-struct Data<'a>([u8; 2], super::Subfields<'a>);
+struct Data<'a>([u8; 2], Subfields<'a>);
 
 impl Serialize for Data<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -90,7 +86,7 @@ impl Serialize for Data<'_> {
     }
 }
 
-struct Codes<'a>(super::Subfields<'a>);
+struct Codes<'a>(Subfields<'a>);
 
 impl Serialize for Codes<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
