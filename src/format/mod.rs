@@ -41,6 +41,8 @@ pub enum Takes {
     Anything,
     /// Records with the shape of MARC-in-JSON.
     Marc,
+    /// Maps of any values.
+    Maps,
     /// Maps of single values, one row each.
     Rows,
 }
@@ -104,7 +106,13 @@ formats! {
     Sonic sonic;
     Msgpack msgpack;
     Cbor cbor;
+    Bson bson;
+    Csv csv;
 }
+
+/// How deep records may nest, whatever their format: bytes that claim more are refused, so that
+/// no input can exhaust the stack.
+pub(crate) const DEPTH: usize = 128;
 
 impl Format {
     /// The one word it goes by.

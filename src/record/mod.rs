@@ -7,11 +7,15 @@
 //! To add a kind of value: a variant in [`Value`], its line in [`Kind`], and its passage through
 //! serde in `native.rs`; the formats' declarations of what they keep then have to name it.
 
+mod de;
 mod document;
 pub mod native;
+mod ser;
 mod time;
 mod value;
 
+pub use de::from_value;
 pub use document::Document;
+pub use ser::to_value;
 pub use time::Time;
 pub use value::{Kind, Value};

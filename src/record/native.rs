@@ -113,7 +113,8 @@ impl<'de> Deserialize<'de> for Time {
 impl Serialize for Value {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
-            Value::Null => serializer.serialize_unit(),
+            // Not unit: some formats write that as an empty list.
+            Value::Null => serializer.serialize_none(),
             Value::Bool(v) => serializer.serialize_bool(*v),
             Value::Int(v) => serializer.serialize_i64(*v),
             Value::BigInt(digits) => match digits.parse::<u64>() {
