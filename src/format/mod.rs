@@ -12,8 +12,8 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
-    marc::{self, Record, RecordRef},
-    record::Kind,
+    marc::{self, Record, RecordRef, Severity, Trouble, iso2709},
+    record::{self, Kind},
 };
 
 /// What there is to know about a format without running it.
@@ -54,6 +54,8 @@ pub enum Framing {
     Lines,
     /// Each record says where it ends.
     Delimited,
+    /// ISO 2709: a length before, a terminator behind.
+    Marc,
     /// Elements inside an enclosing one.
     Elements,
     /// A header line, then rows.
@@ -106,6 +108,7 @@ formats! {
     Sonic sonic;
     Msgpack msgpack;
     Cbor cbor;
+    Marc21 marc21;
     Bson bson;
     Csv csv;
 }
@@ -137,6 +140,10 @@ impl Format {
     /// As [`encode`](Format::encode).
     pub fn encode_marc(self, record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
+            Format::Marc21 => {
+                iso2709::write(record, out);
+                Ok(())
+            }
             Format::Json => marc::json::write(record, out),
             _ => self.encode(&record, out),
         }
@@ -145,11 +152,46 @@ impl Format {
     /// Reads one MARC record into `record`, whose memory is used again.
     ///
     /// # Errors
-    /// As [`decode`](Format::decode).
+    /// As [`decode`](Format::decode); a record that contradicts itself is an error too, see
+    /// [`read_marc`](Format::read_marc).
     pub fn decode_marc(self, bytes: &[u8], record: &mut Record) -> Result<()> {
+        without_trouble(|troubles| self.read_marc(bytes, record, troubles))
+    }
+
+    /// Reads one MARC record as well as can be; what was wrong with it is added to `troubles`,
+    /// with offsets from its first byte.
+    ///
+    /// # Errors
+    /// [`Malformed`](crate::ErrorKind::Malformed) where it cannot be read at all.
+    pub fn read_marc(
+        self,
+        bytes: &[u8],
+        record: &mut Record,
+        troubles: &mut Vec<Trouble>,
+    ) -> Result<()> {
         match self {
+            Format::Marc21 => iso2709::read(bytes, record, troubles),
             Format::Json => marc::json::read(bytes, record),
             _ => self.decode(bytes).map(|r| *record = r),
+        }
+    }
+}
+
+/// The MARC record that `record` describes.
+fn marc_of<T: Serialize>(record: &T) -> Result<Record> {
+    let value = record::to_value(record)?;
+    record::from_value(value).map_err(|e| Error::unsupported(e.context()))
+}
+
+/// Runs a tolerant reading strictly: the first trouble that had to be repaired is the error.
+fn without_trouble(read: impl FnOnce(&mut Vec<Trouble>) -> Result<()>) -> Result<()> {
+    let mut troubles = Vec::new();
+    read(&mut troubles)?;
+    match troubles.iter().find(|t| t.kind.severity() > Severity::Note) {
+        None => Ok(()),
+        Some(t) => {
+            let context = format!("{}: {}", t.kind.name(), t.detail);
+            Err(Error::malformed(context).at(t.offset))
         }
     }
 }

@@ -175,12 +175,59 @@ impl Record {
         self.marks.extend(
             other.marks[first as usize..last as usize].iter().map(|m| m.wrapping_sub(base)),
         );
-        self.spans.extend(other.spans.iter().map(|s| Span {
-            tag: s.tag,
-            start: s.start - base,
-            end: s.end - base,
-            marks: (s.marks.0 - first, s.marks.1 - first),
-        }));
+        self.spans.extend_from_slice(other.spans);
+        for span in &mut self.spans {
+            span.marks = (span.marks.0 - first, span.marks.1 - first);
+        }
+        self.rebase(base);
+    }
+
+    /// Reads `raw` through `walk`, which fills in delimiters and fields by their positions in `raw`
+    /// and gives where the data begins; tells whether it did.
+    #[inline]
+    pub(super) fn walk_in(
+        &mut self,
+        raw: &[u8],
+        walk: impl FnOnce(&mut Vec<u32>, &mut Vec<Span>) -> Option<usize>,
+    ) -> bool {
+        let Some(base) = walk(&mut self.marks, &mut self.spans) else {
+            self.clear();
+            return false;
+        };
+        self.leader.copy_from_slice(&raw[..24]);
+        self.data.extend_from_slice(&raw[base..raw.len() - 1]);
+        // The directory's end comes first and belongs to no field: it wraps around, unused.
+        self.rebase(base as u32);
+        true
+    }
+
+    /// Makes this the record whose fields are `spans` in `raw`, with data in `area`.
+    pub(super) fn take_from(
+        &mut self,
+        raw: &[u8],
+        spans: &[Span],
+        marks: &[u32],
+        area: (u32, u32),
+    ) {
+        let leader = raw.first_chunk().expect("what was read has a leader");
+        let utf8 = simdutf8::basic::from_utf8(raw).is_ok();
+        self.assign(RecordRef { leader, data: raw, spans, marks, utf8, area, raw: None });
+    }
+
+    /// Says what was found out about the text.
+    pub(super) fn set_utf8(&mut self, utf8: bool) {
+        self.utf8 = utf8;
+    }
+
+    /// Counts all positions from `base` on.
+    fn rebase(&mut self, base: u32) {
+        for mark in &mut self.marks {
+            *mark = mark.wrapping_sub(base);
+        }
+        for span in &mut self.spans {
+            span.start -= base;
+            span.end -= base;
+        }
     }
 
     /// The record, borrowed.

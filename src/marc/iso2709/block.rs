@@ -182,66 +182,88 @@ impl Block {
         self.current = Current { at, length, area, utf8, sound, apart: true };
     }
 
-    /// Walks the record at the block's position; gives its length and base address if everything
-    /// agrees: counts with terminators, directory with data, indicators and subfields in place.
     #[inline]
     fn sound(&mut self, block: &[u8]) -> Option<(usize, usize)> {
-        let at = self.at;
-        let leader: &[u8; 24] = block.get(at..)?.first_chunk()?;
-        let length = five(leader, 0)?;
-        let base = five(leader, 12)?;
-        if base < 25 || length <= base || block.len() - at < length {
-            return None;
-        }
-        let directory = &block[at + 24..at + base - 1];
-        let mut tape = self.tape[self.mark..].iter();
-        let mut mark = self.mark as u32;
-        if *tape.next()? as usize != at + base - 1 || block[at + base - 1] != FIELD_END {
-            return None;
-        }
-        mark += 1;
-        self.scratch.spans.clear();
-        let mut start = at + base;
-        let entries = directory.chunks_exact(12);
-        if !entries.remainder().is_empty() {
-            return None;
-        }
-        // Gathered over the record and looked at once: a branch less for each check.
-        let mut wrong = 0;
-        for entry in entries {
-            let entry: &[u8; 12] = entry.try_into().expect("twelve bytes");
-            let (field_length, bad_length) = four(entry, 3);
-            let (offset, bad_offset) = four(entry, 8);
-            let high = u32::from(entry[7].wrapping_sub(b'0'));
-            let offset = offset + high * 10_000;
-            wrong |= bad_length | bad_offset | (offset as usize ^ (start - at - base)) as u32;
-            let first = mark;
-            // The field's marks, then its terminator.
-            let first_mark = *tape.next()?;
-            let mut end = first_mark;
-            while block[end as usize] == SUBFIELD {
-                mark += 1;
-                end = *tape.next()?;
-            }
-            let control = (entry[0] == b'0') & (entry[1] == b'0');
-            // A data field's first mark comes after two indicators; a control field has none (and
-            // then its first mark is its end).
-            let expected = if control { end } else { start as u32 + 2 };
-            wrong |= first_mark ^ expected;
-            wrong |= u32::from(block[end as usize] ^ FIELD_END);
-            wrong |= (end + 1).wrapping_sub(start as u32) ^ field_length;
-            let tag = [entry[0], entry[1], entry[2]];
-            self.scratch.spans.push(Span { tag, start: start as u32, end, marks: (first, mark) });
-            mark += 1;
-            start = end as usize + 1;
-        }
-        let last = *tape.next()? as usize;
-        if wrong != 0 || last != at + length - 1 || block[last] != RECORD_END || start != last {
-            return None;
-        }
-        self.mark = mark as usize + 1;
+        let Walked { length, base, mark } =
+            walk(block, self.at, &self.tape, self.mark, &mut self.scratch.spans)?;
+        self.mark = mark;
         Some((length, base))
     }
+}
+
+/// A sound record that was walked.
+pub(super) struct Walked {
+    pub length: usize,
+    /// Where its data begins, from its first byte.
+    pub base: usize,
+    /// How far the tape is used up.
+    pub mark: usize,
+}
+
+/// Walks the record at `at` of `block`, whose delimiters are in `tape` from `mark` on, if
+/// everything agrees: counts with terminators, directory with data, indicators and subfields in
+/// place. `spans` are its fields, in positions of `block` and of the tape.
+#[inline]
+pub(super) fn walk(
+    block: &[u8],
+    at: usize,
+    tape: &[u32],
+    mark: usize,
+    spans: &mut Vec<Span>,
+) -> Option<Walked> {
+    let leader: &[u8; 24] = block.get(at..)?.first_chunk()?;
+    let length = five(leader, 0)?;
+    let base = five(leader, 12)?;
+    if base < 25 || length <= base || block.len() - at < length {
+        return None;
+    }
+    let directory = &block[at + 24..at + base - 1];
+    let mut tape = tape[mark..].iter();
+    let mut mark = mark as u32;
+    if *tape.next()? as usize != at + base - 1 || block[at + base - 1] != FIELD_END {
+        return None;
+    }
+    mark += 1;
+    spans.clear();
+    let mut start = at + base;
+    let entries = directory.chunks_exact(12);
+    if !entries.remainder().is_empty() {
+        return None;
+    }
+    // Gathered over the record and looked at once: a branch less for each check.
+    let mut wrong = 0;
+    for entry in entries {
+        let entry: &[u8; 12] = entry.try_into().expect("twelve bytes");
+        let (field_length, bad_length) = four(entry, 3);
+        let (offset, bad_offset) = four(entry, 8);
+        let high = u32::from(entry[7].wrapping_sub(b'0'));
+        let offset = offset + high * 10_000;
+        wrong |= bad_length | bad_offset | (offset as usize ^ (start - at - base)) as u32;
+        let first = mark;
+        // The field's marks, then its terminator.
+        let first_mark = *tape.next()?;
+        let mut end = first_mark;
+        while block[end as usize] == SUBFIELD {
+            mark += 1;
+            end = *tape.next()?;
+        }
+        let control = (entry[0] == b'0') & (entry[1] == b'0');
+        // A data field's first mark comes after two indicators; a control field has none (and
+        // then its first mark is its end).
+        let expected = if control { end } else { start as u32 + 2 };
+        wrong |= first_mark ^ expected;
+        wrong |= u32::from(block[end as usize] ^ FIELD_END);
+        wrong |= (end + 1).wrapping_sub(start as u32) ^ field_length;
+        let tag = [entry[0], entry[1], entry[2]];
+        spans.push(Span { tag, start: start as u32, end, marks: (first, mark) });
+        mark += 1;
+        start = end as usize + 1;
+    }
+    let last = *tape.next()? as usize;
+    if wrong != 0 || last != at + length - 1 || block[last] != RECORD_END || start != last {
+        return None;
+    }
+    Some(Walked { length, base, mark: mark as usize + 1 })
 }
 
 /// Five digits at `at`; the first of them may be anything that makes the sum wrong if not a digit.

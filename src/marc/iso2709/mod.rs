@@ -11,6 +11,7 @@
 //!   can be read is read;
 //! - [`frame`]: where the next record ends, for splitting files;
 //! - [`Reader`] and [`Records`]: the above over a stream and over a slice;
+//! - [`read`]: one record by itself;
 //! - [`write`]: and back.
 //!
 //! [`Trouble`]: super::Trouble
@@ -18,6 +19,7 @@
 mod block;
 mod frame;
 mod lint;
+mod one;
 mod reader;
 mod repair;
 pub(crate) mod simd;
@@ -26,6 +28,7 @@ mod write;
 pub use block::Item;
 pub use frame::{Frame, frame};
 pub use lint::lint;
+pub use one::read;
 pub use reader::{Reader, Records};
 pub use write::{fits, write};
 

@@ -203,6 +203,8 @@ impl Repair<'_> {
         let mut expected = 0;
         let mut in_order = true;
         let mut from = base;
+        // One wrong length shifts every entry behind it: the first is told, the rest counted.
+        let mut more = 0;
         for (i, entry) in entries.iter().enumerate() {
             let place = 24 + 12 * i;
             let (start, stop) = if by_order {
@@ -211,7 +213,17 @@ impl Repair<'_> {
                 let said = entry.1.map(|(n, at)| (base + at, (base + at + n).wrapping_sub(1)));
                 if said != Some(range) {
                     let kind = if silent(entry) { Kind::Oversized } else { Kind::DirectoryEntry };
-                    self.entry_trouble(kind, place, entry, range.0 - base, range.1 + 1 - range.0);
+                    match more {
+                        0 => self.entry_trouble(
+                            kind,
+                            place,
+                            entry,
+                            range.0 - base,
+                            range.1 + 1 - range.0,
+                        ),
+                        _ => self.sound = false,
+                    }
+                    more += 1;
                 }
                 range
             } else if let Some((length, at)) = entry.1.filter(|_| good(entry)) {
@@ -231,6 +243,17 @@ impl Repair<'_> {
             let marks = (first, self.scratch.marks.len() as u32);
             let (start, end) = (start as u32, stop as u32);
             self.scratch.spans.push(Span { tag: entry.0, start, end, marks });
+        }
+        if more > 1 {
+            let last = self
+                .scratch
+                .troubles
+                .iter_mut()
+                .rev()
+                .find(|t| matches!(t.kind, Kind::DirectoryEntry | Kind::Oversized));
+            if let Some(trouble) = last {
+                trouble.detail += &format!("; so are {} more entries", more - 1);
+            }
         }
         if all_good && !in_order {
             self.say(Kind::Sequence, 24, "");

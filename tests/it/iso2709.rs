@@ -1,0 +1,203 @@
+//! ISO 2709 under attack: whatever the bytes, nothing panics and nothing vanishes.
+
+use proptest::prelude::*;
+use steelyard::marc::{
+    Record, Severity, TroubleKind,
+    iso2709::{self, Frame, Reader, Records},
+};
+
+/// Two sound records: a plain one, and one with subfields and non-ASCII text.
+fn sample() -> Vec<u8> {
+    let mut record = Record::new();
+    record.push_plain(*b"001", b"42").unwrap();
+    record.push_plain(*b"008", b"851231s1985    xx            000 0 eng d").unwrap();
+    let mut out = Vec::new();
+    iso2709::write(record.as_ref(), &mut out);
+    let title: &[(u8, &[u8])] =
+        &[(b'a', "Gewichte und Maße /".as_bytes()), (b'c', b"A. Steelyard.")];
+    record.push_data(*b"245", *b"10", title).unwrap();
+    record.push_data(*b"650", *b" 0", &[(b'a', b"Scales"), (b'x', b"")]).unwrap();
+    iso2709::write(record.as_ref(), &mut out);
+    out
+}
+
+/// What was read: raw bytes, whether there was a record, troubles as text.
+fn read_all(data: &[u8]) -> Vec<(Vec<u8>, Option<Record>, Vec<String>)> {
+    let mut records = Records::new(data);
+    let mut all = Vec::new();
+    while let Some(item) = records.next() {
+        let troubles = item.troubles.iter().map(|t| t.to_string()).collect();
+        all.push((item.raw.to_vec(), item.record.map(|r| r.to_record()), troubles));
+    }
+    all
+}
+
+/// A reader that gives a few bytes at a time.
+struct Drip<'a>(&'a [u8], usize);
+
+impl std::io::Read for Drip<'_> {
+    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
+        let n = self.0.len().min(buf.len()).min(self.1);
+        buf[..n].copy_from_slice(&self.0[..n]);
+        self.0 = &self.0[n..];
+        Ok(n)
+    }
+}
+
+proptest! {
+    /// Damaged anywhere, every byte is still in exactly one record or between records, what is
+    /// called sound is written back as it stood, and a stream gives what a slice gives.
+    #[test]
+    fn damage_loses_nothing(
+        changes in prop::collection::vec((0usize..400, prop_oneof![any::<u8>(), 0x1du8..0x20, b'0'..=b'9']), 0..8),
+        cut in prop::option::of(0usize..400),
+        drip in 1usize..300,
+    ) {
+        let mut data = sample();
+        for (at, byte) in changes {
+            let at = at % data.len();
+            data[at] = byte;
+        }
+        if let Some(cut) = cut {
+            data.truncate(cut % data.len());
+        }
+        let mut covered = 0;
+        let mut records = Records::new(&data);
+        while let Some(item) = records.next() {
+            let at = item.offset as usize;
+            prop_assert!(data[covered..at].iter().all(|b| b"\r\n\0\x1a".contains(b)));
+            prop_assert_eq!(item.raw, &data[at..at + item.raw.len()]);
+            covered = at + item.raw.len();
+            match item.record {
+                None => prop_assert_eq!(item.severity(), Some(Severity::Lost)),
+                Some(record) if record.raw().is_some() => {
+                    let mut again = Vec::new();
+                    iso2709::write(record.to_record().as_ref(), &mut again);
+                    // The layout in the leader is written as it is, or as the standard one.
+                    if &item.raw[20..23] == b"450" || !item.raw[20..23].iter().all(u8::is_ascii_digit) {
+                        prop_assert_eq!(&again[..], item.raw);
+                    }
+                }
+                Some(_) => prop_assert!(item.severity() >= Some(Severity::Repaired)),
+            }
+            for t in item.troubles {
+                prop_assert!(t.offset <= data.len() as u64);
+            }
+        }
+        prop_assert!(data[covered..].iter().all(|b| b"\r\n\0\x1a".contains(b)));
+
+        let mut reader = Reader::new(Drip(&data, drip));
+        let mut streamed = Vec::new();
+        while let Some(item) = reader.next().unwrap() {
+            let troubles = item.troubles.iter().map(|t| t.to_string()).collect();
+            streamed.push((item.raw.to_vec(), item.record.map(|r| r.to_record()), troubles));
+        }
+        prop_assert_eq!(streamed, read_all(&data));
+    }
+
+    /// One record by itself is read as it is among others.
+    #[test]
+    fn one_is_as_many(changes in prop::collection::vec((0usize..400, any::<u8>()), 0..4)) {
+        let mut data = sample();
+        for (at, byte) in changes {
+            let at = at % data.len();
+            data[at] = byte;
+        }
+        for (raw, record, _) in read_all(&data) {
+            let (mut own, mut troubles) = (Record::new(), Vec::new());
+            let read = iso2709::read(&raw, &mut own, &mut troubles);
+            prop_assert_eq!(read.is_ok(), record.is_some());
+            if let Some(record) = record {
+                prop_assert_eq!(own, record);
+            }
+        }
+    }
+
+    #[test]
+    fn no_bytes_panic(data in prop::collection::vec(prop_oneof![any::<u8>(), 0x1cu8..0x20, b'0'..=b'9'], 0..300)) {
+        read_all(&data);
+    }
+}
+
+#[test]
+fn a_record_over_99_999_bytes_is_written_and_read() {
+    let mut record = Record::new();
+    record.push_plain(*b"001", b"big").unwrap();
+    record.push_data(*b"520", *b"  ", &[(b'a', &[b'x'; 12_000])]).unwrap();
+    for _ in 0..40 {
+        record.push_data(*b"500", *b"  ", &[(b'a', &[b'y'; 3_000])]).unwrap();
+    }
+    assert!(iso2709::fits(record.as_ref()).is_err());
+    let mut data = sample();
+    iso2709::write(record.as_ref(), &mut data);
+    data.extend(sample());
+    let all = read_all(&data);
+    assert_eq!(all.len(), 5);
+    let (_, big, troubles) = &all[2];
+    assert_eq!(big.as_ref().unwrap().as_ref().len(), 42);
+    assert!(big.as_ref().unwrap().as_ref().fields().eq_by_bytes(record.as_ref().fields()));
+    assert!(troubles.iter().all(|t| t.contains("oversized")), "{troubles:?}");
+}
+
+/// Fields compared by tag and bytes.
+trait EqByBytes {
+    fn eq_by_bytes(self, other: Self) -> bool;
+}
+
+impl<'a, I: Iterator<Item = steelyard::marc::FieldRef<'a>>> EqByBytes for I {
+    fn eq_by_bytes(self, other: Self) -> bool {
+        self.map(|f| (f.tag(), f.bytes())).eq(other.map(|f| (f.tag(), f.bytes())))
+    }
+}
+
+#[test]
+fn a_claim_of_99_999_bytes_reserves_nothing() {
+    let data = b"99999nam a2200025 i 4500";
+    assert_eq!(iso2709::frame(data, false), Frame::More);
+    let all = read_all(data);
+    assert_eq!(all.len(), 1);
+    assert!(all[0].1.is_none());
+    assert!(all[0].2[0].contains("truncated"), "{:?}", all[0].2);
+}
+
+#[test]
+fn one_bad_record_does_not_end_the_file_and_says_where() {
+    let (first, second) = (sample(), sample());
+    let mut data = first.clone();
+    data.extend(b"\r\n00100this is no record at all\x1d");
+    data.extend(&second);
+    let all = read_all(&data);
+    assert_eq!(all.len(), 5);
+    assert!(all[2].1.is_none());
+    let offset = first.len() + 2;
+    assert!(
+        all[2].2.iter().any(|t| t.starts_with(&format!("record 3, byte {offset}"))),
+        "{:?}",
+        all[2].2
+    );
+    assert!(all[3].1.is_some() && all[4].1.is_some());
+}
+
+#[test]
+fn a_wrong_length_in_the_leader_is_mended_by_the_terminator() {
+    for wrong in ["00030", "00999", "abcde", "     "] {
+        let mut data = sample();
+        data[..5].copy_from_slice(wrong.as_bytes());
+        let all = read_all(&data);
+        assert_eq!(all.len(), 2, "{wrong}: {all:?}");
+        assert_eq!(all[0].1.as_ref().unwrap().len(), 2, "{wrong}");
+        let name = TroubleKind::RecordLength.name();
+        assert!(all[0].2[0].contains(name), "{wrong}: {:?}", all[0].2);
+    }
+}
+
+#[test]
+fn a_length_that_spans_two_records_is_found_out() {
+    let mut data = sample();
+    let both = format!("{:05}", data.len());
+    data[..5].copy_from_slice(both.as_bytes());
+    let all = read_all(&data);
+    assert_eq!(all.len(), 2, "{all:?}");
+    assert_eq!(all[0].1.as_ref().unwrap().len(), 2);
+    assert_eq!(all[1].1.as_ref().unwrap().len(), 4);
+}
