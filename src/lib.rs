@@ -7,6 +7,7 @@
 //! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
 //! - [`format`](mod@format): records to bytes and back.
 
+pub mod copy;
 pub mod error;
 pub mod format;
 pub mod marc;
