@@ -201,3 +201,18 @@ fn a_length_that_spans_two_records_is_found_out() {
     assert_eq!(all[0].1.as_ref().unwrap().len(), 2);
     assert_eq!(all[1].1.as_ref().unwrap().len(), 4);
 }
+
+#[test]
+fn fields_that_share_their_bytes_are_written_as_json() {
+    // Twenty entries for one field full of quotes.
+    let field = [&[b'"'; 30][..], b"\x1e"].concat();
+    let entries = "500003100000".repeat(20);
+    let base = 25 + entries.len();
+    let leader = format!("{:05}nam a22{base:05} i 4500", base + field.len() + 1);
+    let data = [leader.as_bytes(), entries.as_bytes(), b"\x1e", &field, b"\x1d"].concat();
+    let mut records = Records::new(&data);
+    let record = records.next().unwrap().record.unwrap();
+    let mut json = Vec::new();
+    steelyard::marc::json::write(record, &mut json).unwrap();
+    assert_eq!(json.iter().filter(|&&b| b == b'\\').count(), 20 * 30);
+}
