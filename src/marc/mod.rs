@@ -6,7 +6,7 @@
 //!
 //! The ways in and out, one file or folder each: [`iso2709`](self) (MARC 21 and UNIMARC exchange files),
 //! [`xml`](self) (MARCXML), [`json`](self) (MARC-in-JSON, which is also the shape in which records
-//! travel through serde), [`line`](self) (for people); [`marc8`](self) is the character set that
+//! travel through serde), [`line`](self) (for people); [`marc8`] is the character set that
 //! came before Unicode. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
 //! This room knows only [`error`](crate::error). It opens no files. To add a way in or out: one
@@ -17,6 +17,7 @@
 mod field;
 pub(crate) mod json;
 mod leader;
+pub mod marc8;
 mod record;
 mod trouble;
 
