@@ -8,6 +8,8 @@
 //!
 //! To add a format: one file with `INFO`, `encode`, `decode`, and a row in `formats!`.
 
+pub mod framing;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{

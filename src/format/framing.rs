@@ -1,0 +1,2 @@
+mod scan;
+pub(super) use scan::check_depth;
