@@ -9,6 +9,7 @@
 //! To add a format: one file with `INFO`, `encode`, `decode`, and a row in `formats!`.
 
 pub mod framing;
+mod wrap;
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -17,6 +18,8 @@ use crate::{
     marc::{Record, RecordRef},
     record::Kind,
 };
+
+pub use wrap::{Coder, Wrap, Wrapped};
 
 /// What there is to know about a format without running it.
 #[derive(Debug)]
@@ -60,6 +63,10 @@ pub enum Framing {
     Elements,
     /// A header line, then rows.
     Header,
+    /// One record on some lines, then an empty one.
+    Paragraphs,
+    /// The length of each record in four bytes, big end first, before it.
+    Prefixed,
 }
 
 macro_rules! formats {
