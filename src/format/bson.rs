@@ -8,7 +8,12 @@
 mod read;
 mod write;
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::marker::PhantomData;
+
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, DeserializeSeed},
+};
 
 use super::{Framing, Info, Takes};
 use crate::{Error, ErrorKind, Result, record::Kind};
@@ -44,7 +49,14 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    T::deserialize(read::Reader::document(bytes)?)
+    decode_seed(bytes, PhantomData)
+}
+
+pub(super) fn decode_seed<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
+    seed.deserialize(read::Reader::document(bytes)?)
 }
 
 /// How many bytes the document at the start of `bytes` has; `None` where the length itself is

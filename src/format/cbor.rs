@@ -1,10 +1,15 @@
 //! CBOR (RFC 8949), by cbor4ii.
 
+use std::marker::PhantomData;
+
 use cbor4ii::{
     core::{dec::Read, utils::SliceReader},
     serde::Deserializer,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, DeserializeSeed},
+};
 
 use super::{DEPTH, Framing, Info, Takes, msgpack};
 use crate::{Error, Result};
@@ -24,9 +29,17 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    decode_seed(bytes, PhantomData)
+}
+
+pub(super) fn decode_seed<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
     // The crate counts two steps a level and stops at 256: our limit of 128 levels.
     let mut deserializer = Deserializer::new(SliceReader::new(bytes));
-    let record = T::deserialize(&mut deserializer)
+    let record = seed
+        .deserialize(&mut deserializer)
         .map_err(|e| Error::malformed("not the CBOR expected").with_source(e))?;
     let mut reader = deserializer.into_inner();
     match reader.fill(1) {

@@ -1,6 +1,11 @@
 //! JSON (RFC 8259), one record a line; by serde_json.
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::marker::PhantomData;
+
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, DeserializeSeed},
+};
 
 use super::{Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
@@ -33,7 +38,16 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|e| {
+    decode_seed(bytes, PhantomData)
+}
+
+pub(super) fn decode_seed<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let record = seed.deserialize(&mut deserializer);
+    record.and_then(|record| deserializer.end().map(|()| record)).map_err(|e| {
         let offset = offset_of(bytes, e.line(), e.column());
         Error::malformed("not the JSON expected").at(offset).with_source(e)
     })

@@ -15,7 +15,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Error, Result,
-    marc::{Record, RecordRef},
+    marc::{Record, RecordRef, json::RecordSeed},
     record::Kind,
 };
 
@@ -145,9 +145,7 @@ impl Format {
     /// # Errors
     /// As [`encode`](Format::encode).
     pub fn encode_marc(self, record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
-        match self {
-            _ => self.encode(&record, out),
-        }
+        self.encode(&record, out)
     }
 
     /// Reads one MARC record into `record`, whose memory is used again.
@@ -155,7 +153,13 @@ impl Format {
     /// # Errors
     /// As [`decode`](Format::decode).
     pub fn decode_marc(self, bytes: &[u8], record: &mut Record) -> Result<()> {
+        let seed = RecordSeed(record);
         match self {
+            Format::Json => json::decode_seed(bytes, seed),
+            Format::Sonic => sonic::decode_seed(bytes, seed),
+            Format::Msgpack => msgpack::decode_seed(bytes, seed),
+            Format::Cbor => cbor::decode_seed(bytes, seed),
+            Format::Bson => bson::decode_seed(bytes, seed),
             _ => self.decode(bytes).map(|r| *record = r),
         }
     }

@@ -1,6 +1,11 @@
 //! JSON again, by sonic-rs: the same bytes, another library.
 
-use serde::{Serialize, de::DeserializeOwned};
+use std::marker::PhantomData;
+
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, DeserializeSeed},
+};
 
 use super::{Framing, Info, Takes, framing::check_depth, json};
 use crate::{Error, Result};
@@ -21,9 +26,20 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+    decode_seed(bytes, PhantomData)
+}
+
+pub(super) fn decode_seed<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
     // It skips over what nobody asked for without counting levels.
     check_depth(bytes)?;
-    sonic_rs::from_slice(bytes).map_err(|e| {
+    let text = simdutf8::basic::from_utf8(bytes)
+        .map_err(|e| Error::malformed("JSON that is not UTF-8").with_source(e))?;
+    let mut deserializer = sonic_rs::Deserializer::from_str(text);
+    let record = seed.deserialize(&mut deserializer);
+    record.and_then(|record| deserializer.end().map(|()| record)).map_err(|e| {
         Error::malformed("not the JSON expected").at(e.offset() as u64).with_source(e)
     })
 }

@@ -13,6 +13,10 @@ pub(crate) struct Scan {
     in_string: bool,
     /// The byte before, blanks left out.
     last: u8,
+    /// The end was found, at `at`.
+    done: bool,
+    /// A line break inside a string is taken for the end of a damaged line.
+    strict: bool,
 }
 
 /// What a byte means outside of strings.
@@ -41,13 +45,21 @@ const CLASSES: [Class; 256] = {
 };
 
 impl Scan {
+    /// For values that may be one on a line.
+    pub fn strict() -> Self {
+        Scan { strict: true, ..Self::default() }
+    }
+
     /// The end of the value that begins with the first of `bytes` (a bracket or a quote); `None`
     /// where it goes on beyond them. Call again with the same bytes and more.
     ///
     /// # Errors
-    /// Where no JSON goes on so: brackets that do not match or nest too deep, a line break inside
-    /// a string, a value right after another. The error says at which byte.
+    /// Where no JSON goes on so: brackets that do not match or nest too deep, a value right after
+    /// another, and if strict a line break inside a string. The error says at which byte.
     pub fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+        if self.done {
+            return Ok(Some(self.at));
+        }
         while let Some(&byte) = bytes.get(self.at) {
             if self.in_string {
                 match memchr::memchr3(b'"', b'\\', b'\n', &bytes[self.at..]) {
@@ -55,6 +67,7 @@ impl Scan {
                         self.at += i + 1;
                         self.in_string = false;
                         if self.depth == 0 {
+                            self.done = true;
                             return Ok(Some(self.at));
                         }
                     }
@@ -66,7 +79,10 @@ impl Scan {
                             None => return Ok(None),
                         }
                     }
-                    Some(i) => return self.fault(i, "a line break inside a JSON string"),
+                    Some(i) if self.strict => {
+                        return self.fault(i, "a line break inside a JSON string");
+                    }
+                    Some(i) => self.at += i + 1,
                     None => self.at = bytes.len(),
                 }
                 continue;
@@ -100,6 +116,7 @@ impl Scan {
                     self.last = byte;
                     if self.depth == 0 {
                         self.at += 1;
+                        self.done = true;
                         return Ok(Some(self.at));
                     }
                 }
@@ -156,6 +173,7 @@ mod tests {
                 assert_eq!(scan.end(&bytes[..seen]).unwrap(), None, "{seen}");
             }
             assert_eq!(scan.end(&bytes).unwrap(), Some(json.len()));
+            assert_eq!(scan.end(&bytes).unwrap(), Some(json.len()), "asked again");
         }
     }
 
@@ -168,7 +186,7 @@ mod tests {
             (b"{\"a\":1\n{\"b\":2}", 7),
             (b"[\"a\" \"b\"]", 5),
         ] {
-            let error = Scan::default().end(json).unwrap_err();
+            let error = Scan::strict().end(json).unwrap_err();
             assert_eq!(error.place().offset, Some(at), "{}: {error}", json.escape_ascii());
         }
         assert!(Scan::default().end(&b"[".repeat(DEPTH + 1)).is_err());

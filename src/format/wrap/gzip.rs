@@ -213,7 +213,7 @@ mod tests {
     fn members_say_their_length_when_asked() {
         let (mut deflate, mut inflate) = (compressor(6), Decompress::new(false));
         for size in [0, 1, 1000, 100_000] {
-            let bytes: Vec<u8> = (0..size).map(|i| (i * i >> 7) as u8).collect();
+            let bytes: Vec<u8> = (0..size).map(|i| ((i * i) >> 7) as u8).collect();
             for findable in [false, true] {
                 let mut packed = b"before".to_vec();
                 compress(&mut deflate, findable, &bytes, &mut packed).unwrap();
