@@ -8,7 +8,10 @@
 mod read;
 mod write;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::DeserializeSeed,
+};
 
 use super::{Framing, Info, Takes};
 use crate::{Error, ErrorKind, Result, record::Kind};
@@ -43,8 +46,11 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
     }
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    T::deserialize(read::Reader::document(bytes)?)
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
+    seed.deserialize(read::Reader::document(bytes)?)
 }
 
 /// How many bytes the document at the start of `bytes` has; `None` where the length itself is

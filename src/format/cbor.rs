@@ -4,7 +4,10 @@ use cbor4ii::{
     core::{dec::Read, utils::SliceReader},
     serde::Deserializer,
 };
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::DeserializeSeed,
+};
 
 use super::{DEPTH, Framing, Info, Takes, msgpack};
 use crate::{Error, Result};
@@ -23,10 +26,14 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
         .map_err(|e| Error::unsupported("CBOR cannot hold this record").with_source(e))
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
     // The crate counts two steps a level and stops at 256: our limit of 128 levels.
     let mut deserializer = Deserializer::new(SliceReader::new(bytes));
-    let record = T::deserialize(&mut deserializer)
+    let record = seed
+        .deserialize(&mut deserializer)
         .map_err(|e| Error::malformed("not the CBOR expected").with_source(e))?;
     let mut reader = deserializer.into_inner();
     match reader.fill(1) {

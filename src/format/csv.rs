@@ -10,7 +10,7 @@ mod write;
 
 use std::borrow::Cow;
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeSeed};
 
 use super::{Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
@@ -28,7 +28,7 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
     write::row(record, out)
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
     let header = line_end(bytes, true)
         .ok_or_else(|| Error::malformed("a CSV record without a line of values"))?;
     let (names, values) = bytes.split_at(header);
@@ -40,7 +40,7 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
         }
         None => return Err(Error::malformed("a CSV record without a line of values")),
     }
-    T::deserialize(read::Row { names: Cells::of(names), values: Cells::of(values), at: header })
+    seed.deserialize(read::Row { names: Cells::of(names), values: Cells::of(values), at: header })
 }
 
 /// Where the line at the start of `bytes` ends, its line break included, quotes observed; `None`

@@ -1,6 +1,9 @@
 //! JSON (RFC 8259), one record a line; by serde_json.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{
+    Serialize,
+    de::DeserializeSeed,
+};
 
 use super::{Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
@@ -32,8 +35,13 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
         .map_err(|e| Error::unsupported("JSON cannot hold this record").with_source(e))
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|e| {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let record = seed.deserialize(&mut deserializer);
+    record.and_then(|record| deserializer.end().map(|()| record)).map_err(|e| {
         let offset = offset_of(bytes, e.line(), e.column());
         Error::malformed("not the JSON expected").at(offset).with_source(e)
     })

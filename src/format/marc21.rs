@@ -1,12 +1,12 @@
 //! MARC 21 (and UNIMARC) in ISO 2709: the codec lies in [`marc::iso2709`].
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeSeed};
 
 use super::{Framing, Info, Takes};
 use crate::{
     Result,
-    marc::{Record, iso2709},
-    record::{self, Kind},
+    marc::iso2709,
+    record::Kind,
 };
 
 pub(super) const INFO: Info = Info {
@@ -23,8 +23,6 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
     Ok(())
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    let mut record = Record::new();
-    super::without_trouble(|troubles| iso2709::read(bytes, &mut record, troubles))?;
-    record::from_value(record::to_value(&record)?)
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
+    super::decode_through_marc(seed, |record, troubles| iso2709::read(bytes, record, troubles))
 }

@@ -8,13 +8,23 @@
 //!
 //! To add a format: one file with `INFO`, `encode`, `decode`, and a row in `formats!`.
 
-use serde::{Serialize, de::DeserializeOwned};
+pub mod framing;
+mod wrap;
+
+use std::marker::PhantomData;
+
+use serde::{
+    Serialize,
+    de::{DeserializeOwned, DeserializeSeed},
+};
 
 use crate::{
     Error, Result,
-    marc::{self, Record, RecordRef, Severity, Trouble, iso2709},
+    marc::{self, Record, RecordRef, Severity, Trouble, iso2709, json::RecordSeed},
     record::{self, Kind},
 };
+
+pub use wrap::{Coder, Wrap, Wrapped};
 
 /// What there is to know about a format without running it.
 #[derive(Debug)]
@@ -60,6 +70,10 @@ pub enum Framing {
     Elements,
     /// A header line, then rows.
     Header,
+    /// One record on some lines, then an empty one.
+    Paragraphs,
+    /// The length of each record in four bytes, big end first, before it.
+    Prefixed,
 }
 
 macro_rules! formats {
@@ -97,7 +111,15 @@ macro_rules! formats {
             /// # Errors
             /// [`Malformed`](crate::ErrorKind::Malformed), with the byte offset where it is known.
             pub fn decode<T: DeserializeOwned>(self, bytes: &[u8]) -> Result<T> {
-                match self { $(Format::$variant => $module::decode(bytes),)* }
+                self.decode_seed(bytes, PhantomData)
+            }
+
+            fn decode_seed<'de, S: DeserializeSeed<'de>>(
+                self,
+                bytes: &'de [u8],
+                seed: S,
+            ) -> Result<S::Value> {
+                match self { $(Format::$variant => $module::decode(bytes, seed),)* }
             }
         }
     };
@@ -172,7 +194,7 @@ impl Format {
         match self {
             Format::Marc21 => iso2709::read(bytes, record, troubles),
             Format::Json => marc::json::read(bytes, record),
-            _ => self.decode(bytes).map(|r| *record = r),
+            _ => self.decode_seed(bytes, RecordSeed(record)),
         }
     }
 }
@@ -181,6 +203,16 @@ impl Format {
 fn marc_of<T: Serialize>(record: &T) -> Result<Record> {
     let value = record::to_value(record)?;
     record::from_value(value).map_err(|e| Error::unsupported(e.context()))
+}
+
+/// Reads a MARC record strictly, and hands it to whoever wants it in the MARC-in-JSON shape.
+fn decode_through_marc<'de, S: DeserializeSeed<'de>>(
+    seed: S,
+    read: impl FnOnce(&mut Record, &mut Vec<Trouble>) -> Result<()>,
+) -> Result<S::Value> {
+    let mut record = Record::new();
+    without_trouble(|troubles| read(&mut record, troubles))?;
+    seed.deserialize(record::to_value(&record)?)
 }
 
 /// Runs a tolerant reading strictly: the first trouble that had to be repaired is the error.

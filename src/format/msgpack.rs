@@ -1,6 +1,9 @@
 //! MessagePack (msgpack.org), by rmp-serde; structs as maps with names.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{
+    Deserialize, Serialize,
+    de::DeserializeSeed,
+};
 
 use super::{DEPTH, Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
@@ -30,11 +33,15 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
         .map_err(|e| Error::unsupported("MessagePack cannot hold this record").with_source(e))
 }
 
-pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
+    bytes: &'de [u8],
+    seed: S,
+) -> Result<S::Value> {
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
     // The crate's counter is at zero one level early.
     deserializer.set_max_depth(DEPTH + 1);
-    let record = T::deserialize(&mut deserializer)
+    let record = seed
+        .deserialize(&mut deserializer)
         .map_err(|e| Error::malformed("not the MessagePack expected").with_source(e))?;
     // The crate does not say how far it read, but it says when there is nothing more to read.
     match bool::deserialize(&mut deserializer) {
@@ -73,7 +80,7 @@ pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
             0xca | 0xce | 0xd2 => (0, Some(4), 0),
             0xcb | 0xcf | 0xd3 => (0, Some(8), 0),
             0xd4..=0xd8 => (0, Some(1 + (1 << (marker - 0xd4))), 0),
-            0xdc | 0xde | 0xdd | 0xdf => {
+            0xdc..=0xdf => {
                 let width = if marker & 1 == 0 { 2 } else { 4 };
                 let Some(count) = sized(width) else { return Ok(None) };
                 (width, Some(0), if marker >= 0xde { 2 * count } else { count })

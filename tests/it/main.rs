@@ -1,4 +1,6 @@
 //! All integration tests, in one binary.
 
+mod formats;
+mod framing;
 mod iso2709;
 mod real;

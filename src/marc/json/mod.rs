@@ -15,4 +15,5 @@ mod shape;
 mod write;
 
 pub use read::read;
+pub(crate) use shape::RecordSeed;
 pub use write::write;

@@ -1,0 +1,393 @@
+//! How records follow one another in a file. Pure: it looks at bytes and says where they part.
+//!
+//! A [`Framer`] is handed the bytes that begin where it last stopped, and says what comes
+//! [`Next`]: a record, bytes that are none, a bad stretch after which reading goes on, or that it
+//! must see more. A [`Glue`] is the way back: what a writer puts before, between and after
+//! records.
+//!
+//! JSON is read in all the ways it is met: a record a line, records that span lines, and a whole
+//! file as one array. A file that begins with `[` and then `{` is such an array; any other file
+//! is taken for lines if its first record ends with its line.
+//!
+//! To add a framing: a variant of [`Framing`], its [`Rule`] and, for the writer, its arm in
+//! `glue.rs`. To add a format whose records say where they end: its `length` in [`length_of`].
+
+mod glue;
+mod json;
+mod scan;
+
+pub use glue::Glue;
+pub(super) use scan::check_depth;
+
+use std::ops::Range;
+
+use super::{Format, Framing, Wrapped, bson, cbor, csv, msgpack};
+use crate::{Error, ErrorKind, Result, marc::iso2709};
+
+/// How large a record may be, in bytes, where nothing else is asked for.
+pub const MAX_RECORD: usize = 64 << 20;
+
+/// Tells how many bytes the record at the start of some bytes has, or `None` where they end too
+/// early to tell.
+type Length = fn(&[u8]) -> Result<Option<usize>>;
+
+/// How to tell where a record of this format ends.
+fn length_of(format: Format) -> Option<Length> {
+    match format {
+        Format::Msgpack => Some(msgpack::length),
+        Format::Cbor => Some(cbor::length),
+        Format::Bson => Some(bson::length),
+        _ => None,
+    }
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub enum Next {
+    /// A record at `range`; what follows begins at `next`.
+    Record {
+        /// Where the record lies.
+        range: Range<usize>,
+        /// How many bytes are done with.
+        next: usize,
+    },
+    /// This many bytes are no record: blank lines, brackets and commas around records.
+    Skip(usize),
+    /// This many bytes are not what they should be; what follows can be read again, or
+    /// [`Next::End`] comes.
+    Bad {
+        /// How many bytes are done with.
+        len: usize,
+        /// What is wrong with them.
+        error: Error,
+    },
+    /// More bytes must be seen; those that were there must stay.
+    More,
+    /// There is nothing more to come.
+    End,
+}
+
+/// Finds records one after another.
+#[derive(Debug)]
+pub struct Framer {
+    rule: Rule,
+    limit: usize,
+    /// At the very start, where a byte order mark may stand.
+    fresh: bool,
+    /// How far a record that has not ended yet was searched for its end.
+    seen: usize,
+    lost: Lost,
+}
+
+#[derive(Debug)]
+enum Rule {
+    Json(json::State),
+    Lines,
+    Paragraphs,
+    Prefixed,
+    Delimited(Length),
+    Marc,
+    /// The header line, once it was seen.
+    Header(Vec<u8>),
+}
+
+/// How to find the way after a bad stretch.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Lost {
+    /// Not lost.
+    No,
+    /// The rest of this many bytes belongs to it.
+    Bytes(u64),
+    /// It ends with its line.
+    Line,
+    /// Nothing tells where the next record begins.
+    Forever,
+}
+
+impl Framer {
+    /// A framer for files of this format that refuses records of over [`MAX_RECORD`] bytes.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where records of the format cannot be told apart.
+    pub fn new(wrapped: &Wrapped) -> Result<Self> {
+        let rule = match wrapped.framing() {
+            Framing::Lines if wrapped.wraps.is_empty() => Rule::Json(json::State::default()),
+            Framing::Lines => Rule::Lines,
+            Framing::Paragraphs => Rule::Paragraphs,
+            Framing::Prefixed => Rule::Prefixed,
+            Framing::Header => Rule::Header(Vec::new()),
+            Framing::Marc => Rule::Marc,
+            Framing::Delimited | Framing::Elements => match length_of(wrapped.format) {
+                Some(length) => Rule::Delimited(length),
+                None => {
+                    let name = wrapped.format.name();
+                    return Err(Error::unsupported(format!(
+                        "records in {name} cannot be told apart in a file; try {name}+base64"
+                    )));
+                }
+            },
+        };
+        Ok(Framer { rule, limit: MAX_RECORD, fresh: true, seen: 0, lost: Lost::No })
+    }
+
+    /// The same framer with another limit, in bytes.
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// What stands before each record to make it whole: the header line of CSV, else nothing.
+    pub fn head(&self) -> &[u8] {
+        match &self.rule {
+            Rule::Header(head) => head,
+            _ => &[],
+        }
+    }
+
+    /// True where each record is known to be one line, so that a file can be cut at line breaks.
+    /// For JSON this is known once a record was seen.
+    pub fn is_lines(&self) -> bool {
+        match &self.rule {
+            Rule::Lines => true,
+            Rule::Json(json) => json.is_lines(),
+            _ => false,
+        }
+    }
+
+    /// What comes next in `bytes`, which begin where the last answer said; `eof` says that
+    /// nothing follows them.
+    pub fn next(&mut self, bytes: &[u8], eof: bool) -> Next {
+        if self.lost != Lost::No
+            && let Some(next) = self.find_way(bytes, eof)
+        {
+            return next;
+        }
+        if self.fresh {
+            match self.skip_mark(bytes, eof) {
+                Some(next) => return next,
+                None => self.fresh = false,
+            }
+        }
+        let next = match &mut self.rule {
+            Rule::Json(json) => json.next(bytes, eof, self.limit),
+            Rule::Lines => line(bytes, eof, &mut self.seen),
+            Rule::Paragraphs => paragraph(bytes, eof, &mut self.seen),
+            Rule::Prefixed => prefixed(bytes, eof),
+            Rule::Delimited(length) => delimited(*length, bytes, eof),
+            Rule::Header(head) => row(head, bytes, eof),
+            Rule::Marc => marc(bytes, eof),
+        };
+        self.limited(next, bytes, eof)
+    }
+
+    /// Refuses what is over the limit, and notes how to go on after it.
+    fn limited(&mut self, next: Next, bytes: &[u8], eof: bool) -> Next {
+        let limit = self.limit;
+        let too_large =
+            || Error::new(ErrorKind::TooLarge, format!("a record of over {limit} bytes"));
+        match next {
+            Next::Record { range, next } if range.len() > limit => {
+                self.seen = 0;
+                Next::Bad { len: next, error: too_large() }
+            }
+            Next::Record { .. } | Next::Skip(_) => {
+                self.seen = 0;
+                next
+            }
+            Next::Bad { len, error } => {
+                self.seen = 0;
+                match &self.rule {
+                    Rule::Delimited(_) => self.give_up(len, error),
+                    _ => Next::Bad { len, error },
+                }
+            }
+            // A record that says its length says so before it is all there.
+            Next::More if matches!(self.rule, Rule::Prefixed | Rule::Delimited(_)) => {
+                let (head, record) = match &self.rule {
+                    Rule::Delimited(length) => (0, length(bytes).ok().flatten()),
+                    _ => (4, bytes.first_chunk().map(|n| u32::from_be_bytes(*n) as usize)),
+                };
+                match record {
+                    Some(record) if record > limit => {
+                        let len = bytes.len().min(head + record);
+                        self.lost = Lost::Bytes((head + record - len) as u64);
+                        Next::Bad { len, error: too_large() }
+                    }
+                    None if bytes.len() > limit => self.give_up(bytes.len(), too_large()),
+                    _ if eof && !bytes.is_empty() => {
+                        let error = Error::malformed("the file ends inside a record");
+                        Next::Bad { len: bytes.len(), error }
+                    }
+                    _ => Next::More,
+                }
+            }
+            Next::More if bytes.len() > limit => {
+                self.lost = Lost::Line;
+                self.seen = 0;
+                if let Rule::Json(json) = &mut self.rule {
+                    json.give_up();
+                }
+                Next::Bad { len: bytes.len(), error: too_large() }
+            }
+            other => other,
+        }
+    }
+
+    /// A bad stretch after which nothing tells where the next record begins.
+    fn give_up(&mut self, len: usize, error: Error) -> Next {
+        self.lost = Lost::Forever;
+        let what = format!("{}; no record after it can be told apart", error.context());
+        let at = error.place().offset.unwrap_or(0);
+        Next::Bad { len, error: Error::new(error.kind(), what).at(at) }
+    }
+
+    /// Goes to where reading can begin again; `None` once it is there.
+    fn find_way(&mut self, bytes: &[u8], eof: bool) -> Option<Next> {
+        let (len, lost) = match self.lost {
+            Lost::No => return None,
+            Lost::Forever => return Some(Next::End),
+            _ if bytes.is_empty() => return Some(if eof { Next::End } else { Next::More }),
+            Lost::Bytes(rest) => {
+                let len = rest.min(bytes.len() as u64);
+                let lost = if rest == len { Lost::No } else { Lost::Bytes(rest - len) };
+                (len as usize, lost)
+            }
+            Lost::Line => match memchr::memchr(b'\n', bytes) {
+                Some(i) => (i + 1, Lost::No),
+                None => (bytes.len(), Lost::Line),
+            },
+        };
+        self.lost = lost;
+        Some(Next::Skip(len))
+    }
+
+    /// The mark that some editors put before UTF-8.
+    fn skip_mark(&mut self, bytes: &[u8], eof: bool) -> Option<Next> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        if !matches!(self.rule, Rule::Json(_) | Rule::Lines | Rule::Paragraphs | Rule::Header(_)) {
+            return None;
+        }
+        if bytes.starts_with(MARK) {
+            self.fresh = false;
+            return Some(Next::Skip(MARK.len()));
+        }
+        (!eof && MARK.starts_with(bytes)).then_some(Next::More)
+    }
+}
+
+/// How many of the bytes at the start are white space, or the separators of RFC 7464.
+fn blanks(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|&&b| b.is_ascii_whitespace() || b == 0x1e).count()
+}
+
+/// Where `bytes` end without the white space at their end.
+fn trimmed(bytes: &[u8]) -> usize {
+    bytes.trim_ascii_end().len()
+}
+
+fn line(bytes: &[u8], eof: bool, seen: &mut usize) -> Next {
+    // Only where nothing was searched yet: what was searched does not begin with blanks.
+    if *seen == 0 {
+        match blanks(bytes) {
+            0 => {}
+            n => return Next::Skip(n),
+        }
+    }
+    match memchr::memchr(b'\n', &bytes[*seen..]) {
+        Some(i) => {
+            let end = *seen + i;
+            Next::Record { range: 0..trimmed(&bytes[..end]), next: end + 1 }
+        }
+        None if !eof => {
+            *seen = bytes.len();
+            Next::More
+        }
+        None if bytes.is_empty() => Next::End,
+        None => Next::Record { range: 0..trimmed(bytes), next: bytes.len() },
+    }
+}
+
+/// A MARC record, by its length or its terminator. One that the file cuts off is a record too: what
+/// there is of it can be read.
+fn marc(bytes: &[u8], eof: bool) -> Next {
+    match iso2709::frame(bytes, eof) {
+        iso2709::Frame::Skip(n) => Next::Skip(n),
+        iso2709::Frame::Record(n) | iso2709::Frame::Cut(n) => Next::Record { range: 0..n, next: n },
+        iso2709::Frame::More => Next::More,
+        iso2709::Frame::End => Next::End,
+    }
+}
+
+/// Lines up to an empty one.
+fn paragraph(bytes: &[u8], eof: bool, seen: &mut usize) -> Next {
+    if *seen == 0 {
+        match blanks(bytes) {
+            0 => {}
+            n => return Next::Skip(n),
+        }
+    }
+    for i in memchr::memchr_iter(b'\n', &bytes[*seen..]) {
+        let after = *seen + i + 1;
+        // An empty line may hold a carriage return.
+        let empty = match bytes.get(after) {
+            Some(b'\n') => 1,
+            Some(b'\r') if bytes.get(after + 1) == Some(&b'\n') => 2,
+            _ => continue,
+        };
+        return Next::Record { range: 0..trimmed(&bytes[..after]), next: after + empty };
+    }
+    match (eof, bytes.is_empty()) {
+        (false, _) => {
+            // The empty line may have begun.
+            *seen = bytes.len().saturating_sub(2);
+            Next::More
+        }
+        (true, true) => Next::End,
+        (true, false) => Next::Record { range: 0..trimmed(bytes), next: bytes.len() },
+    }
+}
+
+fn prefixed(bytes: &[u8], eof: bool) -> Next {
+    if bytes.is_empty() && eof {
+        return Next::End;
+    }
+    let Some((length, rest)) = bytes.split_first_chunk() else { return Next::More };
+    let length = u32::from_be_bytes(*length) as usize;
+    match rest.len() >= length {
+        true => Next::Record { range: 4..4 + length, next: 4 + length },
+        false => Next::More,
+    }
+}
+
+fn delimited(length: Length, bytes: &[u8], eof: bool) -> Next {
+    if bytes.is_empty() {
+        return if eof { Next::End } else { Next::More };
+    }
+    match length(bytes) {
+        Ok(Some(length)) if length <= bytes.len() => {
+            Next::Record { range: 0..length, next: length }
+        }
+        Ok(_) => Next::More,
+        Err(error) => Next::Bad { len: bytes.len(), error },
+    }
+}
+
+fn row(head: &mut Vec<u8>, bytes: &[u8], eof: bool) -> Next {
+    // Empty lines are no rows.
+    match bytes.iter().take_while(|&&b| b == b'\n' || b == b'\r').count() {
+        0 => {}
+        n => return Next::Skip(n),
+    }
+    match csv::line_end(bytes, eof) {
+        None if eof => Next::End,
+        None => Next::More,
+        Some(end) if head.is_empty() => {
+            head.extend_from_slice(&bytes[..end]);
+            if !head.ends_with(b"\n") {
+                head.push(b'\n');
+            }
+            Next::Skip(end)
+        }
+        Some(end) => Next::Record { range: 0..end, next: end },
+    }
+}
