@@ -5,8 +5,8 @@
 //! hold all of that: [`RecordRef`] borrows it (from a block of a file, reused), [`Record`] owns it.
 //!
 //! The ways in and out, one file or folder each: [`iso2709`] (MARC 21 and UNIMARC exchange files),
-//! [`xml`](self) (MARCXML), [`json`] (MARC-in-JSON, which is also the shape in which records
-//! travel through serde), [`line`](self) (for people); [`marc8`](self) is the character set that
+//! [`xml`] (MARCXML), [`json`] (MARC-in-JSON, which is also the shape in which records
+//! travel through serde), [`line`] (for people); [`marc8`](self) is the character set that
 //! came before Unicode. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
 //! This room knows only [`error`](crate::error). It opens no files. To add a way in or out: one
@@ -15,13 +15,17 @@
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
 mod field;
+mod frame;
 pub mod iso2709;
 pub mod json;
 mod leader;
+pub mod line;
 mod record;
 mod trouble;
+pub mod xml;
 
 pub use field::{Content, FieldRef, Subfield, Subfields};
+pub use frame::{Frame, MAX_RECORD};
 pub use leader::Leader;
 pub(crate) use record::Span;
 pub use record::{Record, RecordRef};
