@@ -74,7 +74,7 @@ mod tests {
         let mut bytes = vec![7];
         encode(document, &mut bytes).unwrap();
         assert_eq!(length(&bytes[1..]).unwrap(), Some(bytes.len() - 1));
-        decode(&bytes[1..]).unwrap()
+        crate::format::Format::Bson.decode(&bytes[1..]).unwrap()
     }
 
     #[test]
@@ -133,7 +133,7 @@ mod tests {
             let row = Row { big: u64::MAX, wide: i128::MIN, at, kind, maybe: None };
             let mut bytes = Vec::new();
             encode(&row, &mut bytes).unwrap();
-            assert_eq!(decode::<Row>(&bytes).unwrap(), row);
+            assert_eq!(crate::format::Format::Bson.decode::<Row>(&bytes).unwrap(), row);
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
             "re": bson::Regex { pattern: "a".try_into().unwrap(), options: "i".try_into().unwrap() },
         };
         let bytes = bson::serialize_to_vec(&theirs).unwrap();
-        let ours: Document = decode(&bytes).unwrap();
+        let ours: Document = crate::format::Format::Bson.decode(&bytes).unwrap();
         let json = serde_json::to_string(&ours).unwrap();
         assert_eq!(
             json,
@@ -165,7 +165,7 @@ mod tests {
         let nul = Document::from_iter([("a\0b", 1i64)]);
         assert_eq!(encode(&nul, &mut out).unwrap_err().kind(), ErrorKind::Unsupported);
         for bad in [&b""[..], b"\x04\0\0\0\0", b"\x05\0\0\0\0x", b"\x05\0\0\0\x01"] {
-            assert_eq!(decode::<Value>(bad).unwrap_err().kind(), ErrorKind::Malformed);
+            assert_eq!(crate::format::Format::Bson.decode::<Value>(bad).unwrap_err().kind(), ErrorKind::Malformed);
         }
         assert!(length(b"\xff\xff\xff\xff").is_err());
     }

@@ -142,8 +142,8 @@ mod tests {
             Row { n: -1, x: 0.5, yes: true, none: None, some: Some(3), text: "a \"b\", c".into() };
         let csv = encoded(&row);
         assert_eq!(csv, "n,x,yes,none,some,text\n-1,0.5,true,,3,\"a \"\"b\"\", c\"\n");
-        assert_eq!(decode::<Row>(csv.as_bytes()).unwrap(), row);
-        let document: Document = decode(csv.as_bytes()).unwrap();
+        assert_eq!(crate::format::Format::Csv.decode::<Row>(csv.as_bytes()).unwrap(), row);
+        let document: Document = crate::format::Format::Csv.decode(csv.as_bytes()).unwrap();
         assert!(document.iter().all(|(_, v)| v.as_str().is_some()), "{document:?}");
     }
 
@@ -151,7 +151,7 @@ mod tests {
     fn one_empty_cell_is_not_an_empty_line() {
         let document = Document::from_iter([("", "")]);
         assert_eq!(encoded(&document), "\"\"\n\"\"\n");
-        assert_eq!(decode::<Document>(encoded(&document).as_bytes()).unwrap(), document);
+        assert_eq!(crate::format::Format::Csv.decode::<Document>(encoded(&document).as_bytes()).unwrap(), document);
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
             (b"a\n\"1\"2\n", "after a closing quote"),
             (b"a\n\xff\n", "not UTF-8"),
         ] {
-            let error = decode::<Document>(bytes).unwrap_err();
+            let error = crate::format::Format::Csv.decode::<Document>(bytes).unwrap_err();
             assert!(error.to_string().contains(want), "{}: {error}", bytes.escape_ascii());
         }
     }
@@ -204,7 +204,7 @@ mod tests {
             writer.write_record(rows.iter().map(|r| &r.0)).unwrap();
             writer.write_record(rows.iter().map(|r| &r.1)).unwrap();
             let theirs = writer.into_inner().unwrap();
-            prop_assert_eq!(decode::<Document>(&theirs).unwrap(), document);
+            prop_assert_eq!(crate::format::Format::Csv.decode::<Document>(&theirs).unwrap(), document);
         }
     }
 }

@@ -22,7 +22,10 @@ pub(super) use scan::check_depth;
 use std::ops::Range;
 
 use super::{Format, Framing, Wrapped, bson, cbor, csv, msgpack};
-use crate::{Error, ErrorKind, Result, marc::iso2709};
+use crate::{
+    Error, ErrorKind, Result,
+    marc::{Frame, iso2709, xml},
+};
 
 /// How large a record may be, in bytes, where nothing else is asked for.
 pub const MAX_RECORD: usize = 64 << 20;
@@ -87,6 +90,7 @@ enum Rule {
     Prefixed,
     Delimited(Length),
     Marc,
+    Elements(xml::Framer),
     /// The header line, once it was seen.
     Header(Vec<u8>),
 }
@@ -117,7 +121,8 @@ impl Framer {
             Framing::Prefixed => Rule::Prefixed,
             Framing::Header => Rule::Header(Vec::new()),
             Framing::Marc => Rule::Marc,
-            Framing::Delimited | Framing::Elements => match length_of(wrapped.format) {
+            Framing::Elements => Rule::Elements(xml::Framer::new()),
+            Framing::Delimited => match length_of(wrapped.format) {
                 Some(length) => Rule::Delimited(length),
                 None => {
                     let name = wrapped.format.name();
@@ -175,7 +180,8 @@ impl Framer {
             Rule::Prefixed => prefixed(bytes, eof),
             Rule::Delimited(length) => delimited(*length, bytes, eof),
             Rule::Header(head) => row(head, bytes, eof),
-            Rule::Marc => marc(bytes, eof),
+            Rule::Marc => marc(iso2709::frame(bytes, eof)),
+            Rule::Elements(framer) => marc(framer.next(bytes, eof)),
         };
         self.limited(next, bytes, eof)
     }
@@ -307,14 +313,18 @@ fn line(bytes: &[u8], eof: bool, seen: &mut usize) -> Next {
     }
 }
 
-/// A MARC record, by its length or its terminator. One that the file cuts off is a record too: what
-/// there is of it can be read.
-fn marc(bytes: &[u8], eof: bool) -> Next {
-    match iso2709::frame(bytes, eof) {
-        iso2709::Frame::Skip(n) => Next::Skip(n),
-        iso2709::Frame::Record(n) | iso2709::Frame::Cut(n) => Next::Record { range: 0..n, next: n },
-        iso2709::Frame::More => Next::More,
-        iso2709::Frame::End => Next::End,
+/// A MARC record, wherever the MARC room finds it.
+fn marc(frame: Frame) -> Next {
+    match frame {
+        Frame::Record(range) => Next::Record { next: range.end, range },
+        Frame::Bad(range, trouble) => {
+            let context = format!("{}: {}", trouble.kind.meaning(), trouble.detail);
+            let error = Error::malformed(context).at(trouble.offset);
+            Next::Bad { len: range.end, error }
+        }
+        Frame::More(0) => Next::More,
+        Frame::More(n) => Next::Skip(n),
+        Frame::End => Next::End,
     }
 }
 

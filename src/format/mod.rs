@@ -20,7 +20,7 @@ use serde::{
 
 use crate::{
     Error, Result,
-    marc::{self, Record, RecordRef, Severity, Trouble, iso2709, json::RecordSeed},
+    marc::{self, Record, RecordRef, Severity, Trouble, json::RecordSeed},
     record::{self, Kind},
 };
 
@@ -130,8 +130,10 @@ formats! {
     Sonic sonic;
     Msgpack msgpack;
     Cbor cbor;
-    Marc21 marc21;
     Bson bson;
+    Marc21 marc21;
+    Marcxml marcxml;
+    Line line;
     Csv csv;
 }
 
@@ -163,7 +165,12 @@ impl Format {
     pub fn encode_marc(self, record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Format::Marc21 => {
-                iso2709::write(record, out);
+                marc::iso2709::write(record, out);
+                Ok(())
+            }
+            Format::Marcxml => marc::xml::write(record, out),
+            Format::Line => {
+                marc::line::write(record, out);
                 Ok(())
             }
             Format::Json => marc::json::write(record, out),
@@ -192,7 +199,9 @@ impl Format {
         troubles: &mut Vec<Trouble>,
     ) -> Result<()> {
         match self {
-            Format::Marc21 => iso2709::read(bytes, record, troubles),
+            Format::Marc21 => marc::iso2709::read(bytes, record, troubles),
+            Format::Marcxml => marc::xml::read(bytes, record, troubles),
+            Format::Line => marc::line::read(bytes, record, troubles),
             Format::Json => marc::json::read(bytes, record),
             _ => self.decode_seed(bytes, RecordSeed(record)),
         }

@@ -30,6 +30,29 @@ impl Leader {
         self.0[9] = if utf8 { b'a' } else { b' ' };
         self
     }
+
+    /// The leader that text of any length was meant to be, and what was done where it is not 24
+    /// bytes: blanks around it left out, or else it is padded with blanks or cut.
+    pub(crate) fn mended(text: &[u8]) -> (Leader, Option<String>) {
+        if let Ok(leader) = text.try_into() {
+            return (Leader(leader), None);
+        }
+        // Printers that indent put blanks around it; then it is whole inside.
+        let inside = text.trim_ascii();
+        let (whole, done) = match (inside.len(), text.len()) {
+            (24, _) => (inside, "blanks around it left out"),
+            (_, ..24) => (text, "padded with blanks"),
+            _ => (text, "cut"),
+        };
+        let mut end = whole.len().min(24);
+        // Not in the middle of a character.
+        while end > 0 && whole.get(end).is_some_and(|b| b & 0xc0 == 0x80) {
+            end -= 1;
+        }
+        let mut leader = [b' '; 24];
+        leader[..end].copy_from_slice(&whole[..end]);
+        (Leader(leader), Some(format!("{} bytes instead of 24; {done}", text.len())))
+    }
 }
 
 impl fmt::Display for Leader {

@@ -15,14 +15,18 @@
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
 mod field;
+mod frame;
 pub mod iso2709;
 pub mod json;
 mod leader;
+pub mod line;
 pub mod marc8;
 mod record;
 mod trouble;
+pub mod xml;
 
 pub use field::{Content, FieldRef, Subfield, Subfields};
+pub use frame::{Frame, MAX_RECORD};
 pub use leader::Leader;
 pub(crate) use record::Span;
 pub use record::{Record, RecordRef};

@@ -126,12 +126,12 @@ impl PartialEq for RecordRef<'_> {
 /// ```
 #[derive(Clone)]
 pub struct Record {
-    leader: [u8; 24],
+    pub(super) leader: [u8; 24],
     /// Fields with their terminators; the directory need not follow its order.
-    data: Vec<u8>,
-    spans: Vec<Span>,
-    marks: Vec<u32>,
-    utf8: bool,
+    pub(super) data: Vec<u8>,
+    pub(super) spans: Vec<Span>,
+    pub(super) marks: Vec<u32>,
+    pub(super) utf8: bool,
 }
 
 impl Default for Record {

@@ -55,6 +55,11 @@ kinds! {
     ControlSubfields "subfields-in-control-field" Repaired "a control field has subfields; kept as plain text";
     Leader "leader" Repaired "the leader is damaged";
     BadText "bad-encoding" Repaired "bytes that are not text in the record's encoding; kept as they are";
+    Tag "tag" Repaired "a tag that is not three bytes; padded with blanks or cut";
+    Code "subfield-code" Repaired "a subfield whose code is not one character";
+    Markup "markup" Repaired "a reference or sign that means nothing here; kept as written";
+    Replaced "replaced" Lost "a character that cannot stand here; U+FFFD was put in its place";
+    Skipped "skipped" Lost "an element, a line or text that has no place in a record; left out";
     Truncated "truncated" Lost "the file ends inside the record";
     NoDirectory "no-directory" Lost "no directory to tell the fields by";
     FieldLost "field-lost" Lost "a directory entry points outside the record; that field was left out";

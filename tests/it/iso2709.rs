@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use steelyard::marc::{
-    Record, Severity, TroubleKind,
-    iso2709::{self, Frame, Reader, Records},
+    Frame, Record, Severity, TroubleKind,
+    iso2709::{self, Reader, Records},
 };
 
 /// Two sound records: a plain one, and one with subfields and non-ASCII text.
@@ -153,7 +153,7 @@ impl<'a, I: Iterator<Item = steelyard::marc::FieldRef<'a>>> EqByBytes for I {
 #[test]
 fn a_claim_of_99_999_bytes_reserves_nothing() {
     let data = b"99999nam a2200025 i 4500";
-    assert_eq!(iso2709::frame(data, false), Frame::More);
+    assert_eq!(iso2709::frame(data, false), Frame::More(0));
     let all = read_all(data);
     assert_eq!(all.len(), 1);
     assert!(all[0].1.is_none());

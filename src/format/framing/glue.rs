@@ -3,14 +3,8 @@
 use crate::{
     Error, ErrorKind, Result,
     format::{Framing, Wrapped, csv},
+    marc::xml,
 };
-
-/// Before the first element of a MARCXML file, and after the last.
-const COLLECTION: (&[u8], &[u8]) = (
-    b"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-      <collection xmlns=\"http://www.loc.gov/MARC21/slim\">\n",
-    b"</collection>\n",
-);
 
 /// Puts records into a file of a format, one after another.
 #[derive(Debug)]
@@ -57,7 +51,7 @@ impl Glue {
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         self.begin(out);
         if let Framing::Elements = self.framing {
-            out.extend_from_slice(COLLECTION.1);
+            out.extend_from_slice(xml::EPILOGUE.as_bytes());
         }
     }
 
@@ -65,7 +59,7 @@ impl Glue {
         if !std::mem::replace(&mut self.begun, true)
             && let Framing::Elements = self.framing
         {
-            out.extend_from_slice(COLLECTION.0);
+            out.extend_from_slice(xml::PROLOGUE.as_bytes());
         }
     }
 

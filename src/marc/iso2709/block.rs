@@ -1,12 +1,12 @@
 //! Records in a block of memory: the fast way, for records whose counts and terminators agree.
 
 use super::{
-    Frame, frame,
+    frame,
     repair::{Repaired, repair},
     simd,
 };
 use crate::marc::{
-    FIELD_END, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind,
+    FIELD_END, Frame, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind,
 };
 
 /// A record as it was met: its place, its bytes, and what could be made of them.
@@ -107,7 +107,7 @@ impl Block {
                 let utf8 = self.utf8 || simdutf8::basic::from_utf8(raw).is_ok();
                 if !utf8 && raw[9] == b'a' {
                     // Says UTF-8 and is not: that wants a trouble that names the field.
-                    self.unsound(block, length, false);
+                    self.unsound(block, length);
                 } else {
                     let area = Some(((at + base) as u32, (at + length - 1) as u32));
                     self.at = at + length;
@@ -116,16 +116,14 @@ impl Block {
                 return Step::Record;
             }
             match frame(&block[at..], eof) {
-                Frame::Skip(n) => {
-                    self.skip(at, n);
-                    continue;
+                Frame::Record(range) if range.start > 0 => self.skip(at, range.start),
+                Frame::Record(range) => {
+                    self.unsound(block, range.end);
+                    return Step::Record;
                 }
-                Frame::Record(n) => self.unsound(block, n, false),
-                Frame::Cut(n) => self.unsound(block, n, true),
-                Frame::More => return Step::More,
-                Frame::End => return Step::End,
+                Frame::More(_) => return Step::More,
+                Frame::Bad(..) | Frame::End => return Step::End,
             }
-            return Step::Record;
         }
     }
 
@@ -166,11 +164,10 @@ impl Block {
 
     /// Steps to a record that contradicts itself, of `length` bytes as far as can be said.
     #[cold]
-    fn unsound(&mut self, block: &[u8], length: usize, cut: bool) {
+    fn unsound(&mut self, block: &[u8], length: usize) {
         let at = self.at;
         let before = self.scratch.troubles.len();
-        let Repaired { length, area, sound } =
-            repair(&block[at..at + length], cut, &mut self.scratch);
+        let Repaired { length, area, sound } = repair(&block[at..at + length], &mut self.scratch);
         self.at = at + length;
         while self.tape.get(self.mark).is_some_and(|&m| (m as usize) < self.at) {
             self.mark += 1;

@@ -26,7 +26,7 @@ pub(crate) mod simd;
 mod write;
 
 pub use block::Item;
-pub use frame::{Frame, frame};
+pub use frame::frame;
 pub use lint::lint;
 pub use one::read;
 pub use reader::{Reader, Records};

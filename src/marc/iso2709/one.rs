@@ -1,9 +1,7 @@
 //! One record by itself, into a [`Record`] that is used again.
 
 use super::{
-    Frame,
     block::{Scratch, Walked, walk},
-    frame,
     repair::repair,
     simd,
 };
@@ -29,9 +27,8 @@ pub fn read(raw: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Res
         record.set_utf8(utf8);
         return Ok(());
     }
-    let cut = matches!(frame(raw, true), Frame::Cut(_) | Frame::End);
     let mut scratch = Scratch::default();
-    let repaired = repair(raw, cut, &mut scratch);
+    let repaired = repair(raw, &mut scratch);
     troubles.append(&mut scratch.troubles);
     if repaired.length < raw.len() {
         let detail = format!("{} bytes after the record", raw.len() - repaired.length);

@@ -19,9 +19,10 @@ pub(super) struct Repaired {
     pub sound: bool,
 }
 
-/// Reads the record in `raw` (up to a terminator, or `cut` off by the file's end) as well as can
+/// Reads the record in `raw` (up to a terminator, or cut off by the file's end) as well as can
 /// be, into `scratch`. Offsets of troubles are relative to `raw`.
-pub(super) fn repair(raw: &[u8], cut: bool, scratch: &mut Scratch) -> Repaired {
+pub(super) fn repair(raw: &[u8], scratch: &mut Scratch) -> Repaired {
+    let cut = raw.last() != Some(&RECORD_END);
     scratch.spans.clear();
     scratch.marks.clear();
     let mut repair = Repair { raw, scratch, sound: true };

@@ -1,0 +1,174 @@
+//! How fast MARCXML is written, framed and read, in CPU time of this process.
+//!
+//! `cargo run --release --example marcxml_speed -- FOLDER` takes every ISO 2709 file under FOLDER
+//! (those records that are in UTF-8 and whose directory holds), keeps them in memory as records,
+//! and reports the best of several rounds.
+
+use std::{fs, hint::black_box, path::Path};
+
+use nix::time::{ClockId, clock_gettime};
+use steelyard::marc::{Frame, Leader, Record, xml};
+
+fn main() {
+    let Some(folder) = std::env::args().nth(1) else {
+        eprintln!("usage: marcxml_speed FOLDER");
+        std::process::exit(2);
+    };
+    let mut records = Vec::new();
+    let mut iso = 0;
+    each_file(Path::new(&folder), &mut |bytes| {
+        for raw in bytes.split_inclusive(|b| *b == 0x1d) {
+            if let Some(record) = plain_iso(raw) {
+                iso += raw.len();
+                records.push(record);
+            }
+        }
+    });
+    let n = records.len() as f64;
+    let mut text = Vec::new();
+    let mut refused = 0;
+    records.retain(|r| {
+        let sayable = xml::write(r.as_ref(), &mut text)
+            .inspect_err(|e| {
+                if std::env::var_os("V").is_some() {
+                    eprintln!("{e}")
+                }
+            })
+            .is_ok();
+        refused += usize::from(!sayable);
+        sayable
+    });
+    println!(
+        "{n} records, {iso} bytes of ISO 2709, {} of XML; {refused} cannot be said",
+        text.len()
+    );
+    let mut spans = Vec::new();
+    let (mut framer, mut pos) = (xml::Framer::within(), 0);
+    while let Frame::Record(r) = framer.next(&text[pos..], true) {
+        spans.push(pos + r.start..pos + r.end);
+        pos += r.end;
+    }
+    assert_eq!(spans.len(), records.len());
+    let n = records.len() as f64;
+
+    let mut out = Vec::with_capacity(text.len() + 4096);
+    let write = best(|| {
+        out.clear();
+        for record in &records {
+            xml::write(record.as_ref(), &mut out).unwrap();
+        }
+        black_box(&out);
+    });
+    assert_eq!(out, text);
+    report("write", write, n, text.len());
+
+    let frame = best(|| {
+        let (mut framer, mut pos) = (xml::Framer::within(), 0);
+        while let Frame::Record(r) = framer.next(&text[pos..], true) {
+            pos += r.end;
+        }
+        black_box(pos);
+    });
+    report("frame", frame, n, text.len());
+
+    let (mut record, mut troubles) = (Record::new(), Vec::new());
+    let mut read_all = |text: &[u8], spans: &[std::ops::Range<usize>]| {
+        best(|| {
+            troubles.clear();
+            for span in spans {
+                xml::read(&text[span.clone()], &mut record, &mut troubles).unwrap();
+                black_box(&record);
+            }
+        })
+    };
+    let read = read_all(&text, &spans);
+    report("read", read, n, text.len());
+    report("frame + read", frame + read, n, text.len());
+
+    let spaced = String::from_utf8(text.clone()).unwrap();
+    let spaced = spaced
+        .replace("<subfield", "\n    <subfield")
+        .replace("<datafield", "\n  <datafield")
+        .replace("<controlfield", "\n  <controlfield")
+        .replace("</datafield", "\n  </datafield");
+    let again = frames(spaced.as_bytes());
+    report("read, indented", read_all(spaced.as_bytes(), &again), n, spaced.len());
+    let prefixed = spaced
+        .replace("<subfield", "<marc:subfield")
+        .replace("</subfield", "</marc:subfield")
+        .replace("datafield", "marc:datafield")
+        .replace("controlfield", "marc:controlfield")
+        .replace("leader>", "marc:leader>")
+        .replace("record>", "marc:record>");
+    let again = frames(prefixed.as_bytes());
+    assert_eq!(again.len(), spans.len());
+    report("read, with a prefix", read_all(prefixed.as_bytes(), &again), n, prefixed.len());
+    let odd = spaced.replace("=\"", "= '").replace("\" ", "' ").replace("\">", "'>");
+    let again = frames(odd.as_bytes());
+    report("read, odd spelling", read_all(odd.as_bytes(), &again), n, odd.len());
+}
+
+fn frames(text: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (mut framer, mut pos, mut found) = (xml::Framer::within(), 0, Vec::new());
+    while let Frame::Record(r) = framer.next(&text[pos..], true) {
+        found.push(pos + r.start..pos + r.end);
+        pos += r.end;
+    }
+    found
+}
+
+fn report(what: &str, seconds: f64, records: f64, bytes: usize) {
+    println!(
+        "{what:20} {:9.0} records/s  {:7.1} MB/s of XML",
+        records / seconds,
+        bytes as f64 / seconds / 1e6
+    );
+}
+
+/// The least CPU time of several rounds, in seconds.
+fn best(mut round: impl FnMut()) -> f64 {
+    let cpu = || {
+        let t = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID).unwrap();
+        t.tv_sec() as f64 + t.tv_nsec() as f64 / 1e9
+    };
+    let (begin, mut least) = (cpu(), f64::MAX);
+    while cpu() - begin < 1.5 {
+        let start = cpu();
+        round();
+        least = least.min(cpu() - start);
+    }
+    least
+}
+
+fn each_file(path: &Path, f: &mut impl FnMut(&[u8])) {
+    if path.is_dir() {
+        let mut entries: Vec<_> = fs::read_dir(path).unwrap().map(|e| e.unwrap().path()).collect();
+        entries.sort();
+        entries.iter().for_each(|e| each_file(e, f));
+    } else if let Ok(bytes) = fs::read(path)
+        && bytes.first().is_some_and(u8::is_ascii_digit)
+    {
+        f(&bytes);
+    }
+}
+
+/// A record in UTF-8 whose directory holds, read the plain way.
+fn plain_iso(raw: &[u8]) -> Option<Record> {
+    let number = |from: usize, to: usize| -> Option<usize> {
+        std::str::from_utf8(raw.get(from..to)?).ok()?.parse().ok()
+    };
+    let base = number(12, 17)?;
+    if number(0, 5)? != raw.len() || std::str::from_utf8(raw).is_err() || base < 25 {
+        return None;
+    }
+    let mut record = Record::new();
+    record.set_leader(Leader(raw[..24].try_into().ok()?));
+    for entry in raw.get(24..base - 1)?.chunks_exact(12) {
+        let at = |from, to| std::str::from_utf8(&entry[from..to]).ok()?.parse::<usize>().ok();
+        let start = base + at(7, 12)?;
+        let field = raw.get(start..start + at(3, 7)?)?;
+        let bytes = field.strip_suffix(&[0x1e])?;
+        record.push_bytes(entry[..3].try_into().ok()?, bytes).ok()?;
+    }
+    Some(record)
+}
