@@ -7,13 +7,14 @@
 //! The ways in and out, one file or folder each: [`iso2709`] (MARC 21 and UNIMARC exchange files),
 //! [`xml`] (MARCXML), [`json`] (MARC-in-JSON, which is also the shape in which records travel
 //! through serde), [`line`] (for people); [`marc8`] is the character set that
-//! came before Unicode. What is wrong with a record is a [`Trouble`]; it never ends a file.
+//! came before Unicode, [`encoding`] turns whole records. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
 //! This room knows only [`error`](crate::error). It opens no files. To add a way in or out: one
 //! file here that reads into a [`Record`] or writes a [`RecordRef`], and its row in `format/`.
 //!
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
+pub mod encoding;
 mod field;
 mod frame;
 pub mod iso2709;

@@ -75,6 +75,15 @@ impl<'a> RecordRef<'a> {
         self.raw
     }
 
+    /// How far into the record `field` begins, in bytes; 0 where the record was not read from bytes.
+    pub(super) fn offset_of(&self, field: &FieldRef<'_>) -> usize {
+        let begin = match self.raw {
+            Some(raw) => self.area.1 as usize + 1 - raw.len(),
+            None => 0,
+        };
+        (field.start as usize).saturating_sub(begin)
+    }
+
     /// The data area: all fields with their terminators.
     pub(super) fn area(&self) -> &'a [u8] {
         &self.data[self.area.0 as usize..self.area.1 as usize]

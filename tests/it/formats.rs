@@ -240,6 +240,10 @@ fn a_record_cut_short_is_no_record() {
         for end in 0..bytes.len() {
             try_all_ways(format, &bytes[..end]);
         }
+        // Lines have no mark that they are all there.
+        if format == Format::Line {
+            continue;
+        }
         // CSV may end without its last line break, and text formats within a number.
         let cut = &bytes[..bytes.len() - 2];
         assert!(format.decode::<Value>(cut).is_err(), "{}", format.name());

@@ -27,14 +27,9 @@ pub fn lint(record: RecordRef<'_>, troubles: &mut Vec<Trouble>) {
     if !area.is_ascii() && record.is_utf8() != record.leader().says_utf8() && record.is_utf8() {
         say(Kind::Encoding, 9, format!("{} says MARC-8, the bytes are UTF-8", shown(9..10)));
     }
-    // Where the record's first byte would be in the buffer that spans point into.
-    let begin = match record.raw {
-        Some(raw) => record.area.1 as usize + 1 - raw.len(),
-        None => 0,
-    };
     for field in record.fields() {
         let tag = field.tag();
-        let at = (field.start as usize).saturating_sub(begin);
+        let at = record.offset_of(&field);
         let name = field.tag_text().into_owned();
         if !tag.iter().all(u8::is_ascii_alphanumeric) {
             say(Kind::OddTag, at, format!("{name:?}"));
