@@ -1,5 +1,264 @@
 //! MOVING. Records from one place to another: read, choose, convert, write, count.
+//!
+//! [`copy`] cuts the source into batches of whole records, converts them side by side and writes
+//! them in order, in steady memory however long the source is. What is wrong with a record never
+//! ends the run: the record is repaired and reported, or rejected and counted; and the counts must
+//! agree in the end.
+//!
+//! This room knows places only as what can be read and written; opening them is `file/`'s work.
 
+mod batch;
+mod convert;
 mod select;
 
+use std::{
+    collections::VecDeque,
+    io::{Read, Write},
+    sync::{Mutex, mpsc},
+};
+
+pub use convert::Reject;
 pub use select::{Condition, Fields, Path};
+
+use crate::{
+    Error, ErrorKind, Result,
+    format::{
+        Takes, Wrapped,
+        framing::{Framer, Glue},
+    },
+    marc::Trouble,
+};
+use batch::{Batch, Batches};
+use convert::{Converted, Converter};
+
+/// What to do with a record that contradicts itself, or that the target cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Care {
+    /// Reject what contradicts itself.
+    Strict,
+    /// Repair what contradicts itself if nothing is lost by it; reject what the target cannot hold.
+    #[default]
+    Careful,
+    /// Repair, and replace what the target cannot hold (by U+FFFD), so that records are kept.
+    Tolerant,
+}
+
+/// What to do with the encoding of MARC records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Recode {
+    /// Nothing.
+    #[default]
+    Keep,
+    /// To UTF-8, and say so in the leader.
+    Utf8,
+    /// To MARC-8, and say so in the leader.
+    Marc8,
+}
+
+/// How to copy.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The source's format.
+    pub from: Wrapped,
+    /// The target's format.
+    pub to: Wrapped,
+    /// Conditions that all have to hold for a record to go along.
+    pub conditions: Vec<Condition>,
+    /// The fields that are kept; all where none are named.
+    pub fields: Option<Fields>,
+    /// What to do with bad records.
+    pub care: Care,
+    /// What to do with the encoding of MARC records.
+    pub recode: Recode,
+    /// Compose letters and accents when recoding from MARC-8.
+    pub nfc: bool,
+    /// How many workers convert; 0 means one for each core.
+    pub workers: usize,
+}
+
+impl Options {
+    /// From one format to another, the way people mean it: MARC-8 becomes UTF-8 in every format but
+    /// ISO 2709.
+    pub fn new(from: Wrapped, to: Wrapped) -> Self {
+        let recode = match to.format.name() {
+            "marc21" => Recode::Keep,
+            _ => Recode::Utf8,
+        };
+        Options {
+            from,
+            to,
+            conditions: Vec::new(),
+            fields: None,
+            care: Care::default(),
+            recode,
+            nfc: false,
+            workers: 0,
+        }
+    }
+
+    /// Records are carried as MARC records: one side is made for them.
+    pub fn is_marc(&self) -> bool {
+        [&self.from, &self.to].iter().any(|w| w.format.info().takes == Takes::Marc)
+    }
+
+    /// Nothing is chosen: any value can go through, not only documents.
+    fn as_it_is(&self) -> bool {
+        self.conditions.is_empty() && self.fields.is_none()
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.from.format.info().takes == Takes::Marc
+            && self.to.format.info().takes == Takes::Rows
+            && self.fields.is_none()
+        {
+            return Err(Error::invalid(format!(
+                "a MARC record is no row of {}; name the columns, for example --fields 001,100a,245ab",
+                self.to.format.name()
+            )));
+        }
+        Ok(())
+    }
+
+    fn workers(&self) -> usize {
+        match (self.workers, self.to.format.info().takes) {
+            // The header line of the first row decides about all others.
+            (_, Takes::Rows) => 1,
+            (0, _) => std::thread::available_parallelism().map_or(1, usize::from),
+            (n, _) => n,
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Records met in the source.
+    pub read: u64,
+    /// Records written.
+    pub written: u64,
+    /// Records left out by a condition.
+    pub left_out: u64,
+    /// Records that could not be written.
+    pub rejected: u64,
+    /// Of those written, how many had to be repaired.
+    pub repaired: u64,
+    /// Bytes read, uncompressed.
+    pub bytes_in: u64,
+    /// Bytes written, uncompressed.
+    pub bytes_out: u64,
+}
+
+/// Whoever follows a run: told after each batch, in order.
+pub trait Follower {
+    /// So far the run has come.
+    fn counts(&mut self, counts: &Counts);
+    /// Something is wrong with a record.
+    fn trouble(&mut self, trouble: &Trouble);
+    /// A record was not written.
+    ///
+    /// # Errors
+    /// End the run.
+    fn reject(&mut self, reject: &Reject) -> Result<()>;
+}
+
+/// Copies all records of `source` to `target`.
+///
+/// # Errors
+/// From source and target; [`Invalid`](ErrorKind::Invalid) for options that contradict one another;
+/// [`Mismatch`](ErrorKind::Mismatch) where the counts do not agree in the end. Never for a bad record.
+pub fn copy(
+    source: impl Read + Send,
+    target: &mut impl Write,
+    options: &Options,
+    follower: &mut dyn Follower,
+) -> Result<Counts> {
+    options.check()?;
+    let mut batches = Batches::new(source, Framer::new(&options.from)?);
+    let mut glue = Glue::new(&options.to);
+    let mut counts = Counts::default();
+    let mut opening = Vec::new();
+    glue.open(&mut opening);
+    target.write_all(&opening)?;
+    let workers = options.workers();
+
+    // A job is a batch and the way back for what comes of it; the ways back are kept in order.
+    type Job = (Batch, mpsc::SyncSender<Converted>);
+    let (jobs_in, jobs_out) = mpsc::sync_channel::<Job>(workers);
+    let jobs_out = Mutex::new(jobs_out);
+    let converters = (0..workers).map(|_| Converter::new(options)).collect::<Result<Vec<_>>>()?;
+    std::thread::scope(|scope| {
+        for mut converter in converters {
+            let jobs_out = &jobs_out;
+            scope.spawn(move || {
+                loop {
+                    let job = jobs_out.lock().expect("no worker panics with the lock").recv();
+                    let Ok((batch, back)) = job else { break };
+                    // Nobody waits for it where the run has ended with an error.
+                    let _ = back.send(converter.convert(batch));
+                }
+            });
+        }
+        let mut waiting = VecDeque::new();
+        let mut ended = false;
+        let mut run = || -> Result<()> {
+            loop {
+                while !ended && waiting.len() < workers + 1 {
+                    match batches.next()? {
+                        Some(batch) => {
+                            let bytes = batch.bytes.len() as u64;
+                            let (back, result) = mpsc::sync_channel(1);
+                            jobs_in.send((batch, back)).expect("workers live as long as the run");
+                            waiting.push_back((bytes, result));
+                        }
+                        None => ended = true,
+                    }
+                }
+                let Some((bytes, result)) = waiting.pop_front() else { return Ok(()) };
+                let done = result.recv().map_err(|_| {
+                    Error::new(
+                        ErrorKind::Mismatch,
+                        "a worker ended early; this is a fault of steelyard",
+                    )
+                })?;
+                target.write_all(&done.out)?;
+                counts.bytes_in += bytes;
+                counts.bytes_out += done.out.len() as u64;
+                settle(&mut counts, done, follower)?;
+            }
+        };
+        let done = run();
+        drop(jobs_in);
+        done
+    })?;
+    let mut closing = Vec::new();
+    glue.finish(&mut closing);
+    target.write_all(&closing)?;
+    counts.bytes_out += (opening.len() + closing.len()) as u64;
+    if counts.read != counts.written + counts.left_out + counts.rejected {
+        return Err(Error::new(
+            ErrorKind::Mismatch,
+            format!("the counts do not agree: {counts:?}"),
+        ));
+    }
+    Ok(counts)
+}
+
+/// Adds what came of a batch, and tells the follower in the order of the source.
+fn settle(counts: &mut Counts, done: Converted, follower: &mut dyn Follower) -> Result<()> {
+    let before = counts.read;
+    counts.read += done.read;
+    counts.written += done.written;
+    counts.left_out += done.left_out;
+    counts.rejected += done.rejects.len() as u64;
+    counts.repaired += done.repaired;
+    for mut trouble in done.troubles {
+        trouble.record += before;
+        follower.trouble(&trouble);
+    }
+    for mut reject in done.rejects {
+        reject.record += before;
+        follower.reject(&reject)?;
+    }
+    follower.counts(counts);
+    Ok(())
+}

@@ -24,6 +24,18 @@ impl Glue {
         Glue { framing: wrapped.framing(), bare, begun: false, head: Vec::new() }
     }
 
+    /// The same glue for records in the middle of a file: what stands before the first of them is
+    /// written by whoever begins it.
+    pub fn inside(mut self) -> Self {
+        self.begun = true;
+        self
+    }
+
+    /// Appends what comes before the first record.
+    pub fn open(&mut self, out: &mut Vec<u8>) {
+        self.begin(out);
+    }
+
     /// Appends one record to the file's bytes: what `encode` appends, and what belongs around it.
     ///
     /// # Errors

@@ -1,0 +1,122 @@
+//! The command line: one file a verb, and the only room that prints.
+//!
+//! To add a verb: a file with `Args` (whose doc comment is its help, with examples) and `run`, and a
+//! line in [`Verb`] and in [`run`].
+
+mod check;
+mod completions;
+mod copy;
+mod formats;
+mod generate;
+mod place;
+mod progress;
+mod show;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use steelyard::{Error, ErrorKind, Result};
+
+/// Weighs records in every format on your own data, moves them, keeps them.
+///
+/// Exit status: 0 all is well; 1 done, but something was found (bad records, a difference);
+/// 2 the command line is wrong; 3 it failed.
+#[derive(Parser)]
+#[command(name = "steelyard", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  steelyard show catalog.mrc | head          read a catalogue
+  steelyard check catalog.mrc                everything that is wrong with it, and where
+  steelyard copy catalog.mrc catalog.xml.gz  convert it
+  steelyard copy marc8.mrc - --to json       MARC-8 becomes UTF-8 on the way
+  steelyard generate catalogue --count 1000 sample.mrc";
+
+#[derive(Subcommand)]
+enum Verb {
+    Copy(copy::Args),
+    Check(check::Args),
+    Show(show::Args),
+    Generate(generate::Args),
+    Formats(formats::Args),
+    Completions(completions::Args),
+    #[command(hide = true)]
+    Man(completions::ManArgs),
+}
+
+/// How a verb that did not fail ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// All is well.
+    Well,
+    /// Done, but something was found that a script should know of.
+    Found,
+}
+
+/// Parses the arguments, runs the verb, prints what went wrong.
+pub fn run() -> ExitCode {
+    let cli = Cli::parse();
+    let done = match cli.verb {
+        Verb::Copy(args) => copy::run(args),
+        Verb::Check(args) => check::run(args),
+        Verb::Show(args) => show::run(args),
+        Verb::Generate(args) => generate::run(args),
+        Verb::Formats(args) => formats::run(args),
+        Verb::Completions(args) => completions::run(args, Cli::command()),
+        Verb::Man(args) => completions::man(args, Cli::command()),
+    };
+    match done {
+        Ok(Outcome::Well) => ExitCode::SUCCESS,
+        Ok(Outcome::Found) => ExitCode::from(1),
+        // Whoever read our output has enough of it: that is no failure.
+        Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
+        Err(e) => {
+            eprintln!("steelyard: {}", chain(&e));
+            ExitCode::from(if e.kind() == ErrorKind::Invalid { 2 } else { 3 })
+        }
+    }
+}
+
+/// The error and what caused it, on one line.
+fn chain(error: &Error) -> String {
+    with_causes(error.to_string(), error)
+}
+
+/// The same without the place, for where that is told apart.
+fn chain_without_place(error: &Error) -> String {
+    with_causes(error.context().to_owned(), error)
+}
+
+fn with_causes(mut text: String, error: &Error) -> String {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        // An I/O error is its own cause.
+        if !text.ends_with(&cause_text) {
+            text += &format!(": {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(cause) = source {
+        if let Some(io) = cause.downcast_ref::<std::io::Error>() {
+            return io.kind() == std::io::ErrorKind::BrokenPipe;
+        }
+        source = cause.source();
+    }
+    false
+}
+
+/// Parses a value of a command line by its `FromStr`, for clap.
+fn parsed<T: std::str::FromStr<Err = Error>>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|e: Error| e.context().to_owned())
+}

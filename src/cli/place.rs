@@ -1,0 +1,1 @@
+//! Opening places that verbs were given by name.
