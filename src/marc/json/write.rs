@@ -33,10 +33,15 @@ pub fn write(record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
         }
     }
     let area = record.area();
-    let marks: usize = record.spans.iter().map(|s| (s.marks.1 - s.marks.0) as usize).sum();
-    let texts: usize = record.spans.iter().map(|s| (s.end - s.start) as usize).sum();
+    let (mut marks, mut texts, mut disjoint, mut end) = (0, 0, true, 0);
+    for span in record.spans {
+        marks += (span.marks.1 - span.marks.0) as usize;
+        texts += (span.end - span.start) as usize;
+        disjoint &= span.start >= end;
+        end = span.end;
+    }
     // A damaged directory may give the same bytes to several fields: then any of them may be.
-    let special = if texts <= area.len() { count_special(area) } else { texts };
+    let special = if disjoint { count_special(area) } else { texts };
     let begin = out.len();
     // Leader and tags may need escapes too: six bytes for one. Delimiters inside plain text as well.
     let room = 6 * 24
