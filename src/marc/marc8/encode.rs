@@ -253,7 +253,11 @@ impl Writing<'_> {
             self.out.extend(self.open.take());
             return self.letter(base, false);
         }
-        let marks = std::mem::take(&mut self.marks);
+        let mut marks = std::mem::take(&mut self.marks);
+        if marks.len() > 1 {
+            // From top to bottom, says the specification; Unicode has those below first.
+            marks.sort_by_key(|(_, c, _)| !(230..=234).contains(&canonical_combining_class(*c)));
+        }
         let mut rest = &marks[..];
         loop {
             self.out.extend(self.open.take());
@@ -343,14 +347,11 @@ impl Writing<'_> {
         if set == self.g0 {
             return;
         }
-        // MARC's own sets are outside the standard's scheme and left by their own sequence.
-        if self.g0.custom() && !set.custom() {
-            self.out.extend_from_slice(b"\x1bs");
-        }
-        if !(self.g0.custom() && set == Set::Latin) {
-            self.out.push(0x1b);
-            self.out.extend_from_slice(set.escape().as_bytes());
-        }
+        // MARC's own sets are left by their own sequence, but only for Basic Latin: one program
+        // (pymarc) misses an escape sequence right after it.
+        let escape = if self.g0.custom() && set == Set::Latin { "s" } else { set.escape() };
+        self.out.push(0x1b);
+        self.out.extend_from_slice(escape.as_bytes());
         self.g0 = set;
         self.used.add(set);
     }
