@@ -200,7 +200,12 @@ impl Line<'_> {
             self.rest = self.rest.strip_prefix(b" ").unwrap_or(self.rest);
         }
         text.resize(3, b' ');
-        [text[0], text[1], text[2]]
+        let delimiter = |b: u8| (RECORD_END..=SUBFIELD).contains(&b);
+        let tag = [text[0], text[1], text[2]];
+        if tag.into_iter().any(delimiter) {
+            self.trouble(TroubleKind::Tag, format!("{:?}: a delimiter in it", show(&tag)));
+        }
+        tag.map(|b| if delimiter(b) { b'?' } else { b })
     }
 
     /// Appends what the rest of the line stands for; of a tag, no more than it takes.

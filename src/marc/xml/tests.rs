@@ -107,19 +107,21 @@ fn mends_fields_and_says_so() {
     let data = |attributes: &str| format!("<datafield {attributes}>{a}</datafield>");
     field(&data("tag=\"500\""), "500", b"  \x1fax", &[Indicators, Indicators]);
     field(&data("tag=\"500\" ind1=\"\" ind2=\"1\""), "500", b" 1\x1fax", &[Indicators]);
-    field(&data("tag=\"500\" ind1=\"0\" ind2=\"00\""), "500", b"000\x1fax", &[Indicators]);
+    field(&data("tag=\"500\" ind1=\"0\" ind2=\"00\""), "500", b"000\x1fax", &[Shape]);
+    field(&data("tag=\"500\" ind1=\"0 \" ind2=\"1\""), "500", b"01\x1fax", &[Indicators]);
+    field(&data("tag=\"500\" ind1=\"01\" ind2=\"2\""), "500", b"012\x1fax", &[Shape]);
     field(&data("tag=\"42\" ind1=\" \" ind2=\"1\""), "042", b" 1\x1fax", &[Tag]);
     field(&data("tag=\"x\" ind1=\" \" ind2=\"1\""), "x  ", b" 1\x1fax", &[Tag]);
     field(&data("tag=\"5000\" ind1=\" \" ind2=\"1\""), "500", b" 1\x1fax", &[Tag]);
-    field(&data("tag=\"5é\" ind1=\" \" ind2=\"1\""), "5é", b" 1\x1fax", &[OddTag]);
-    field(&data("tag=\"001\" ind1=\" \" ind2=\"1\""), "001", b" 1\x1fax", &[ControlSubfields]);
-    field("<controlfield tag=\"245\">x</controlfield>", "245", b"x", &[Indicators]);
+    field(&data("tag=\"5é\" ind1=\" \" ind2=\"1\""), "5é", b" 1\x1fax", &[]);
+    field(&data("tag=\"001\" ind1=\" \" ind2=\"1\""), "001", b" 1\x1fax", &[Shape]);
+    field("<controlfield tag=\"245\">x</controlfield>", "245", b"x", &[Shape]);
     let sub = |sub: &str| format!("<datafield tag=\"500\" ind1=\" \" ind2=\" \">{sub}</datafield>");
     field(&sub("<subfield>x</subfield>"), "500", b"  \x1f x", &[Code]);
     field(&sub("<subfield code=\"\">x</subfield>"), "500", b"  \x1f x", &[Code]);
     field(&sub("<subfield code=\"\"/>"), "500", b"  \x1f", &[]);
-    field(&sub("<subfield code=\"ab\">x</subfield>"), "500", b"  \x1fabx", &[Code]);
-    field(&sub("<subfield code=\" \">x</subfield>"), "500", b"  \x1f x", &[OddCode]);
+    field(&sub("<subfield code=\"ab\">x</subfield>"), "500", b"  \x1fax", &[Code]);
+    field(&sub("<subfield code=\" \">x</subfield>"), "500", b"  \x1f x", &[]);
     field(
         &sub(&format!("stray{a}<other><subfield/></other>")),
         "500",
