@@ -224,7 +224,6 @@ fn real_iso2709_records_come_back_through_both() {
             out.clear();
             troubles.clear();
             line::write(record, &mut out);
-            assert_eq!(line::frame(&out, false), Frame::Record(0..out.len()), "{path:?}");
             line::read(&out, &mut back, &mut troubles).unwrap();
             assert_eq!((&back, &troubles[..]), (&own, &[][..]), "{path:?}");
             through_lines += 1;

@@ -37,7 +37,7 @@ mod token;
 mod write;
 
 pub use encoding::{Encoding, encoding, latin1_to_utf8};
-pub use frame::Framer;
+pub use frame::{Framer, MAX_RECORD};
 pub use read::read;
 pub use write::{write, write_tolerant};
 

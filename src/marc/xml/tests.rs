@@ -176,12 +176,32 @@ fn what_is_not_well_formed_is_an_error_at_its_place() {
         ("<record></record><record/>", 17, "something follows"),
         ("<record>", 8, "no end"),
         ("<record><leader>", 16, "no end"),
-        ("<collection/>", 0, "not a <record>"),
-        ("", 0, "not a <record>"),
+        ("<record", 7, "cut off"),
     ] {
         let error = read_one(text).0.unwrap_err();
         assert_eq!(error.place().offset, Some(offset), "{text}: {error}");
         assert!(error.to_string().contains(want), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_document_with_one_record_is_a_record() {
+    let one = "<record><leader>00714cam a2200205 a 4500</leader><controlfield tag=\"001\">&x;</controlfield></record>";
+    let (_, alone, _) = read_one(one);
+    let head = "\u{feff}<?xml version=\"1.0\"?>\n<collection>\n";
+    let (done, record, troubles) = read_one(&format!("{head}{one}\n</collection>\n"));
+    done.unwrap();
+    assert_eq!(record, alone);
+    assert_eq!(troubles[0].offset as usize, head.len() + one.find('&').unwrap());
+    let two = format!("{head}{one}{one}</collection>");
+    let error = read_one(&two).0.unwrap_err();
+    assert_eq!(error.place().offset, Some((head.len() + one.len()) as u64));
+    let bad = format!("{head}{}</collection>", one.replace("</controlfield>", ""));
+    let error = read_one(&bad).0.unwrap_err();
+    assert_eq!(error.place().offset, bad.find("</record>").map(|n| n as u64));
+    for none in ["", "x", "<collection/>", "<html></html>", "&"] {
+        let error = read_one(none).0.unwrap_err();
+        assert!(error.to_string().contains("no <record> element"), "{error}");
     }
 }
 
