@@ -121,7 +121,7 @@ impl Framer {
             Framing::Prefixed => Rule::Prefixed,
             Framing::Header => Rule::Header(Vec::new()),
             Framing::Marc => Rule::Marc,
-            Framing::Elements => Rule::Elements(xml::Framer::new()),
+            Framing::Elements => Rule::Elements(xml::Framer::new().with_limit(MAX_RECORD)),
             Framing::Delimited => match length_of(wrapped.format) {
                 Some(length) => Rule::Delimited(length),
                 None => {
@@ -138,6 +138,9 @@ impl Framer {
     /// The same framer with another limit, in bytes.
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
+        if let Rule::Elements(framer) = self.rule {
+            self.rule = Rule::Elements(framer.with_limit(limit));
+        }
         self
     }
 
@@ -344,7 +347,7 @@ fn paragraph(bytes: &[u8], eof: bool, seen: &mut usize) -> Next {
             Some(b'\r') if bytes.get(after + 1) == Some(&b'\n') => 2,
             _ => continue,
         };
-        return Next::Record { range: 0..trimmed(&bytes[..after]), next: after + empty };
+        return Next::Record { range: 0..last_line_end(&bytes[..after]), next: after + empty };
     }
     match (eof, bytes.is_empty()) {
         (false, _) => {
@@ -353,8 +356,13 @@ fn paragraph(bytes: &[u8], eof: bool, seen: &mut usize) -> Next {
             Next::More
         }
         (true, true) => Next::End,
-        (true, false) => Next::Record { range: 0..trimmed(bytes), next: bytes.len() },
+        (true, false) => Next::Record { range: 0..last_line_end(bytes), next: bytes.len() },
     }
+}
+
+/// Where `bytes` end without line ends at their end. Other blanks may be text.
+fn last_line_end(bytes: &[u8]) -> usize {
+    bytes.iter().rposition(|b| !matches!(b, b'\n' | b'\r')).map_or(0, |n| n + 1)
 }
 
 fn prefixed(bytes: &[u8], eof: bool) -> Next {

@@ -4,10 +4,6 @@ use std::ops::Range;
 
 use super::Trouble;
 
-/// The longest record that is waited for, in bytes, where a record says nothing of its length. What
-/// has not ended by then is given up, so that a file without an end does not fill the memory.
-pub const MAX_RECORD: usize = 32 << 20;
-
 /// What stands at the front of a buffer. Ranges and offsets count from the buffer's first byte;
 /// what lies before a range belongs to no record.
 ///

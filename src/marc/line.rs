@@ -7,7 +7,7 @@
 //! =245  10$aWeights and measures /$cA. Steelyard ; ill. for {dollar}5.
 //! ```
 //!
-//! A line is `=`, the tag, two blanks and the field; an empty line ends a record. `$` begins a
+//! A line is `=`, the tag, two blanks and the field; an empty line parts records. `$` begins a
 //! subfield. A blank is `\` where it counts: as an indicator, and in the fields `00X`.
 //!
 //! What would be mistaken has a name in braces: `{dollar}` `$`, `{lcub}` `{`, `{rcub}` `}`, `{bsol}`
@@ -19,18 +19,16 @@
 //! table of mnemonics.
 
 use super::{
-    FIELD_END, FieldRef, Frame, Leader, MAX_RECORD, RECORD_END, Record, RecordRef, SUBFIELD,
-    Trouble, TroubleKind,
+    FIELD_END, FieldRef, Leader, RECORD_END, Record, RecordRef, SUBFIELD, Trouble, TroubleKind,
 };
 use crate::{Error, Result};
 
-/// Appends the record's lines and the empty line that ends it.
+/// Appends the record's lines. An empty line parts them from those of the next record.
 pub fn write(record: RecordRef<'_>, out: &mut Vec<u8>) {
     write_leader(record.leader(), out);
     for field in record.fields() {
         write_field(field, out);
     }
-    out.push(b'\n');
 }
 
 /// Appends the line of a leader.
@@ -86,25 +84,6 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>, special: impl Fn(usize, u8) -> Option
             out.extend_from_slice(format!("{{x{byte:02X}}}").as_bytes());
         }
         at += text.len() + chunk.invalid().len();
-    }
-}
-
-/// Where the first record of `buf` ends: at an empty line, or where the file does.
-pub fn frame(buf: &[u8], eof: bool) -> Frame {
-    let Some(start) = buf.iter().position(|b| !matches!(b, b'\n' | b'\r')) else {
-        return if eof { Frame::End } else { Frame::More(buf.len()) };
-    };
-    let end = memchr::memchr_iter(b'\n', &buf[start..])
-        .map(|n| start + n + 1)
-        .find(|&n| matches!(&buf[n..], [b'\n', ..] | [b'\r', b'\n', ..]));
-    match end {
-        Some(end) => Frame::Record(start..end + 1 + usize::from(buf[end] == b'\r')),
-        None if eof => Frame::Record(start..buf.len()),
-        None if buf.len() - start > MAX_RECORD => {
-            let detail = format!("no empty line within {MAX_RECORD} bytes");
-            Frame::Bad(start..buf.len(), Trouble::new(TroubleKind::Syntax, start, detail))
-        }
-        None => Frame::More(start),
     }
 }
 
@@ -200,7 +179,12 @@ impl Line<'_> {
             self.rest = self.rest.strip_prefix(b" ").unwrap_or(self.rest);
         }
         text.resize(3, b' ');
-        [text[0], text[1], text[2]]
+        let delimiter = |b: u8| (RECORD_END..=SUBFIELD).contains(&b);
+        let tag = [text[0], text[1], text[2]];
+        if tag.into_iter().any(delimiter) {
+            self.trouble(TroubleKind::Tag, format!("{:?}: a delimiter in it", show(&tag)));
+        }
+        tag.map(|b| if delimiter(b) { b'?' } else { b })
     }
 
     /// Appends what the rest of the line stands for; of a tag, no more than it takes.
@@ -276,7 +260,7 @@ mod tests {
     fn round_trip(record: &Record) -> String {
         let mut out = Vec::new();
         write(record.as_ref(), &mut out);
-        assert_eq!(frame(&out, false), Frame::Record(0..out.len()), "{record:?}");
+        assert!(!out.starts_with(b"\n") && memchr::memmem::find(&out, b"\n\n").is_none());
         let (mut back, mut troubles) = (Record::new(), Vec::new());
         read(&out, &mut back, &mut troubles).unwrap();
         assert_eq!(&back, record);
@@ -289,7 +273,7 @@ mod tests {
         r.push_plain(*b"001", b"a b\\{").unwrap();
         r.push_data(*b"245", *b"1 ", &[(b'a', b"$5 \\ {x}"), (b'b', "ü\n".as_bytes())]).unwrap();
         let want = "=LDR  00000nam a2200000 i 4500\n=001  a\\b{bsol}{lcub}\n\
-                    =245  1\\$a{dollar}5 \\ {lcub}x{rcub}$bü{U+000A}\n\n";
+                    =245  1\\$a{dollar}5 \\ {lcub}x{rcub}$bü{U+000A}\n";
         assert_eq!(round_trip(&r), want);
     }
 
@@ -316,9 +300,8 @@ mod tests {
     fn mends_and_says_so() {
         let text =
             b"\r\n=001  x\r\nlost\r\n=245  \\\\$a{eacute}{\r\n=24  10$ab\n=9\n=500  a{U+001E}b\n";
-        let Frame::Record(range) = frame(text, true) else { panic!() };
         let (mut r, mut troubles) = (Record::new(), Vec::new());
-        read(&text[range], &mut r, &mut troubles).unwrap();
+        read(text, &mut r, &mut troubles).unwrap();
         let fields: Vec<_> = r.as_ref().fields().map(|f| (f.tag(), f.bytes().to_vec())).collect();
         let want: [([u8; 3], &[u8]); 5] = [
             (*b"001", b"x"),
@@ -331,16 +314,7 @@ mod tests {
         let kinds: Vec<_> = troubles.iter().map(|t| t.kind).collect();
         use TroubleKind::*;
         assert_eq!(kinds, [Skipped, Markup, Markup, Tag, Replaced, Leader]);
-        assert_eq!(troubles[1].offset, 22 + 3);
+        assert_eq!(troubles[1].offset, 22 + 5);
         assert!(read(b"nothing\n", &mut r, &mut troubles).is_err());
-    }
-
-    #[test]
-    fn an_empty_line_ends_a_record() {
-        assert_eq!(frame(b"\n\r\n", true), Frame::End);
-        assert_eq!(frame(b"\n\n", false), Frame::More(2));
-        assert_eq!(frame(b"\n=001  x\n", false), Frame::More(1));
-        assert_eq!(frame(b"\n=001  x\r\n\r\n=001", false), Frame::Record(1..12));
-        assert_eq!(frame(b"=001  x", true), Frame::Record(0..7));
     }
 }

@@ -27,7 +27,7 @@ mod trouble;
 pub mod xml;
 
 pub use field::{Content, FieldRef, Subfield, Subfields};
-pub use frame::{Frame, MAX_RECORD};
+pub use frame::Frame;
 pub use leader::Leader;
 pub(crate) use record::Span;
 pub use record::{Record, RecordRef};

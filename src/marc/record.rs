@@ -181,9 +181,7 @@ impl Record {
         self.marks.clear();
         let first = other.spans.iter().map(|s| s.marks.0).min().unwrap_or(0);
         let last = other.spans.iter().map(|s| s.marks.1).max().unwrap_or(0);
-        self.marks.extend(
-            other.marks[first as usize..last as usize].iter().map(|m| m.wrapping_sub(base)),
-        );
+        self.marks.extend_from_slice(&other.marks[first as usize..last as usize]);
         self.spans.extend_from_slice(other.spans);
         for span in &mut self.spans {
             span.marks = (span.marks.0 - first, span.marks.1 - first);
@@ -555,6 +553,19 @@ mod tests {
         let texts: Vec<_> = r.as_ref().fields().map(|f| f.to_string()).collect();
         assert_eq!(texts, ["42", "Hanse", "Scales"]);
         assert_eq!(r.as_ref().to_record(), r);
+    }
+
+    #[test]
+    fn a_copy_knows_its_subfields() {
+        let mut raw = Vec::new();
+        crate::marc::iso2709::write(sample().as_ref(), &mut raw);
+        crate::marc::iso2709::write(sample().as_ref(), &mut raw);
+        let mut records = crate::marc::iso2709::Records::new(&raw);
+        while let Some(item) = records.next() {
+            let copy = item.record.unwrap().to_record();
+            assert_eq!(copy.as_ref().field(*b"245").unwrap().subfield(b'c'), Some(&b"me"[..]));
+            assert_eq!(copy.as_ref().field(*b"650").unwrap().subfields().len(), 1);
+        }
     }
 
     #[test]

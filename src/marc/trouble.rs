@@ -45,6 +45,7 @@ kinds! {
     Sequence "directory-order" Note "the directory does not follow the order of the data";
     NoText "empty-field" Note "a field with nothing in it";
     Encoding "encoding-mark" Note "leader 9 and the bytes disagree about the encoding; the bytes were believed";
+    Shape "field-shape" Note "a field that is not what its tag says; kept as it is";
     Oversized "oversized" Note "over 99,999 bytes or a field over 9,999: read by its terminators";
     RecordLength "record-length" Repaired "the length in the leader is wrong; the record was cut at its terminator";
     BaseAddress "base-address" Repaired "the base address in the leader is wrong; the end of the directory was searched";

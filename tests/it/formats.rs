@@ -245,6 +245,10 @@ fn a_record_cut_short_is_no_record() {
             continue;
         }
         // CSV may end without its last line break, and text formats within a number.
+        // Of lines nobody knows how long they were.
+        if format == Format::Line {
+            continue;
+        }
         let cut = &bytes[..bytes.len() - 2];
         assert!(format.decode::<Value>(cut).is_err(), "{}", format.name());
     }

@@ -3,4 +3,5 @@
 mod formats;
 mod framing;
 mod iso2709;
+mod marcxml;
 mod real;

@@ -21,34 +21,20 @@ pub(super) struct Sink<'a> {
     pub has_leader: &'a mut bool,
 }
 
-/// Letters and digits, of which tags are made.
-const TAG: u8 = 1;
-/// What can be a subfield code without a remark.
-const CODE: u8 = 2;
-/// What can be an indicator as it stands in quotes.
-const INDICATOR: u8 = 4;
-
-const KINDS: [u8; 256] = {
-    let mut kinds = [0; 256];
+/// What stands for itself between quotes: printable ASCII but for the quote and markup.
+const PLAIN: [bool; 256] = {
+    let mut plain = [false; 256];
     let mut b = 0x20;
     while b < 0x7f {
-        if b != b'"' as usize && b != b'<' as usize && b != b'&' as usize {
-            kinds[b] |= INDICATOR;
-            if b != 0x20 {
-                kinds[b] |= CODE;
-            }
-            if (b as u8).is_ascii_alphanumeric() {
-                kinds[b] |= TAG;
-            }
-        }
+        plain[b] = !matches!(b as u8, b'"' | b'<' | b'&');
         b += 1;
     }
-    kinds
+    plain
 };
 
 #[inline(always)]
-fn is(byte: u8, kind: u8) -> bool {
-    KINDS[byte as usize] & kind != 0
+fn is_plain(byte: u8) -> bool {
+    PLAIN[byte as usize]
 }
 
 /// The bytes being read, with the prefix that its elements are expected to have (`marc:`).
@@ -119,7 +105,7 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
     fn leader(&self, pos: usize, sink: &mut Sink<'_>) -> Option<usize> {
         let leader: &[u8; 24] = self.bytes.get(pos..)?.first_chunk()?;
         let end = self.tag(pos + 24, b"</", b"leader>")?;
-        if *sink.has_leader || !leader.iter().all(|&b| is(b, INDICATOR)) {
+        if *sink.has_leader || !leader.iter().all(|&b| is_plain(b)) {
             return None;
         }
         *sink.leader = *leader;
@@ -132,7 +118,7 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
         let &[a, b, c, b'"', b'>'] = self.bytes.get(pos..)?.first_chunk()? else { return None };
         let numeric = a.is_ascii_digit() && b.is_ascii_digit() && c.is_ascii_digit();
         // That a field with another number is no data field deserves a remark.
-        if !(is(a, TAG) && is(b, TAG) && is(c, TAG)) || (numeric && (a, b) != (b'0', b'0')) {
+        if !(is_plain(a) && is_plain(b) && is_plain(c)) || (numeric && (a, b) != (b'0', b'0')) {
             return None;
         }
         let start = sink.at;
@@ -159,8 +145,8 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
             return None;
         };
         if head[27..] != *b"\">"
-            || !tag.iter().all(|&b| is(b, TAG))
-            || !indicators.iter().all(|&b| is(b, INDICATOR))
+            || !tag.iter().all(|&b| is_plain(b))
+            || !indicators.iter().all(|&b| is_plain(b))
             || tag.starts_with(b"00")
         {
             return None;
@@ -185,7 +171,7 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
     #[inline(always)]
     fn subfield(&self, pos: usize, sink: &mut Sink<'_>) -> Option<usize> {
         let &[code, b'"', end] = self.bytes.get(pos..)?.first_chunk()? else { return None };
-        if !is(code, CODE) {
+        if !is_plain(code) {
             return None;
         }
         sink.marks.push(sink.at as u32);

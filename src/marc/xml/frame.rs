@@ -6,7 +6,10 @@ use super::{
     NAMESPACE, local,
     token::{begins_name, in_name, is_space},
 };
-use crate::marc::{Frame, MAX_RECORD, Trouble, TroubleKind};
+use crate::marc::{Frame, Trouble, TroubleKind};
+
+/// The longest record element that is waited for, in bytes, where nothing else is asked for.
+pub const MAX_RECORD: usize = 32 << 20;
 
 /// Finds record elements, block by block.
 ///
@@ -20,6 +23,9 @@ use crate::marc::{Frame, MAX_RECORD, Trouble, TroubleKind};
 /// [`Frame::Bad`], and that next one is the next frame.
 #[derive(Debug)]
 pub struct Framer {
+    /// What has not ended by so many bytes is given up: a file without an end does not fill the
+    /// memory.
+    limit: usize,
     /// Where the buffer of the next call begins, counted from the first call's.
     base: u64,
     /// Up to where it is known that no comment, CDATA section, instruction ends.
@@ -65,7 +71,20 @@ impl Framer {
 
     /// For a part of a file, which need not begin or end where elements do.
     pub fn within() -> Self {
-        Framer { base: 0, free: [0; 3], depth: None, begun: false, name: Finder::new("record") }
+        Framer {
+            limit: MAX_RECORD,
+            base: 0,
+            free: [0; 3],
+            depth: None,
+            begun: false,
+            name: Finder::new("record"),
+        }
+    }
+
+    /// The same framer with another limit, in bytes.
+    pub fn with_limit(mut self, limit: usize) -> Self {
+        self.limit = limit;
+        self
     }
 
     /// What comes next in `buf`, which begins where the last answer said to go on; `eof` says that
@@ -84,7 +103,7 @@ impl Framer {
         let mut pos = 0;
         while let Some(n) = memchr::memchr(b'<', &buf[pos..]) {
             let at = pos + n;
-            let last = eof || buf.len() - at > MAX_RECORD;
+            let last = eof || buf.len() - at > self.limit;
             match self.step(buf, at) {
                 Step::Open if !last => return Frame::More(at),
                 // Nothing ends it: then it is not what it seemed, and the next `<` may be.
@@ -154,8 +173,8 @@ impl Framer {
                 Err(next)
             }
             Body::Open if !last => Ok(Frame::More(at)),
-            Body::Open if buf.len() - at > MAX_RECORD => {
-                let detail = format!("a record that does not end within {MAX_RECORD} bytes");
+            Body::Open if buf.len() - at > self.limit => {
+                let detail = format!("a record that does not end within {} bytes", self.limit);
                 bad(inside, TroubleKind::Syntax, &detail)
             }
             Body::Open if ours || holds_marc(&buf[inside..]) => {
@@ -401,6 +420,19 @@ mod tests {
         check(&format!("<c><!-- never closed {R}</c>"), &[R]);
         let open = "<record><leader/><!-- never closed </record>";
         check(&format!("<c>{open}{R}</c>"), &[open, R]);
+    }
+
+    #[test]
+    fn what_is_too_long_is_given_up() {
+        let long = format!("<record><leader/>{}", "x".repeat(100));
+        let text = format!("{long}{R}");
+        let mut framer = Framer::within().with_limit(60);
+        assert_eq!(framer.next(&text.as_bytes()[..60], false), Frame::More(0));
+        let Frame::Bad(r, _) = framer.next(&text.as_bytes()[..61], false) else { panic!() };
+        assert_eq!(&text[r.clone()], "<record>");
+        let rest = &text.as_bytes()[r.end..];
+        let Frame::Record(r) = framer.next(rest, true) else { panic!() };
+        assert_eq!(&rest[r], R.as_bytes());
     }
 
     #[test]

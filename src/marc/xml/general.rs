@@ -2,7 +2,7 @@
 //! comments, and whatever is wrong with them.
 
 use super::{
-    MAX_ATTRIBUTE, local,
+    MAX_ATTRIBUTE, first_character, local,
     read::Reader,
     scan::copy_text,
     show,
@@ -54,7 +54,7 @@ impl<'a> Reader<'a> {
         let Some(tag) = self.tag(tag, name, from, start) else { return Ok(()) };
         if tag.iter().all(u8::is_ascii_digit) && !tag.starts_with(b"00") {
             let detail = format!("field {} is a control field here", show(&tag));
-            self.trouble(TroubleKind::Indicators, from, detail);
+            self.trouble(TroubleKind::Shape, from, detail);
         }
         let text = &self.record.data[start..self.at];
         let marks = memchr::memchr_iter(SUBFIELD, text).map(|n| (start + n) as u32);
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         };
         if tag.starts_with(b"00") {
             let detail = format!("field {} is a data field here", show(&tag));
-            self.trouble(TroubleKind::ControlSubfields, from, detail);
+            self.trouble(TroubleKind::Shape, from, detail);
         }
         self.finish(tag, start, first_mark);
         Ok(())
@@ -101,15 +101,13 @@ impl<'a> Reader<'a> {
         self.put(&[SUBFIELD]);
         let given = code.is_some();
         let code = code.unwrap_or_default();
-        match code.get() {
-            [] => self.put(b" "),
-            bytes => self.put(bytes),
-        }
-        if code.len > 1 {
-            let detail = format!("{:?}: the rest begins the text", show(code.get()));
+        let one = first_character(code.get());
+        self.put(if one.is_empty() { b" " } else { one });
+        if code.len > one.len() {
+            let detail = format!("{:?}, cut to {:?}", show(code.get()), show(one));
             self.trouble(TroubleKind::Code, from, detail);
-        } else if code.get().iter().any(|b| !b.is_ascii_graphic()) {
-            self.trouble(TroubleKind::OddCode, from, format!("{:?}", show(code.get())));
+        } else if one.len() > 1 {
+            self.trouble(TroubleKind::Shape, from, format!("subfield code {:?}", show(one)));
         }
         let value = self.at;
         if !empty {
@@ -221,9 +219,6 @@ impl<'a> Reader<'a> {
         let mut mended = [b' '; 3];
         if text.len() == 3 && !tag.over {
             mended.copy_from_slice(text);
-            if !mended.iter().all(u8::is_ascii_alphanumeric) {
-                self.trouble(TroubleKind::OddTag, tag.at, format!("{:?}", show(text)));
-            }
             return Some(mended);
         }
         if text.len() < 3 && !text.is_empty() && text.iter().all(u8::is_ascii_digit) {
@@ -241,21 +236,22 @@ impl<'a> Reader<'a> {
         Some(mended)
     }
 
-    /// Appends an indicator; one that is not one byte makes the field plain text.
+    /// Appends an indicator. The second one may be more than a character: that is how the writer
+    /// says what is more than two indicators.
     fn indicator(&mut self, indicator: Option<Short>, name: &str, from: usize) {
-        match indicator {
-            Some(i) if i.len > 0 => {
-                self.put(i.get());
-                if i.len > 1 || i.over {
-                    let cut = if i.over { ", cut" } else { "" };
-                    let detail = format!("{name} {:?}{cut}", show(i.get()));
-                    self.trouble(TroubleKind::Indicators, i.at, detail);
-                }
-            }
-            _ => {
-                self.put(b" ");
-                self.trouble(TroubleKind::Indicators, from, format!("no {name}; a blank taken"));
-            }
+        let Some(i) = indicator.filter(|i| i.len > 0) else {
+            self.put(b" ");
+            self.trouble(TroubleKind::Indicators, from, format!("no {name}; a blank taken"));
+            return;
+        };
+        let one = first_character(i.get());
+        let padded = i.get()[one.len()..].iter().all(|b| *b == b' ') && name == "ind1";
+        self.put(if padded { one } else { i.get() });
+        let detail = format!("{name} {:?}", show(i.get()));
+        if i.over || (padded && i.len > one.len()) {
+            self.trouble(TroubleKind::Indicators, i.at, detail + ", cut");
+        } else if i.len > 1 {
+            self.trouble(TroubleKind::Shape, i.at, detail);
         }
     }
 

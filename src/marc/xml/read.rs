@@ -1,13 +1,14 @@
 //! One record element into a record.
 
 use super::{
+    Framer,
     fast::{self, Sink},
     local, show,
     token::{Token, Tokens},
 };
 use crate::{
     Error, ErrorKind, Result,
-    marc::{Leader, Record, Trouble, TroubleKind},
+    marc::{Frame, Leader, Record, Trouble, TroubleKind},
 };
 
 /// Troubles told one by one of a single record; of the rest only the number is said, so that a
@@ -25,7 +26,8 @@ pub(super) struct Reader<'a> {
     told: usize,
 }
 
-/// Reads one `<record>` element, all of `bytes`, into `record`, whose memory is used again.
+/// Reads one `<record>` element, all of `bytes`, into `record`, whose memory is used again. A whole
+/// document is read too if it holds just one record.
 ///
 /// What is odd about it goes to `troubles`, with offsets into `bytes`; what was read is then what
 /// the trouble's kind says. After an error `record` holds the fields before it.
@@ -35,6 +37,9 @@ pub(super) struct Reader<'a> {
 /// record element; [`TooLarge`](ErrorKind::TooLarge) over 4 GiB.
 pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Result<()> {
     record.clear();
+    if !Tokens::new(bytes).at_record() {
+        return document(bytes, record, troubles);
+    }
     if u32::try_from(bytes.len().saturating_mul(2)).is_err() {
         return Err(Error::new(ErrorKind::TooLarge, "a record of more than 2 GiB of XML"));
     }
@@ -45,6 +50,29 @@ pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
     let read = reader.element();
     reader.end();
     read
+}
+
+/// Reads the one record of a document.
+#[cold]
+fn document(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Result<()> {
+    let mut framer = Framer::new();
+    let range = match framer.next(bytes, true) {
+        Frame::Record(range) => range,
+        Frame::Bad(_, trouble) => {
+            return Err(Error::malformed(trouble.detail).at(trouble.offset));
+        }
+        Frame::More(_) | Frame::End => return Err(Error::malformed("no <record> element")),
+    };
+    if let Frame::Record(second) = framer.next(&bytes[range.end..], true) {
+        let offset = (range.end + second.start) as u64;
+        return Err(Error::malformed("a second record where one was expected").at(offset));
+    }
+    let first = troubles.len();
+    let done = read(&bytes[range.clone()], record, troubles);
+    for trouble in &mut troubles[first..] {
+        trouble.offset += range.start as u64;
+    }
+    done.map_err(|e| e.at(range.start as u64))
 }
 
 impl Reader<'_> {

@@ -107,19 +107,21 @@ fn mends_fields_and_says_so() {
     let data = |attributes: &str| format!("<datafield {attributes}>{a}</datafield>");
     field(&data("tag=\"500\""), "500", b"  \x1fax", &[Indicators, Indicators]);
     field(&data("tag=\"500\" ind1=\"\" ind2=\"1\""), "500", b" 1\x1fax", &[Indicators]);
-    field(&data("tag=\"500\" ind1=\"0\" ind2=\"00\""), "500", b"000\x1fax", &[Indicators]);
+    field(&data("tag=\"500\" ind1=\"0\" ind2=\"00\""), "500", b"000\x1fax", &[Shape]);
+    field(&data("tag=\"500\" ind1=\"0 \" ind2=\"1\""), "500", b"01\x1fax", &[Indicators]);
+    field(&data("tag=\"500\" ind1=\"01\" ind2=\"2\""), "500", b"012\x1fax", &[Shape]);
     field(&data("tag=\"42\" ind1=\" \" ind2=\"1\""), "042", b" 1\x1fax", &[Tag]);
     field(&data("tag=\"x\" ind1=\" \" ind2=\"1\""), "x  ", b" 1\x1fax", &[Tag]);
     field(&data("tag=\"5000\" ind1=\" \" ind2=\"1\""), "500", b" 1\x1fax", &[Tag]);
-    field(&data("tag=\"5é\" ind1=\" \" ind2=\"1\""), "5é", b" 1\x1fax", &[OddTag]);
-    field(&data("tag=\"001\" ind1=\" \" ind2=\"1\""), "001", b" 1\x1fax", &[ControlSubfields]);
-    field("<controlfield tag=\"245\">x</controlfield>", "245", b"x", &[Indicators]);
+    field(&data("tag=\"5é\" ind1=\" \" ind2=\"1\""), "5é", b" 1\x1fax", &[]);
+    field(&data("tag=\"001\" ind1=\" \" ind2=\"1\""), "001", b" 1\x1fax", &[Shape]);
+    field("<controlfield tag=\"245\">x</controlfield>", "245", b"x", &[Shape]);
     let sub = |sub: &str| format!("<datafield tag=\"500\" ind1=\" \" ind2=\" \">{sub}</datafield>");
     field(&sub("<subfield>x</subfield>"), "500", b"  \x1f x", &[Code]);
     field(&sub("<subfield code=\"\">x</subfield>"), "500", b"  \x1f x", &[Code]);
     field(&sub("<subfield code=\"\"/>"), "500", b"  \x1f", &[]);
-    field(&sub("<subfield code=\"ab\">x</subfield>"), "500", b"  \x1fabx", &[Code]);
-    field(&sub("<subfield code=\" \">x</subfield>"), "500", b"  \x1f x", &[OddCode]);
+    field(&sub("<subfield code=\"ab\">x</subfield>"), "500", b"  \x1fax", &[Code]);
+    field(&sub("<subfield code=\" \">x</subfield>"), "500", b"  \x1f x", &[]);
     field(
         &sub(&format!("stray{a}<other><subfield/></other>")),
         "500",
@@ -174,12 +176,32 @@ fn what_is_not_well_formed_is_an_error_at_its_place() {
         ("<record></record><record/>", 17, "something follows"),
         ("<record>", 8, "no end"),
         ("<record><leader>", 16, "no end"),
-        ("<collection/>", 0, "not a <record>"),
-        ("", 0, "not a <record>"),
+        ("<record", 7, "cut off"),
     ] {
         let error = read_one(text).0.unwrap_err();
         assert_eq!(error.place().offset, Some(offset), "{text}: {error}");
         assert!(error.to_string().contains(want), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_document_with_one_record_is_a_record() {
+    let one = "<record><leader>00714cam a2200205 a 4500</leader><controlfield tag=\"001\">&x;</controlfield></record>";
+    let (_, alone, _) = read_one(one);
+    let head = "\u{feff}<?xml version=\"1.0\"?>\n<collection>\n";
+    let (done, record, troubles) = read_one(&format!("{head}{one}\n</collection>\n"));
+    done.unwrap();
+    assert_eq!(record, alone);
+    assert_eq!(troubles[0].offset as usize, head.len() + one.find('&').unwrap());
+    let two = format!("{head}{one}{one}</collection>");
+    let error = read_one(&two).0.unwrap_err();
+    assert_eq!(error.place().offset, Some((head.len() + one.len()) as u64));
+    let bad = format!("{head}{}</collection>", one.replace("</controlfield>", ""));
+    let error = read_one(&bad).0.unwrap_err();
+    assert_eq!(error.place().offset, bad.find("</record>").map(|n| n as u64));
+    for none in ["", "x", "<collection/>", "<html></html>", "&"] {
+        let error = read_one(none).0.unwrap_err();
+        assert!(error.to_string().contains("no <record> element"), "{error}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! XML in pieces: tags, attributes, text, references. What `general` reads with.
 
-use super::show;
+use super::{local, show};
 use crate::{Error, Result};
 
 /// A piece of a document. Comments and processing instructions are stepped over unsaid.
@@ -55,6 +55,16 @@ fn malformed(at: usize, what: impl Into<String>) -> Error {
 impl<'a> Tokens<'a> {
     pub(super) fn new(bytes: &'a [u8]) -> Self {
         Tokens { bytes, pos: 0, from: 0 }
+    }
+
+    /// True where a tag stands that is a record's by its name.
+    pub(super) fn at_record(mut self) -> bool {
+        self.skip_space();
+        if self.peek() != Some(b'<') {
+            return false;
+        }
+        self.pos += 1;
+        local(self.name()) == b"record"
     }
 
     pub(super) fn peek(&self) -> Option<u8> {

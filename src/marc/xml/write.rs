@@ -1,7 +1,7 @@
 //! A record as one record element.
 
 use super::{
-    MAX_ATTRIBUTE,
+    MAX_ATTRIBUTE, first_character,
     scan::{block, first_to_write},
     show,
 };
@@ -34,8 +34,13 @@ fn emit(
     troubles: Option<&mut Vec<Trouble>>,
 ) -> Result<()> {
     let start = out.len();
-    // What markup takes; references may ask for more.
-    let room = record.area().len() + 64 * record.len() + 32 * record.marks.len() + 128;
+    // What markup takes; references may ask for more. A borrowed record has the marks of its whole
+    // block, so its own are counted.
+    let marks = match record.spans {
+        [first, .., last] => last.marks.1.saturating_sub(first.marks.0) as usize,
+        _ => 8,
+    };
+    let room = record.area().len() + 64 * record.len() + 32 * marks + 128;
     out.resize(start + room, 0);
     let careful = !record.is_utf8() || has_noncharacter(record.area());
     let mut writer = Writer { out, at: start, troubles, careful, tag: *b"LDR" };
@@ -292,11 +297,4 @@ impl Writer<'_> {
             }
         }
     }
-}
-
-/// The first character of a text; the first byte where that begins none.
-fn first_character(text: &[u8]) -> &[u8] {
-    let chunk = text.utf8_chunks().next();
-    let length = chunk.and_then(|c| c.valid().chars().next()).map_or(1, char::len_utf8);
-    &text[..length.min(text.len())]
 }
