@@ -173,23 +173,29 @@ fn main() {
         }
         let fit = std::rc::Rc::new(fit);
         let same = fit.clone();
-        rows.push((Box::leak(format!("{} encode", format.name()).into_boxed_str()), Box::new(move || {
-            let (mut out, mut n) = (Vec::new(), 0);
-            for (record, _) in fit.iter() {
-                out.clear();
-                format.encode_marc(record.as_ref(), &mut out).unwrap();
-                n += out.len();
-            }
-            n
-        })));
-        rows.push((Box::leak(format!("{} decode", format.name()).into_boxed_str()), Box::new(move || {
-            let (mut own, mut n) = (Record::new(), 0);
-            for (_, bytes) in same.iter() {
-                format.decode_marc(bytes, &mut own).unwrap();
-                n += own.len();
-            }
-            n
-        })));
+        rows.push((
+            Box::leak(format!("{} encode", format.name()).into_boxed_str()),
+            Box::new(move || {
+                let (mut out, mut n) = (Vec::new(), 0);
+                for (record, _) in fit.iter() {
+                    out.clear();
+                    format.encode_marc(record.as_ref(), &mut out).unwrap();
+                    n += out.len();
+                }
+                n
+            }),
+        ));
+        rows.push((
+            Box::leak(format!("{} decode", format.name()).into_boxed_str()),
+            Box::new(move || {
+                let (mut own, mut n) = (Record::new(), 0);
+                for (_, bytes) in same.iter() {
+                    format.decode_marc(bytes, &mut own).unwrap();
+                    n += own.len();
+                }
+                n
+            }),
+        ));
     }
     rows.retain(|(name, _)| name.contains(filter));
     let mut times: Vec<Vec<f64>> = vec![Vec::new(); rows.len()];

@@ -14,3 +14,7 @@ pub mod marc;
 pub mod record;
 
 pub use error::{Error, ErrorKind, Result};
+
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -8,13 +8,14 @@ use std::{
 use serde::Serialize;
 use steelyard::{
     Result,
+    file::{Frames, Reading},
     format::{Coder, Format, Takes, Wrapped},
-    marc::{Record, Severity, Trouble, iso2709},
+    marc::{Record, Severity, Trouble, TroubleKind, iso2709},
     record::Value,
 };
 
 use super::{
-    Outcome, parsed, place,
+    Outcome, parsed,
     progress::{Progress, count, grouped},
 };
 
@@ -83,59 +84,59 @@ pub fn run(args: Args) -> Result<Outcome> {
 }
 
 fn check(args: &Args, file: &str, out: &mut impl Write) -> Result<Option<Severity>> {
-    let source = place::open(file, args.from.clone(), None)?;
-    let format = source.format.clone();
-    let progress = Progress::bytes(source.size, args.quiet);
+    let reading = Reading { format: args.from.clone(), ..Reading::default() };
+    let mut frames = Frames::open(file, &reading)?;
+    let format = frames.format().clone();
+    let marc21 = format == Wrapped::from(Format::Marc21);
+    let progress = Progress::bytes(frames.size(), args.quiet);
     let mut summary = Summary { file, format: format.to_string(), ..Summary::default() };
     let mut worst = None;
-    let mut settle = |number: u64, troubles: &mut Vec<Trouble>, out: &mut dyn Write| -> Result<()> {
-        summary.records += 1;
-        let severity = troubles.iter().map(|t| t.kind.severity()).max();
-        match severity {
-            Some(Severity::Lost) => summary.lost += 1,
-            Some(Severity::Repaired) => summary.repaired += 1,
-            _ => summary.sound += 1,
-        }
-        worst = worst.max(severity);
-        for trouble in troubles.drain(..) {
-            *summary.kinds.entry(trouble.kind.name()).or_default() += 1;
-            let severity = trouble.kind.severity();
-            if args.quiet || severity == Severity::Note && !args.pedantic {
-                continue;
+    let mut settle =
+        |number: u64, troubles: &mut Vec<Trouble>, out: &mut dyn Write| -> Result<()> {
+            summary.records += 1;
+            let severity = troubles.iter().map(|t| t.kind.severity()).max();
+            match severity {
+                Some(Severity::Lost) => summary.lost += 1,
+                Some(Severity::Repaired) => summary.repaired += 1,
+                _ => summary.sound += 1,
             }
-            let trouble = &Trouble { record: number, ..trouble };
-            if args.json {
-                serde_json::to_writer(&mut *out, &Line { file, severity, trouble })
-                    .map_err(std::io::Error::from)?;
-                writeln!(out)?;
-            } else {
-                writeln!(out, "{file}: {trouble}")?;
+            worst = worst.max(severity);
+            for trouble in troubles.drain(..) {
+                *summary.kinds.entry(trouble.kind.name()).or_default() += 1;
+                let severity = trouble.kind.severity();
+                if args.quiet || severity == Severity::Note && !args.pedantic {
+                    continue;
+                }
+                let trouble = &Trouble { record: number, ..trouble };
+                if args.json {
+                    serde_json::to_writer(&mut *out, &Line { file, severity, trouble })
+                        .map_err(std::io::Error::from)?;
+                    writeln!(out)?;
+                } else {
+                    writeln!(out, "{file}: {trouble}")?;
+                }
             }
-        }
-        Ok(())
-    };
-    let mut troubles = Vec::new();
-    if format == Wrapped::from(Format::Marc21) {
-        // The reader that keeps what is between the lines: offsets of damaged records as well.
-        let mut reader = iso2709::Reader::new(source.read);
-        while let Some(item) = reader.next().map_err(|e| e.in_place(file))? {
-            troubles.extend_from_slice(item.troubles);
-            let from = troubles.len();
-            if let Some(record) = item.record {
-                iso2709::lint(record, &mut troubles);
+            Ok(())
+        };
+    let (mut record, mut coder) = (Record::new(), Coder::new(format.clone())?);
+    let (mut number, mut troubles) = (0, Vec::new());
+    while let Some(frame) = frames.next()? {
+        if marc21 && frame.bad.is_none() {
+            // A damaged length may have made one frame of two records.
+            let mut records = iso2709::Records::new(frame.bytes);
+            while let Some(item) = records.next() {
+                troubles.extend_from_slice(item.troubles);
+                let own = troubles.len();
+                if let Some(record) = item.record {
+                    iso2709::lint(record, &mut troubles);
+                }
+                troubles[own..].iter_mut().for_each(|t| t.offset += item.offset);
+                troubles.iter_mut().for_each(|t| t.offset += frame.offset);
+                number += 1;
+                settle(number, &mut troubles, out)?;
             }
-            troubles[from..].iter_mut().for_each(|t| t.offset += item.offset);
-            settle(item.number, &mut troubles, out)?;
-            if item.number % 4096 == 0 {
-                progress.at(item.offset, || count(item.number, "record"));
-            }
-        }
-    } else {
-        let mut coder = Coder::new(format.clone())?;
-        let mut record = Record::new();
-        let mut frames = source.frames()?;
-        while let Some(frame) = frames.next()? {
-            let read = frame.bytes.and_then(|bytes| {
+        } else {
+            let read = frame.bad.map_or(Ok(frame.bytes), Err).and_then(|bytes| {
                 let bytes = coder.unwrap(bytes)?;
                 if format.format.info().takes == Takes::Marc {
                     format.format.read_marc(bytes, &mut record, &mut troubles)?;
@@ -148,14 +149,15 @@ fn check(args: &Args, file: &str, out: &mut impl Write) -> Result<Option<Severit
                 && !troubles.iter().any(|t| t.kind.severity() == Severity::Lost)
             {
                 let at = e.place().offset.unwrap_or(0) as usize;
-                let kind = steelyard::marc::TroubleKind::Syntax;
-                troubles.push(Trouble::new(kind, at, super::chain_without_place(&e)));
+                let detail = super::chain_without_place(&e);
+                troubles.push(Trouble::new(TroubleKind::Syntax, at, detail));
             }
             troubles.iter_mut().for_each(|t| t.offset += frame.offset);
-            settle(frame.number, &mut troubles, out)?;
-            if frame.number % 4096 == 0 {
-                progress.at(frame.offset, || count(frame.number, "record"));
-            }
+            number += 1;
+            settle(number, &mut troubles, out)?;
+        }
+        if number % 4096 == 0 {
+            progress.at(frame.offset, || count(number, "record"));
         }
     }
     drop(progress);

@@ -1,17 +1,21 @@
 //! `steelyard copy`.
 
-use std::io::Write;
+use std::{
+    io::{BufWriter, Write},
+    path::Path,
+};
 
 use serde::Serialize;
 use steelyard::{
     Error, Result,
     copy::{self, Care, Condition, Counts, Fields, Follower, Options, Recode, Reject},
+    file::{Frames, Part, Reading, Sink, Staged, Writing},
     format::Wrapped,
     marc::{Severity, Trouble},
 };
 
 use super::{
-    Outcome, parsed, place,
+    Outcome, parsed,
     progress::{Progress, count, grouped},
 };
 
@@ -41,8 +45,8 @@ pub struct Args {
     #[arg(long, value_name = "FIELDS", value_parser = parsed::<Fields>)]
     fields: Option<Fields>,
     /// Only part I of N of the source, cut at record borders: 1/4 to 4/4 make the whole.
-    #[arg(long, value_name = "I/N")]
-    part: Option<place::Part>,
+    #[arg(long, value_name = "I/N", value_parser = parsed::<Part>)]
+    part: Option<Part>,
     /// Put rejected records here as they stood, and their places and reasons in FILE.reasons.
     #[arg(long, value_name = "FILE")]
     rejects: Option<String>,
@@ -86,12 +90,11 @@ Examples:
   steelyard copy big.mrc english.mrc --where 008/35-37=eng --rejects bad.mrc";
 
 pub fn run(args: Args) -> Result<Outcome> {
-    let source = place::open(&args.source, args.from.clone(), args.part)?;
-    let to = match &args.to {
-        Some(to) => to.clone(),
-        None => place::format_of(&args.target)?,
-    };
-    let mut options = Options::new(source.format.clone(), to);
+    let reading = Reading { format: args.from.clone(), part: args.part, ..Reading::default() };
+    let source = Frames::open(&args.source, &reading)?;
+    let writing = Writing { format: args.to.clone(), ..Writing::default() };
+    let target = Sink::create(&args.target, &writing)?;
+    let mut options = Options::new(source.format().clone(), target.format().clone());
     options.conditions = args.conditions;
     options.fields = args.fields;
     options.nfc = args.nfc;
@@ -104,7 +107,9 @@ pub fn run(args: Args) -> Result<Outcome> {
         None => (),
         Some(Encoding::Keep) => options.recode = Recode::Keep,
         Some(Encoding::Utf8) => options.recode = Recode::Utf8,
-        Some(Encoding::Marc8) if options.to.format.name() == "marc21" => options.recode = Recode::Marc8,
+        Some(Encoding::Marc8) if options.to.format.name() == "marc21" => {
+            options.recode = Recode::Marc8
+        }
         Some(Encoding::Marc8) => {
             let name = options.to.format.name();
             return Err(Error::invalid(format!("{name} cannot hold MARC-8; only marc21 can")));
@@ -113,17 +118,13 @@ pub fn run(args: Args) -> Result<Outcome> {
     let quiet = args.quiet || args.json;
     let mut report = Report {
         name: args.source.clone(),
-        progress: Progress::bytes(source.size, quiet),
+        progress: Progress::bytes(source.size(), quiet),
         quiet,
         told: 0,
         untold: 0,
         rejects: args.rejects.as_deref().map(Rejects::create).transpose()?,
     };
-    let mut target = place::create(&args.target)?;
-    let name = args.source.clone();
-    let counts = copy::copy(source.read, &mut target, &options, &mut report)
-        .map_err(|e| e.in_place(name))?;
-    target.finish()?;
+    let counts = copy::copy(source, target, &options, &mut report)?;
     if let Some(rejects) = report.rejects.take() {
         rejects.finish()?;
     }
@@ -166,10 +167,15 @@ impl Report {
             return;
         }
         if self.untold > 0 {
-            let line = format!("and {} more; `steelyard check {}` lists all", grouped(self.untold), self.name);
+            let line = format!(
+                "and {} more; `steelyard check {}` lists all",
+                grouped(self.untold),
+                self.name
+            );
             self.progress.say(&line);
         }
-        let mut line = format!("{} read, {} written", count(counts.read, "record"), grouped(counts.written));
+        let mut line =
+            format!("{} read, {} written", count(counts.read, "record"), grouped(counts.written));
         for (n, what) in [
             (counts.left_out, "left out"),
             (counts.repaired, "repaired"),
@@ -210,14 +216,15 @@ impl Follower for Report {
 
 /// Rejected records as they stood, and beside them a line for each with its place and the reason.
 struct Rejects {
-    records: place::Target,
-    reasons: place::Target,
+    records: BufWriter<Staged>,
+    reasons: BufWriter<Staged>,
 }
 
 impl Rejects {
     fn create(path: &str) -> Result<Rejects> {
-        let reasons = place::create(&format!("{path}.reasons"))?;
-        Ok(Rejects { records: place::create(path)?, reasons })
+        let create = |path: &str| Staged::create(Path::new(path), false).map(BufWriter::new);
+        let reasons = create(&format!("{path}.reasons"))?;
+        Ok(Rejects { records: create(path)?, reasons })
     }
 
     fn add(&mut self, reject: &Reject) -> Result<()> {
@@ -232,8 +239,10 @@ impl Rejects {
     }
 
     fn finish(self) -> Result<()> {
-        self.records.finish()?;
-        self.reasons.finish()
+        for file in [self.records, self.reasons] {
+            file.into_inner().map_err(|e| Error::from(e.into_error()))?.commit()?;
+        }
+        Ok(())
     }
 }
 

@@ -18,7 +18,10 @@ pub fn run(_: Args) -> Result<Outcome> {
         let loses = if info.loses.is_empty() { "loses nothing" } else { info.loses };
         writeln!(out, "{:10}{:26}{loses}", info.name, extensions.join(" "))?;
     }
-    writeln!(out, "\nAround each record: +base64 +base64lines +gzip[:0-9] +zstd[:1-22], as in marshal+base64.")?;
+    writeln!(
+        out,
+        "\nAround each record: +base64 +base64lines +gzip[:0-9] +zstd[:1-22], as in marshal+base64."
+    )?;
     writeln!(out, "Around a whole file: the extension .gz or .zst, as in catalog.mrc.gz.")?;
     Ok(Outcome::Well)
 }

@@ -1,15 +1,14 @@
 //! `steelyard generate`.
 
-use std::io::Write;
-
 use steelyard::{
     Error, Result,
-    format::{Coder, Format, Wrapped, framing::Glue},
+    file::{Sink, Writing},
+    format::{Format, Wrapped},
     marc::{Record, sample::Catalogue},
     record::dataset::Dataset,
 };
 
-use super::{Outcome, parsed, place, progress::count};
+use super::{Outcome, parsed, progress::count};
 
 /// Makes records of a built-in dataset: the same seed makes the same records everywhere.
 #[derive(clap::Args)]
@@ -67,35 +66,24 @@ pub fn run(args: Args) -> Result<Outcome> {
     let info = dataset.info();
     let number = args.count.unwrap_or(info.count);
     let usual = if dataset == Dataset::Catalogue { Format::Marc21 } else { Format::Json };
-    let to = match args.to {
-        Some(to) => to,
-        None if args.target == "-" => usual.into(),
-        None => place::format_of(&args.target)?,
-    };
-    let mut coder = Coder::new(to.clone())?;
-    let mut glue = Glue::new(&to);
-    let mut target = place::create(&args.target)?;
+    let format = args.to.or_else(|| (args.target == "-").then(|| usual.into()));
+    let mut target = Sink::create(&args.target, &Writing { format, ..Writing::default() })?;
     let mut catalogue = Catalogue::new(args.seed).oddities(!args.no_oddities);
     if let Some(bytes) = args.mean_bytes {
         catalogue = catalogue.mean_bytes(bytes)?;
     }
-    let (mut out, mut record) = (Vec::new(), Record::new());
+    let to = target.format().clone();
+    let mut record = Record::new();
     for n in 0..number {
         let put = match dataset.document(args.seed, n) {
-            Some(document) => glue.put(&mut out, |out| coder.encode(&document, out)),
+            Some(document) => target.put(&document),
             None => {
                 catalogue.make(n, &mut record);
-                glue.put(&mut out, |out| coder.encode_marc(record.as_ref(), out))
+                target.put_marc(record.as_ref())
             }
         };
         put.map_err(|e| e.at_record(n + 1))?;
-        if out.len() > 1 << 18 {
-            target.write_all(&out)?;
-            out.clear();
-        }
     }
-    glue.finish(&mut out);
-    target.write_all(&out)?;
     target.finish()?;
     if !args.quiet && args.target != "-" {
         eprintln!("{} of {} in {to}", count(number, "record"), info.name);

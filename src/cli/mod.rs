@@ -8,7 +8,6 @@ mod completions;
 mod copy;
 mod formats;
 mod generate;
-mod place;
 mod progress;
 mod show;
 

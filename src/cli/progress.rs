@@ -14,10 +14,13 @@ impl Progress {
             return Progress(None);
         }
         let (bar, style) = match total {
-            Some(total) => {
-                (ProgressBar::new(total), "{bar:30} {percent:>3} %  {msg}  {binary_bytes_per_sec}  {eta} left")
+            Some(total) => (
+                ProgressBar::new(total),
+                "{bar:30} {percent:>3} %  {msg}  {binary_bytes_per_sec}  {eta} left",
+            ),
+            None => {
+                (ProgressBar::new_spinner(), "{spinner} {msg}  {binary_bytes_per_sec}  {elapsed}")
             }
-            None => (ProgressBar::new_spinner(), "{spinner} {msg}  {binary_bytes_per_sec}  {elapsed}"),
         };
         bar.set_style(ProgressStyle::with_template(style).expect("a template of our own"));
         Progress(Some(bar))

@@ -7,12 +7,13 @@ use std::{
 
 use steelyard::{
     Result,
+    file::{Frames, Reading},
     format::{Coder, Wrapped},
     marc::{Content, Record, RecordRef, Severity, Trouble, encoding},
     record::Value,
 };
 
-use super::{Outcome, parsed, place};
+use super::{Outcome, parsed};
 
 /// Prints records so that people can read them.
 ///
@@ -61,9 +62,8 @@ impl std::str::FromStr for Range {
         match text.split_once('-') {
             None => number(text).map(|n| Range(n, n)),
             Some((from, "")) => number(from).map(|n| Range(n, u64::MAX)),
-            Some((from, to)) => Ok(Range(number(from)?, number(to)?)).and_then(|r| {
-                if r.0 <= r.1 { Ok(r) } else { Err(wrong()) }
-            }),
+            Some((from, to)) => Ok(Range(number(from)?, number(to)?))
+                .and_then(|r| if r.0 <= r.1 { Ok(r) } else { Err(wrong()) }),
         }
     }
 }
@@ -78,10 +78,10 @@ pub fn run(args: Args) -> Result<Outcome> {
     let style = if colours { Style::COLOURS } else { Style::PLAIN };
     let mut out = BufWriter::new(stdout.lock());
     let range = args.which.unwrap_or(Range(1, u64::MAX));
-    let source = place::open(&args.file, args.from, None)?;
-    let format = source.format.clone();
+    let reading = Reading { format: args.from, ..Reading::default() };
+    let mut frames = Frames::open(&args.file, &reading)?;
+    let format = frames.format().clone();
     let mut coder = Coder::new(format.clone())?;
-    let mut frames = source.frames()?;
     let mut outcome = Outcome::Well;
     let mut record = Record::new();
     let mut text = String::new();
@@ -94,7 +94,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
         text.clear();
         let mut troubles = Vec::new();
-        let shown = frame.bytes.and_then(|bytes| {
+        let shown = frame.bad.map_or(Ok(frame.bytes), Err).and_then(|bytes| {
             let bytes = coder.unwrap(bytes)?;
             match format.format.read_marc(bytes, &mut record, &mut troubles) {
                 Ok(()) => marc(&mut text, style, record.as_ref(), &mut troubles),
@@ -116,7 +116,13 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
         out.write_all(text.as_bytes())?;
         for t in troubles.iter().filter(|t| t.kind.severity() > Severity::Note) {
-            writeln!(out, "{bad}! byte {}: {}: {}{off}", frame.offset + t.offset, t.kind.name(), t.detail)?;
+            writeln!(
+                out,
+                "{bad}! byte {}: {}: {}{off}",
+                frame.offset + t.offset,
+                t.kind.name(),
+                t.detail
+            )?;
             outcome = Outcome::Found;
         }
         writeln!(out)?;

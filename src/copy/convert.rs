@@ -16,6 +16,8 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Converted {
     pub out: Vec<u8>,
+    /// How far the file was read.
+    pub until: u64,
     pub read: u64,
     pub written: u64,
     /// Left out by a condition.
@@ -49,7 +51,6 @@ pub(super) struct Converter<'o> {
     read: Record,
     recoded: Record,
     kept: Record,
-    framed: Vec<u8>,
 }
 
 /// What became of one record.
@@ -68,74 +69,76 @@ impl<'o> Converter<'o> {
             read: Record::new(),
             recoded: Record::new(),
             kept: Record::new(),
-            framed: Vec::new(),
         })
     }
 
     pub fn convert(&mut self, batch: Batch) -> Converted {
-        let mut done = Converted::default();
+        let mut done = Converted { until: batch.until, ..Converted::default() };
         let options = self.options;
-        // ISO 2709 is read in one go, without a copy, which also keeps sound records as they stood.
-        if options.from.format == Format::Marc21 && options.from.wraps.is_empty() {
-            let mut records = iso2709::Records::new(&batch.bytes);
-            while let Some(item) = records.next() {
-                let mut troubles = item.troubles.to_vec();
-                let fate = match item.record {
-                    Some(record) => self.marc(record, &mut troubles, &mut done.out),
-                    None => Err(Error::malformed(why(&troubles))),
-                };
-                let at = item.offset as usize;
-                done.settle(fate, troubles, &batch, at..at + item.raw.len());
-            }
+        let marc21 = options.from.format == Format::Marc21 && options.from.wraps.is_empty();
+        if marc21 && batch.frames.iter().all(|f| f.bad.is_none()) {
+            self.convert_marc21(&batch, &mut done);
             return done;
         }
-        for (range, bad) in &batch.frames {
-            let bytes = &batch.bytes[range.clone()];
+        for framed in &batch.frames {
+            let bytes = &batch.bytes[framed.range.clone()];
             let mut troubles = Vec::new();
-            let fate = match bad {
+            let fate = match &framed.bad {
                 Some(error) => Err(Error::malformed(error.context())),
-                None => self.one(&batch.head, bytes, &mut troubles, &mut done.out),
+                None => self.one(bytes, &mut troubles, &mut done.out),
             };
-            for trouble in &mut troubles {
-                trouble.offset += range.start as u64;
-            }
-            done.settle(fate, troubles, &batch, range.clone());
+            done.settle(fate, troubles, framed.offset, bytes);
         }
         done
+    }
+
+    /// ISO 2709 is read in one go, without a copy, which also keeps sound records as they stood.
+    fn convert_marc21(&mut self, batch: &Batch, done: &mut Converted) {
+        let mut records = iso2709::Records::new(&batch.bytes);
+        let mut frames = batch.frames.iter().peekable();
+        while let Some(item) = records.next() {
+            let at = item.offset as usize;
+            // A damaged length may have made one frame of two records.
+            let framed = loop {
+                match frames.peek() {
+                    Some(framed) if framed.range.end <= at => drop(frames.next()),
+                    Some(framed) => break *framed,
+                    None => unreachable!("a record lies in a frame"),
+                }
+            };
+            let offset = framed.offset + (at - framed.range.start) as u64;
+            let mut troubles = item.troubles.to_vec();
+            // Their offsets count from the batch; they are to count from the record.
+            troubles.iter_mut().for_each(|t| t.offset = t.offset.saturating_sub(item.offset));
+            let fate = match item.record {
+                Some(record) => self.marc(record, &mut troubles, &mut done.out),
+                None => Err(Error::malformed(why(&troubles))),
+            };
+            done.settle(fate, troubles, offset, item.raw);
+        }
     }
 
     /// One record of any format but ISO 2709.
     fn one(
         &mut self,
-        head: &[u8],
         bytes: &[u8],
         troubles: &mut Vec<Trouble>,
         out: &mut Vec<u8>,
     ) -> Result<Fate> {
-        let framed = match head {
-            [] => bytes,
-            head => {
-                self.framed.clear();
-                self.framed.extend_from_slice(head);
-                self.framed.extend_from_slice(bytes);
-                &self.framed
-            }
-        };
         let options = self.options;
         if options.is_marc() {
             let mut read = std::mem::take(&mut self.read);
-            let done =
-                options.from.format.read_marc(self.from.unwrap(framed)?, &mut read, troubles);
+            let done = options.from.format.read_marc(self.from.unwrap(bytes)?, &mut read, troubles);
             let fate = done.and_then(|()| self.marc(read.as_ref(), troubles, out));
             self.read = read;
             return fate;
         }
         if options.as_it_is() {
-            let value: Value = self.from.decode(framed)?;
+            let value: Value = self.from.decode(bytes)?;
             self.glue.put(out, |out| self.to.encode(&value, out))?;
             return Ok(Fate::Written);
         }
-        let mut document: Document = self.from.decode(framed)?;
+        let mut document: Document = self.from.decode(bytes)?;
         if !options.conditions.iter().all(|c| c.fits_document(&document)) {
             return Ok(Fate::LeftOut);
         }
@@ -221,14 +224,9 @@ fn force(
 }
 
 impl Converted {
-    /// Counts a record in, whatever became of it. Offsets of troubles count from the batch.
-    fn settle(
-        &mut self,
-        fate: Result<Fate>,
-        troubles: Vec<Trouble>,
-        batch: &Batch,
-        range: std::ops::Range<usize>,
-    ) {
+    /// Counts the record `bytes` at `offset` of the file in, whatever became of it; offsets of
+    /// troubles count from the record.
+    fn settle(&mut self, fate: Result<Fate>, troubles: Vec<Trouble>, offset: u64, bytes: &[u8]) {
         self.read += 1;
         match fate {
             Ok(Fate::Written) => {
@@ -245,15 +243,15 @@ impl Converted {
                 }
                 self.rejects.push(Reject {
                     record: self.read,
-                    offset: batch.offset + range.start as u64,
+                    offset,
                     reason,
-                    bytes: batch.bytes[range].to_vec(),
+                    bytes: bytes.to_vec(),
                 });
             }
         }
         for mut trouble in troubles {
             trouble.record = self.read;
-            trouble.offset += batch.offset;
+            trouble.offset += offset;
             self.troubles.push(trouble);
         }
     }

@@ -5,7 +5,8 @@
 //! ends the run: the record is repaired and reported, or rejected and counted; and the counts must
 //! agree in the end.
 //!
-//! This room knows places only as what can be read and written; opening them is `file/`'s work.
+//! This room knows places only as what can be read and written; opening them is `file/`'s work,
+//! reading arguments `cli/`'s.
 
 mod batch;
 mod convert;
@@ -13,7 +14,6 @@ mod select;
 
 use std::{
     collections::VecDeque,
-    io::{Read, Write},
     sync::{Mutex, mpsc},
 };
 
@@ -22,13 +22,11 @@ pub use select::{Condition, Fields, Path};
 
 use crate::{
     Error, ErrorKind, Result,
-    format::{
-        Takes, Wrapped,
-        framing::{Framer, Glue},
-    },
+    file::{Frames, Sink},
+    format::{Takes, Wrapped},
     marc::Trouble,
 };
-use batch::{Batch, Batches};
+use batch::Batch;
 use convert::{Converted, Converter};
 
 /// What to do with a record that contradicts itself, or that the target cannot hold.
@@ -161,31 +159,26 @@ pub trait Follower {
     fn reject(&mut self, reject: &Reject) -> Result<()>;
 }
 
-/// Copies all records of `source` to `target`.
+/// Copies all records of `source` to `target`, whose formats are those of `options`.
 ///
 /// # Errors
 /// From source and target; [`Invalid`](ErrorKind::Invalid) for options that contradict one another;
 /// [`Mismatch`](ErrorKind::Mismatch) where the counts do not agree in the end. Never for a bad record.
 pub fn copy(
-    source: impl Read + Send,
-    target: &mut impl Write,
+    mut source: Frames,
+    mut target: Sink,
     options: &Options,
     follower: &mut dyn Follower,
 ) -> Result<Counts> {
     options.check()?;
-    let mut batches = Batches::new(source, Framer::new(&options.from)?);
-    let mut glue = Glue::new(&options.to);
     let mut counts = Counts::default();
-    let mut opening = Vec::new();
-    glue.open(&mut opening);
-    target.write_all(&opening)?;
     let workers = options.workers();
+    let converters = (0..workers).map(|_| Converter::new(options)).collect::<Result<Vec<_>>>()?;
 
     // A job is a batch and the way back for what comes of it; the ways back are kept in order.
     type Job = (Batch, mpsc::SyncSender<Converted>);
     let (jobs_in, jobs_out) = mpsc::sync_channel::<Job>(workers);
     let jobs_out = Mutex::new(jobs_out);
-    let converters = (0..workers).map(|_| Converter::new(options)).collect::<Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
         for mut converter in converters {
             let jobs_out = &jobs_out;
@@ -198,47 +191,33 @@ pub fn copy(
                 }
             });
         }
+        // Dropped at the end, which ends the workers.
+        let jobs_in = jobs_in;
         let mut waiting = VecDeque::new();
-        let mut ended = false;
-        let mut run = || -> Result<()> {
-            loop {
-                while !ended && waiting.len() < workers + 1 {
-                    match batches.next()? {
-                        Some(batch) => {
-                            let bytes = batch.bytes.len() as u64;
-                            let (back, result) = mpsc::sync_channel(1);
-                            jobs_in.send((batch, back)).expect("workers live as long as the run");
-                            waiting.push_back((bytes, result));
-                        }
-                        None => ended = true,
-                    }
-                }
-                let Some((bytes, result)) = waiting.pop_front() else { return Ok(()) };
-                let done = result.recv().map_err(|_| {
-                    Error::new(
-                        ErrorKind::Mismatch,
-                        "a worker ended early; this is a fault of steelyard",
-                    )
-                })?;
-                target.write_all(&done.out)?;
-                counts.bytes_in += bytes;
-                counts.bytes_out += done.out.len() as u64;
-                settle(&mut counts, done, follower)?;
+        loop {
+            while waiting.len() < workers + 1
+                && let Some(batch) = Batch::next(&mut source)?
+            {
+                let (back, result) = mpsc::sync_channel(1);
+                jobs_in.send((batch, back)).expect("workers live as long as the run");
+                waiting.push_back(result);
             }
-        };
-        let done = run();
-        drop(jobs_in);
-        done
+            let Some(result) = waiting.pop_front() else { return Ok(()) };
+            let done: Converted = result.recv().map_err(|_| {
+                let what = "a worker ended early; this is a fault of steelyard";
+                Error::new(ErrorKind::Mismatch, what)
+            })?;
+            target.put_glued(&done.out, done.written)?;
+            settle(&mut counts, done, follower)?;
+        }
     })?;
-    let mut closing = Vec::new();
-    glue.finish(&mut closing);
-    target.write_all(&closing)?;
-    counts.bytes_out += (opening.len() + closing.len()) as u64;
-    if counts.read != counts.written + counts.left_out + counts.rejected {
-        return Err(Error::new(
-            ErrorKind::Mismatch,
-            format!("the counts do not agree: {counts:?}"),
-        ));
+    let written = target.finish()?;
+    counts.bytes_out = written.bytes;
+    if counts.read != counts.written + counts.left_out + counts.rejected
+        || counts.written != written.records
+    {
+        let what = format!("the counts do not agree: {counts:?}, {written:?}");
+        return Err(Error::new(ErrorKind::Mismatch, what));
     }
     Ok(counts)
 }
@@ -246,6 +225,7 @@ pub fn copy(
 /// Adds what came of a batch, and tells the follower in the order of the source.
 fn settle(counts: &mut Counts, done: Converted, follower: &mut dyn Follower) -> Result<()> {
     let before = counts.read;
+    counts.bytes_in = done.until;
     counts.read += done.read;
     counts.written += done.written;
     counts.left_out += done.left_out;

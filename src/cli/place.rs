@@ -1,1 +1,0 @@
-//! Opening places that verbs were given by name.
