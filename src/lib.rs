@@ -6,9 +6,11 @@
 //! - [`record`]: the waist. Values, documents, and seeded datasets.
 //! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
 //! - [`format`](mod@format): records to bytes and back.
+//! - [`file`]: places that are files: opened by name and content, packed, split, written whole.
 
 pub mod copy;
 pub mod error;
+pub mod file;
 pub mod format;
 pub mod marc;
 pub mod record;

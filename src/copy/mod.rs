@@ -202,7 +202,7 @@ pub fn copy(
                 jobs_in.send((batch, back)).expect("workers live as long as the run");
                 waiting.push_back(result);
             }
-            let Some(result) = waiting.pop_front() else { return Ok(()) };
+            let Some(result) = waiting.pop_front() else { return Ok::<_, Error>(()) };
             let done: Converted = result.recv().map_err(|_| {
                 let what = "a worker ended early; this is a fault of steelyard";
                 Error::new(ErrorKind::Mismatch, what)

@@ -135,6 +135,22 @@ impl Framer {
         Ok(Framer { rule, limit: MAX_RECORD, fresh: true, seen: 0, lost: Lost::No })
     }
 
+    /// A framer for a part of such a file that begins with a record: of lines, of MARC records,
+    /// or of elements.
+    ///
+    /// # Errors
+    /// As [`new`](Framer::new).
+    pub fn within(wrapped: &Wrapped) -> Result<Self> {
+        let mut framer = Self::new(wrapped)?;
+        framer.fresh = false;
+        match &mut framer.rule {
+            Rule::Json(json) => *json = json::State::lines(),
+            Rule::Elements(elements) => *elements = xml::Framer::within(),
+            _ => {}
+        }
+        Ok(framer)
+    }
+
     /// The same framer with another limit, in bytes.
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;

@@ -25,6 +25,7 @@ use crate::{
 };
 
 pub use wrap::{Coder, Wrap, Wrapped};
+pub(crate) use wrap::{gzip, zstd};
 
 /// What there is to know about a format without running it.
 #[derive(Debug)]

@@ -35,11 +35,6 @@ pub enum Wrap {
 
 const NAMES: &str =
     "base64, base64lines, gzip (or gzip:LEVEL, 0 to 9), zstd (or zstd:LEVEL, 1 to 22)";
-/// The level of `gzip` as the gzip tool has it.
-pub(crate) const GZIP_LEVEL: u32 = 6;
-/// The level of `zstd` as the zstd tool has it.
-pub(crate) const ZSTD_LEVEL: i32 = 3;
-
 impl Wrap {
     /// Appends `bytes`, wrapped. In a loop a [`Coder`] is faster: it keeps its working memory.
     ///
@@ -64,9 +59,9 @@ impl fmt::Display for Wrap {
         match self {
             Wrap::Base64 => f.write_str("base64"),
             Wrap::Base64Lines => f.write_str("base64lines"),
-            Wrap::Gzip(GZIP_LEVEL) => f.write_str("gzip"),
+            Wrap::Gzip(gzip::LEVEL) => f.write_str("gzip"),
             Wrap::Gzip(level) => write!(f, "gzip:{level}"),
-            Wrap::Zstd(ZSTD_LEVEL) => f.write_str("zstd"),
+            Wrap::Zstd(zstd::LEVEL) => f.write_str("zstd"),
             Wrap::Zstd(level) => write!(f, "zstd:{level}"),
         }
     }
@@ -90,8 +85,8 @@ impl FromStr for Wrap {
         match name {
             "base64" if name == s => Ok(Wrap::Base64),
             "base64lines" if name == s => Ok(Wrap::Base64Lines),
-            "gzip" => Ok(Wrap::Gzip(level(0, GZIP_LEVEL as i32, 9)? as u32)),
-            "zstd" => Ok(Wrap::Zstd(level(1, ZSTD_LEVEL, 22)?)),
+            "gzip" => Ok(Wrap::Gzip(level(0, gzip::LEVEL as i32, 9)? as u32)),
+            "zstd" => Ok(Wrap::Zstd(level(1, zstd::LEVEL, 22)?)),
             _ => Err(Error::invalid(format!("no wrap {s:?}; known: {NAMES}"))),
         }
     }

@@ -31,6 +31,11 @@ impl Glue {
         self
     }
 
+    /// Appends what comes before the first record, once.
+    pub fn open(&mut self, out: &mut Vec<u8>) {
+        self.begin(out);
+    }
+
     /// Appends one record to the file's bytes: what `encode` appends, and what belongs around it.
     ///
     /// # Errors

@@ -47,6 +47,11 @@ impl Default for Column {
 }
 
 impl State {
+    /// For a file that is known to have one record a line.
+    pub(super) fn lines() -> Self {
+        State { mode: Mode::Lines, ..Self::default() }
+    }
+
     pub(super) fn is_lines(&self) -> bool {
         self.mode == Mode::Lines
     }

@@ -9,6 +9,8 @@ use crate::{Error, ErrorKind, Result};
 
 /// The first two bytes of every member.
 pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
+/// The level where none is said, as the gzip tool has it.
+pub(crate) const LEVEL: u32 = 6;
 /// Check sum and length, after the deflated bytes.
 pub(crate) const TRAILER: usize = 8;
 /// Deflate cannot do better than 258 bytes for two bits.

@@ -12,6 +12,8 @@ use crate::{Error, Result};
 
 /// The first bytes of every frame.
 pub(crate) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+/// The level where none is said, as the zstd tool has it.
+pub(crate) const LEVEL: i32 = 3;
 /// A block of four bytes stands for 128 KiB at most.
 const BEST_RATIO: usize = 1 << 15;
 

@@ -1,0 +1,139 @@
+//! One of several parts of a file, which together have each record once.
+//!
+//! Where records can be found from the middle of a file (lines, MARC, elements) a part is a range
+//! of bytes; elsewhere, and in packed files, it is every n-th record.
+
+use std::{
+    fmt,
+    fs::File,
+    io::{Read, Seek, SeekFrom},
+    ops::Range,
+    str::FromStr,
+};
+
+use crate::{
+    Error, Result,
+    format::{Framing, Wrapped},
+    marc::RECORD_END,
+};
+
+/// Part `index` of `of`, counted from 1; written `2/8`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Part {
+    index: u64,
+    of: u64,
+}
+
+impl Part {
+    /// Part `index` of `of`, counted from 1.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where there is no such part.
+    pub fn new(index: u64, of: u64) -> Result<Part> {
+        match (1..=of).contains(&index) {
+            true => Ok(Part { index, of }),
+            false => Err(Error::invalid(format!("there is no part {index} of {of}; try 1/{of}"))),
+        }
+    }
+
+    /// True for the records of this part where every n-th is taken. Numbers count from 1.
+    pub(super) fn has(&self, number: u64) -> bool {
+        number % self.of == self.index % self.of
+    }
+
+    /// The bytes of this part, from the start of a record to the start of another.
+    pub(super) fn range(&self, file: &mut File, size: u64, border: Border) -> Result<Range<u64>> {
+        let at = |n: u64| (u128::from(size) * u128::from(n) / u128::from(self.of)) as u64;
+        let start = border.find(file, at(self.index - 1), size)?;
+        Ok(start..border.find(file, at(self.index), size)?)
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+impl FromStr for Part {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self> {
+        let parsed = s.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        let (index, of) = parsed
+            .ok_or_else(|| Error::invalid(format!("{s:?} is no part of a file, as 2/8 is")))?;
+        Part::new(index, of)
+    }
+}
+
+/// What stands between records, so that they are found from the middle of a file.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Border {
+    Line,
+    Marc,
+    Element,
+}
+
+/// More than any mark of a record's start has.
+const MARK: usize = 128;
+
+impl Border {
+    /// What there is to look for in a file of this format. Of JSON `lines` says whether it is one
+    /// record a line.
+    pub fn of(wrapped: &Wrapped, lines: bool) -> Option<Border> {
+        match wrapped.framing() {
+            Framing::Lines if lines => Some(Border::Line),
+            Framing::Marc => Some(Border::Marc),
+            Framing::Elements => Some(Border::Element),
+            _ => None,
+        }
+    }
+
+    /// Where the first record begins that does so at `at` or after.
+    fn find(self, file: &mut File, at: u64, size: u64) -> Result<u64> {
+        if at == 0 || at >= size {
+            return Ok(at.min(size));
+        }
+        // What stands before tells whether a record begins right here.
+        let mut base = match self {
+            Border::Element => at,
+            _ => at - 1,
+        };
+        file.seek(SeekFrom::Start(base))?;
+        let mut bytes = Vec::new();
+        loop {
+            let read = file.by_ref().take(1 << 16).read_to_end(&mut bytes)?;
+            if let Some(found) = self.first(&bytes, read == 0) {
+                return Ok(base + found as u64);
+            }
+            if read == 0 {
+                return Ok(size);
+            }
+            // A mark may have begun.
+            let done = bytes.len().saturating_sub(MARK);
+            bytes.drain(..done);
+            base += done as u64;
+        }
+    }
+
+    /// Where the first record begins; only where all of its mark can be seen.
+    fn first(self, bytes: &[u8], eof: bool) -> Option<usize> {
+        let seen = |at: &usize| eof || at + MARK <= bytes.len();
+        match self {
+            Border::Line => memchr::memchr(b'\n', bytes).map(|i| i + 1),
+            // A terminator may stand inside a damaged record; then no length follows.
+            Border::Marc => {
+                memchr::memchr_iter(RECORD_END, bytes).map(|i| i + 1).take_while(seen).find(|&at| {
+                    let rest = bytes[at..].iter().skip_while(|b| b"\n\r\0\x1a".contains(b));
+                    rest.take(5).all(u8::is_ascii_digit)
+                })
+            }
+            // A prefix may stand before the name. What stands in a comment is not told apart.
+            Border::Element => memchr::memchr_iter(b'<', bytes).take_while(seen).find(|&at| {
+                let name = bytes[at + 1..].split(|b| b" \t\r\n/>".contains(b)).next();
+                let name = name.unwrap_or_default();
+                name == b"record" || name.ends_with(b":record")
+            }),
+        }
+    }
+}
