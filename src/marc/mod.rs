@@ -18,6 +18,7 @@ mod field;
 pub(crate) mod json;
 mod leader;
 mod record;
+pub mod sample;
 mod trouble;
 
 pub use field::{Content, FieldRef, Subfield, Subfields};
