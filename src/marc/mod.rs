@@ -23,6 +23,7 @@ mod leader;
 pub mod line;
 pub mod marc8;
 mod record;
+pub mod sample;
 mod trouble;
 pub mod xml;
 

@@ -7,6 +7,7 @@
 //! To add a kind of value: a variant in [`Value`], its line in [`Kind`], and its passage through
 //! serde in `native.rs`; the formats' declarations of what they keep then have to name it.
 
+pub mod dataset;
 mod de;
 mod document;
 pub mod native;
