@@ -56,7 +56,8 @@ pub struct Args {
     /// Keep records that the target cannot hold by replacing what it cannot (U+FFFD), and report it.
     #[arg(long)]
     tolerant: bool,
-    /// The encoding of MARC records in the target [default: keep in marc21, utf8 elsewhere].
+    /// The encoding of MARC records in the target [default: keep in
+    /// marc21; elsewhere MARC-8 becomes UTF-8].
     #[arg(long, value_name = "ENCODING")]
     encoding: Option<Encoding>,
     /// Compose letters and accents (Unicode form C) when MARC-8 becomes UTF-8.
@@ -74,7 +75,7 @@ pub struct Args {
 enum Encoding {
     /// As it is.
     Keep,
-    /// UTF-8.
+    /// UTF-8, and every leader says so.
     Utf8,
     /// MARC-8, which only marc21 can hold.
     Marc8,

@@ -166,10 +166,8 @@ impl<'o> Converter<'o> {
         }
         let record = match options.recode {
             Recode::Keep => record,
-            Recode::Utf8 if encoding::encoding(record) != Encoding::Marc8 && says_so(record) => {
-                record
-            }
-            Recode::Utf8 => {
+            Recode::Needed if encoding::encoding(record) != Encoding::Marc8 => record,
+            Recode::Needed | Recode::Utf8 => {
                 encoding::to_utf8(record, options.nfc, &mut self.recoded, troubles)?;
                 self.recoded.as_ref()
             }
@@ -271,9 +269,4 @@ fn why(troubles: &[Trouble]) -> String {
             detail => format!("{}: {detail}", t.kind.name()),
         },
     )
-}
-
-/// The leader says UTF-8 already, or does not matter.
-fn says_so(record: RecordRef<'_>) -> bool {
-    record.leader().says_utf8()
 }

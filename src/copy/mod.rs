@@ -47,7 +47,9 @@ pub enum Recode {
     /// Nothing.
     #[default]
     Keep,
-    /// To UTF-8, and say so in the leader.
+    /// MARC-8 to UTF-8, and nothing else: a leader that is wrong about UTF-8 stays as it is.
+    Needed,
+    /// To UTF-8, and say so in the leader of every record.
     Utf8,
     /// To MARC-8, and say so in the leader.
     Marc8,
@@ -80,7 +82,7 @@ impl Options {
     pub fn new(from: Wrapped, to: Wrapped) -> Self {
         let recode = match to.format.name() {
             "marc21" => Recode::Keep,
-            _ => Recode::Utf8,
+            _ => Recode::Needed,
         };
         Options {
             from,
