@@ -38,7 +38,7 @@ OLD_EACC = {
     "\ue8b1": "\u318d", "\ue8cb": "\uc717",
 }
 GETA = str.maketrans({"\U000212c4": "\u3013", "\U0002251b": "\u3013", "\U00022c4d": "\u3013"})
-LEADER = re.compile(rb"[0-9]{5}.{5}22[0-9]{5}.{3}4500")
+LEADER = re.compile(rb"[0-9]{5}.{5}22[0-9]{5}")
 RAW = re.compile(r"&#x([0-9A-F]{2}|[2-7][0-9A-F]{5});")
 CONTROLS = re.compile("[\x00-\x1f\x80-\x9f\u200c\u200d]")
 EXTENDED = "[\u0401-\u040c\u040e\u040f\u0451-\u045c\u045e-\u0491\u0672-\u06fd]"
@@ -85,7 +85,7 @@ def collect(paths):
         if source.startswith("records"):
             wanted = [v for r in items for v in values_of(r)]
             marc8[source] = [v for v in wanted if not v.isascii() or b"\x1b" in v or b"&#x" in v]
-    return dict(marc8), utf8
+    return {source: values for source, values in marc8.items() if values}, utf8
 
 
 def ours(mode, lines):
@@ -204,6 +204,9 @@ def letters(text):
     return "".join(c for c in text if c not in " \x7f" and not unicodedata.combining(c))
 
 
+TOTAL = collections.defaultdict(lambda: [0, 0])
+
+
 def compare(name, ask, explain, values, mine):
     agree, classes = 0, collections.defaultdict(list)
     for value, (converted, faults) in zip(values, mine, strict=True):
@@ -216,6 +219,8 @@ def compare(name, ask, explain, values, mine):
         classes[why].append((value, text, theirs, faults))
     share = 100 * agree / max(1, len(values))
     print(f"    {name}: {agree} of {len(values)} agree ({share:.2f} %)")
+    TOTAL[name][0] += agree
+    TOTAL[name][1] += len(values)
     for why, cases in sorted(classes.items(), key=lambda c: -len(c[1])):
         print(f"      {len(cases):6} {why}")
         if why == "UNEXPLAINED":
@@ -307,6 +312,8 @@ def main():
         good &= compare("pymarc", pymarc_reads, against_pymarc, values, mine)
         good &= compare("yaz", yaz_reads, against_yaz, values, mine)
 
+    for name, (agree, values) in TOTAL.items():
+        print(f"  all sources, {name}: {agree} of {values} agree ({100 * agree / max(1, values):.2f} %)")
     good &= writing(utf8)
     sys.exit(not good)
 

@@ -3,5 +3,6 @@
 mod formats;
 mod framing;
 mod iso2709;
+mod marc8;
 mod marcxml;
 mod real;

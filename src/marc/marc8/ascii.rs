@@ -9,18 +9,41 @@ fn zeros(word: u64) -> u64 {
     word.wrapping_sub(splat(1)) & !word & splat(0x80)
 }
 
+/// The bytes of `word` that are not ASCII, by their highest bits.
+fn high(word: u64) -> u64 {
+    word & splat(0x80)
+}
+
 /// How many bytes from the start are ASCII, but neither the escape character nor `&`.
 pub(super) fn plain(bytes: &[u8]) -> usize {
+    let odd = |word| high(word) | zeros(word ^ splat(0x1b)) | zeros(word ^ splat(b'&'));
+    until(bytes, odd, |b| b >= 0x80 || b == 0x1b || b == b'&')
+}
+
+/// How many bytes from the start are ASCII.
+pub(super) fn run(bytes: &[u8]) -> usize {
+    until(bytes, high, |b| b >= 0x80)
+}
+
+/// How many bytes from the start are not odd: eight at a time, told by the lowest bit that `odd_word`
+/// sets, or one at a time.
+fn until(bytes: &[u8], odd_word: impl Fn(u64) -> u64, odd: impl Fn(u8) -> bool) -> usize {
     let (words, rest) = bytes.as_chunks::<8>();
     for (i, word) in words.iter().enumerate() {
-        let word = u64::from_le_bytes(*word);
-        let odd = word & splat(0x80) | zeros(word ^ splat(0x1b)) | zeros(word ^ splat(b'&'));
-        if odd != 0 {
-            return i * 8 + odd.trailing_zeros() as usize / 8;
+        let bits = odd_word(u64::from_le_bytes(*word));
+        if bits != 0 {
+            return i * 8 + bits.trailing_zeros() as usize / 8;
         }
     }
-    let odd = rest.iter().position(|&b| b >= 0x80 || b == 0x1b || b == b'&');
-    bytes.len() - rest.len() + odd.unwrap_or(rest.len())
+    match bytes.last_chunk::<8>() {
+        _ if rest.is_empty() => bytes.len(),
+        // Some of these are known not to be odd, which does no harm.
+        Some(last) => match odd_word(u64::from_le_bytes(*last)) {
+            0 => bytes.len(),
+            bits => bytes.len() - 8 + bits.trailing_zeros() as usize / 8,
+        },
+        None => rest.iter().position(|&b| odd(b)).unwrap_or(rest.len()),
+    }
 }
 
 /// The character that a numeric reference (`&#x4E00;`, four to six digits) at the start of `bytes`
@@ -50,6 +73,7 @@ mod tests {
                 // What follows must not matter, nor a borrow from the byte before.
                 bytes[(at + 1).min(39)] |= 0x80;
                 assert_eq!(plain(&bytes), at);
+                assert_eq!(run(&bytes), bytes.iter().position(|b| *b >= 0x80).unwrap_or(40));
             }
         }
         let all: Vec<u8> = (0..0x80).filter(|b| ![0x1b, b'&'].contains(b)).collect();

@@ -1,6 +1,6 @@
 //! MARC-8 to UTF-8.
 
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+use unicode_normalization::{IsNormalized, UnicodeNormalization, char::compose, is_nfc_quick};
 
 use super::{
     Fault, Set, ascii, eacc,
@@ -46,11 +46,15 @@ impl Decoder {
     /// came before. At most six bytes come out for each that goes in.
     pub fn decode(&self, bytes: &[u8], out: &mut Vec<u8>, on_fault: &mut dyn FnMut(usize, Fault)) {
         let start = out.len();
-        out.reserve(bytes.len() + bytes.len() / 8);
+        let plain = ascii::plain(bytes);
+        out.extend_from_slice(&bytes[..plain]);
+        if plain == bytes.len() {
+            return;
+        }
         Reading {
             rules: *self,
             bytes,
-            at: 0,
+            at: plain,
             out,
             on_fault,
             g0: Set::Latin,
@@ -61,7 +65,7 @@ impl Decoder {
         }
         .run();
         if self.nfc {
-            compose(out, start);
+            compose_from(out, start);
         }
     }
 
@@ -298,16 +302,25 @@ impl Reading<'_> {
         (self.on_fault)(self.at, fault);
         match (self.rules.unmapped, fault) {
             (Unmapped::Replacement, _) => self.char(char::REPLACEMENT_CHARACTER, len),
-            (Unmapped::Reference, Fault::Triple([a, b, c])) => {
-                self.letter(format!("&#x{a:02X}{b:02X}{c:02X};").as_bytes(), len);
-            }
+            (Unmapped::Reference, Fault::Triple(triple)) => self.raw(&triple, len),
             (Unmapped::Reference, _) => {
                 for _ in 0..len {
-                    let byte = self.bytes[self.at];
-                    self.letter(format!("&#x{byte:02X};").as_bytes(), 1);
+                    self.raw(&[self.bytes[self.at]], 1);
                 }
             }
         }
+    }
+
+    /// Up to three bytes as one reference.
+    fn raw(&mut self, bytes: &[u8], read: usize) {
+        let mut text = *b"&#x......;";
+        let digits = bytes.iter().flat_map(|b| [b >> 4, b & 15]);
+        for (slot, digit) in text[3..].iter_mut().zip(digits) {
+            *slot = b"0123456789ABCDEF"[digit as usize];
+        }
+        let end = 3 + 2 * bytes.len();
+        text[end] = b';';
+        self.letter(&text[..=end], read);
     }
 
     fn escape(&mut self) {
@@ -341,22 +354,38 @@ fn designated(rest: &[u8]) -> Option<(bool, Set, usize)> {
 }
 
 /// Puts what is in `out` from `start` in normalization form C.
-fn compose(out: &mut Vec<u8>, start: usize) {
-    // What was written is UTF-8; were it not, it would stay as it is.
-    let Ok(text) = std::str::from_utf8(&out[start..]) else { return };
-    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
+fn compose_from(out: &mut Vec<u8>, start: usize) {
+    if out[start..].is_ascii() {
         return;
     }
+    // What was written is UTF-8; were it not, it would stay as it is.
+    let Ok(text) = simdutf8::basic::from_utf8(&out[start..]) else { return };
     let mut composed = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(odd) = rest.bytes().position(|b| b >= 0x80) {
+    loop {
+        let odd = ascii::run(rest.as_bytes());
+        if odd == rest.len() {
+            break;
+        }
         // Only the ASCII character before a run of others can take part in it.
         let (plain, from) = rest.split_at(odd.saturating_sub(1));
+        composed.push_str(plain);
         let first = usize::from(odd > 0);
         let len = from.bytes().skip(first).position(|b| b < 0x80).map_or(from.len(), |n| n + first);
-        composed.push_str(plain);
-        composed.extend(from[..len].nfc());
-        rest = &from[len..];
+        let (run, after) = from.split_at(len);
+        rest = after;
+        let mut chars = run.chars();
+        match (chars.next(), chars.next(), chars.next()) {
+            // A letter and its accent: most of what there is.
+            (Some(letter @ '\0'..='\x7f'), Some(mark @ '\u{300}'..='\u{33f}'), None) => {
+                match compose(letter, mark) {
+                    Some(whole) => composed.push(whole),
+                    None => composed.extend([letter, mark]),
+                }
+            }
+            _ if is_nfc_quick(run.chars()) == IsNormalized::Yes => composed.push_str(run),
+            _ => composed.extend(run.nfc()),
+        }
     }
     composed.push_str(rest);
     out.truncate(start);

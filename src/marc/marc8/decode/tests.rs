@@ -142,6 +142,9 @@ fn composed_on_request() {
         (b"\x1b(N\xe6I\x1b(B-\xe8a", "й-ä"),
         (b"\x1b$1\x69\x24\x2b\x1b(B", "か"),
         (b"plain", "plain"),
+        // The Greek dot is canonically the middle dot, with no letter to join.
+        (b"\x1b(S;\x1b(B", "\u{b7}"),
+        (b"a\x1b(S;\x1b(B", "a\u{b7}"),
     ] {
         assert_eq!(read_by(nfc, bytes).0, text);
     }
