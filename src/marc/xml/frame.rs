@@ -28,8 +28,8 @@ pub struct Framer {
     limit: usize,
     /// Where the buffer of the next call begins, counted from the first call's.
     base: u64,
-    /// Up to where it is known that no comment, CDATA section, instruction ends.
-    free: [u64; 3],
+    /// From where to where it is known that no comment, CDATA section, instruction ends.
+    free: [(u64, u64); 3],
     /// Elements open around records; none where that is not asked.
     depth: Option<u64>,
     /// A document type may only stand before the first element.
@@ -74,7 +74,7 @@ impl Framer {
         Framer {
             limit: MAX_RECORD,
             base: 0,
-            free: [0; 3],
+            free: [(0, 0); 3],
             depth: None,
             begun: false,
             name: Finder::new("record"),
@@ -265,16 +265,17 @@ impl Framer {
     /// Behind the `end` of what began before `from`. No byte is searched twice, however often the
     /// same end is not found.
     fn closed(&mut self, buf: &[u8], from: usize, kind: usize, end: &[u8]) -> Step {
-        let known = usize::try_from(self.free[kind].saturating_sub(self.base)).unwrap_or(0);
-        let start = from.max(known.min(buf.len()));
-        match memchr::memmem::find(&buf[start..], end) {
-            Some(n) => Step::To(start + n + end.len()),
-            None => {
-                let searched = (buf.len() + 1).saturating_sub(end.len()).max(start);
-                self.free[kind] = self.free[kind].max(self.base + searched as u64);
-                Step::Open
-            }
-        }
+        let (first, last) = self.free[kind];
+        let here = self.base + from as u64;
+        let known = (first..last).contains(&here);
+        let start = if known { (last - self.base) as usize } else { from };
+        let Some(n) = buf.get(start..).and_then(|rest| memchr::memmem::find(rest, end)) else {
+            // An end that is not all there may yet come.
+            let searched = self.base + (buf.len() + 1).saturating_sub(end.len()).max(from) as u64;
+            self.free[kind] = (if known { first } else { here }, searched.max(last));
+            return Step::Open;
+        };
+        Step::To(start + n + end.len())
     }
 }
 
@@ -418,6 +419,8 @@ mod tests {
         check(&format!("<c>{R}"), &[R, "truncated: "]);
         check(&format!("<c {R}</c>"), &[R]);
         check(&format!("<c><!-- never closed {R}</c>"), &[R]);
+        let late = "<record><!-- a --><!-- b --><leader/></record>";
+        check(&format!("<!-- c -->{late}<!-- d -->"), &[late]);
         let open = "<record><leader/><!-- never closed </record>";
         check(&format!("<c>{open}{R}</c>"), &[open, R]);
     }
