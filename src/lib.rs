@@ -8,6 +8,7 @@
 //! - [`format`](mod@format): records to bytes and back.
 //! - [`file`]: places that are files: opened by name and content, packed, split, written whole.
 
+pub mod bench;
 pub mod copy;
 pub mod error;
 pub mod file;

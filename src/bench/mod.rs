@@ -1,0 +1,5 @@
+//! Measuring. (doc below)
+pub mod histogram;
+pub mod random;
+pub mod schedule;
+pub mod stats;
