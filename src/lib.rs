@@ -15,6 +15,7 @@ pub mod file;
 pub mod format;
 pub mod marc;
 pub mod record;
+pub mod report;
 
 pub use error::{Error, ErrorKind, Result};
 

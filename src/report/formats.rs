@@ -51,7 +51,8 @@ fn verdict(results: &Results) -> Vec<String> {
     }
     let read = leaders(results, "decode");
     let write = leaders(results, "encode");
-    let names = |cells: &[&Cell]| list(&cells.iter().map(|c| c.competitor.as_str()).collect::<Vec<_>>());
+    let names =
+        |cells: &[&Cell]| list(&cells.iter().map(|c| c.competitor.as_str()).collect::<Vec<_>>());
     match (&read[..], &write[..]) {
         ([], _) | (_, []) => first.push_str(&format!(", {} is the smallest.", smallest.name)),
         ([r], [w]) if r.competitor == smallest.name && w.competitor == smallest.name => {
@@ -171,7 +172,9 @@ fn originals(results: &Results) -> Option<String> {
         results
             .contrasts
             .iter()
-            .find(|c| c.of == ("json".into(), of.into()) && c.to == (results.baseline.clone(), to.into()))
+            .find(|c| {
+                c.of == ("json".into(), of.into()) && c.to == (results.baseline.clone(), to.into())
+            })
             .and_then(|c| c.versus)
     };
     if let (Some(read), Some(write)) = (cost("read-gzip", "read"), cost("write-gzip", "write")) {
@@ -188,7 +191,10 @@ fn originals(results: &Results) -> Option<String> {
 
 /// What to do: for speed, for space.
 fn advice(results: &Results) -> Option<String> {
-    let fast = leaders(results, "read").first().copied().or(leaders(results, "decode").first().copied())?;
+    let fast = leaders(results, "read")
+        .first()
+        .copied()
+        .or(leaders(results, "decode").first().copied())?;
     let packed: Vec<(&Contender, &str, u64)> = results
         .competitors
         .iter()

@@ -21,7 +21,10 @@ impl Marks {
         let mut marks = String::new();
         if !cell.settled {
             marks.push('*');
-            self.add('*', "did not settle: its last 7 warm-up windows differ by over 7.5 %, or drift");
+            self.add(
+                '*',
+                "did not settle: its last 7 warm-up windows differ by over 7.5 %, or drift",
+            );
         }
         if cell.summary.as_ref().and_then(|s| s.harness).is_some_and(|h| h > HARNESS) {
             marks.push('‡');
@@ -79,7 +82,9 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         ));
     }
     match results.stopped {
-        None => said.push("Incomplete: the run was broken off; these are the rounds it had.".into()),
+        None => {
+            said.push("Incomplete: the run was broken off; these are the rounds it had.".into())
+        }
         Some(Stopped::Interrupted) => {
             said.push("Interrupted: the run was ended early; these are the rounds it had.".into());
         }
@@ -130,7 +135,9 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
     let machine = &results.machine;
     let mut notes = Vec::new();
     let ended = match results.stopped {
-        Some(Stopped::Precise) => "every comparison had its interval within the precision asked for",
+        Some(Stopped::Precise) => {
+            "every comparison had its interval within the precision asked for"
+        }
         Some(Stopped::Budget) => "the time allowed was up",
         Some(Stopped::Rounds) => "the rounds allowed were done",
         Some(Stopped::Interrupted) => "it was interrupted",

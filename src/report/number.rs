@@ -76,7 +76,8 @@ pub(super) fn ranged(figure: &Figure) -> String {
     match last {
         1.. => {
             let unit = 10f64.powi(last);
-            let (middle, reach) = ((figure.middle / unit).round() * unit, (reach / unit).ceil() * unit);
+            let (middle, reach) =
+                ((figure.middle / unit).round() * unit, (reach / unit).ceil() * unit);
             format!("{} ±{}", fixed(middle, 0), fixed(reach, 0))
         }
         _ => {
@@ -138,7 +139,10 @@ mod tests {
             ["0", "0.0213", "1.00", "1.00", "12.3", "100", "123", "886,000", "1,000,000"]
         );
         assert_eq!(short(f64::NAN), "-");
-        assert_eq!((whole(18_881), whole(999), whole(0)), ("18,881".into(), "999".into(), "0".into()));
+        assert_eq!(
+            (whole(18_881), whole(999), whole(0)),
+            ("18,881".into(), "999".into(), "0".into())
+        );
     }
 
     #[test]
@@ -154,7 +158,10 @@ mod tests {
 
     #[test]
     fn units_and_shares() {
-        assert_eq!((bytes(812), bytes(4100), bytes(31_200_000)), ("812 B".into(), "4.10 kB".into(), "31.2 MB".into()));
+        assert_eq!(
+            (bytes(812), bytes(4100), bytes(31_200_000)),
+            ("812 B".into(), "4.10 kB".into(), "31.2 MB".into())
+        );
         assert_eq!(percent(1.0, 3.0), "33.3");
         assert_eq!(percent(1.0, 0.0), "-");
         assert_eq!((times(4.13), times(31.24)), ("4.1 times".into(), "31.2 times".into()));

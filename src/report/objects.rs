@@ -122,14 +122,18 @@ fn wraps(results: &Results) -> Option<Section> {
                 format!("{} %{}", ranged(&added), marks.verdict(&v))
             })
         };
-        let row = vec![name.into(), wrap.into(), cell("create+dump"), cell("load"), cell("dump+load")];
+        let row =
+            vec![name.into(), wrap.into(), cell("create+dump"), cell("load"), cell("dump+load")];
         let sizes = results.competitor(name).map(|c| &c.sizes);
         let grown = sizes.and_then(|s| Some((*s.get(wrap)? as f64, *s.get("")? as f64)));
         let grown = grown.map_or(NONE.into(), |(w, p)| format!("{} %", percent(w - p, p)));
         table.rows.push([row, vec![grown]].concat());
     }
     (!table.rows.is_empty()).then(|| Section {
-        title: format!("What a wrap adds, {} objects", largest(results).map_or(String::new(), whole)),
+        title: format!(
+            "What a wrap adds, {} objects",
+            largest(results).map_or(String::new(), whole)
+        ),
         about: "In percent of the same series without it; dump includes creating the object. \
                 The last column is measured, not the sum of the two before it."
             .into(),
@@ -223,7 +227,9 @@ fn base64(results: &Results) -> Option<String> {
     };
     let mut text = format!(
         "Base64 adds {} to dumping, {} to loading and {} to both together: the parts are not to be added up.",
-        span(dump), span(load), span(both)
+        span(dump),
+        span(load),
+        span(both)
     );
     if !(dump.2 || load.2 || both.2) {
         text.push_str(" None of that was shown to be more than chance.");

@@ -55,7 +55,12 @@ fn colour(results: &Results, name: &str) -> &'static str {
 }
 
 fn title(out: &mut String, text: &str, unit: &str) {
-    let _ = writeln!(out, "<text x=\"{LEFT}\" y=\"18\" font-weight=\"bold\">{} <tspan font-weight=\"normal\" fill=\"#555\">{}</tspan></text>", escaped(text), escaped(unit));
+    let _ = writeln!(
+        out,
+        "<text x=\"{LEFT}\" y=\"18\" font-weight=\"bold\">{} <tspan font-weight=\"normal\" fill=\"#555\">{}</tspan></text>",
+        escaped(text),
+        escaped(unit)
+    );
 }
 
 /// Round numbers from 0 up to `top`, five or so.
@@ -65,7 +70,8 @@ fn ticks(top: f64) -> Vec<f64> {
     }
     let rough = top / 4.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|s| s * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].map(|s| s * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
     (0..).map(|i| f64::from(i) * step).take_while(|t| *t <= top * 1.0001).collect()
 }
 
@@ -99,14 +105,31 @@ fn curves(results: &Results, series: &str) -> String {
     let right = all().map(|p| p.0).fold(0.0, f64::max);
     let top = all().map(|p| p.1.high.unwrap_or(p.1.middle)).fold(0.0, f64::max);
     let x = |v: f64| LEFT + (WIDTH - LEFT - RIGHT) * if right > 0.0 { v / right } else { 0.0 };
-    let y = |v: f64| HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * if top > 0.0 { v.max(0.0) / top } else { 0.0 };
+    let y = |v: f64| {
+        HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * if top > 0.0 { v.max(0.0) / top } else { 0.0 }
+    };
     let mut out = String::new();
     title(&mut out, series, "seconds by objects");
     for t in ticks(top) {
-        let _ = writeln!(out, "<path d=\"M{:.1} {:.1}H{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", LEFT, y(t), WIDTH - RIGHT, LEFT - 6.0, y(t) + 4.0, label(t));
+        let _ = writeln!(
+            out,
+            "<path d=\"M{:.1} {:.1}H{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            LEFT,
+            y(t),
+            WIDTH - RIGHT,
+            LEFT - 6.0,
+            y(t) + 4.0,
+            label(t)
+        );
     }
     for t in ticks(right) {
-        let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>", x(t), HEIGHT - BOTTOM + 16.0, whole(t as u64));
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            x(t),
+            HEIGHT - BOTTOM + 16.0,
+            whole(t as u64)
+        );
     }
     for (name, points) in &lines {
         let ink = colour(results, name);
@@ -115,7 +138,12 @@ fn curves(results: &Results, series: &str) -> String {
         let lower = points.iter().rev().map(|p| (p.0, p.1.low.unwrap_or(p.1.middle)));
         let band: Vec<String> = upper.chain(lower).map(|v| corner(&v)).collect();
         let line: Vec<String> = points.iter().map(|p| corner(&(p.0, p.1.middle))).collect();
-        let _ = writeln!(out, "<polygon points=\"{}\" fill=\"{ink}\" opacity=\"0.2\"/><polyline points=\"{}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"1.5\"/>", band.join(" "), line.join(" "));
+        let _ = writeln!(
+            out,
+            "<polygon points=\"{}\" fill=\"{ink}\" opacity=\"0.2\"/><polyline points=\"{}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"1.5\"/>",
+            band.join(" "),
+            line.join(" ")
+        );
     }
     // Names at the ends of their curves, pushed apart where they would overlap.
     let mut ends: Vec<(f64, &str)> =
@@ -125,7 +153,14 @@ fn curves(results: &Results, series: &str) -> String {
     for (at, name) in ends {
         let at = at.max(last + 12.0);
         last = at;
-        let _ = writeln!(out, "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{}\">{}</text>", WIDTH - RIGHT + 6.0, at + 4.0, colour(results, name), escaped(name));
+        let _ = writeln!(
+            out,
+            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{}\">{}</text>",
+            WIDTH - RIGHT + 6.0,
+            at + 4.0,
+            colour(results, name),
+            escaped(name)
+        );
     }
     out
 }
@@ -137,7 +172,9 @@ fn bars(results: &Results, series: &str) -> String {
     let scale = phase.units as f64 / 1e9;
     let cells: Vec<(&str, &Cell, Figure)> = ranked(results, &phase.id)
         .into_iter()
-        .filter_map(|(c, cell)| Some((c.name.as_str(), cell, cell.summary.as_ref()?.ns.scaled(scale))))
+        .filter_map(|(c, cell)| {
+            Some((c.name.as_str(), cell, cell.summary.as_ref()?.ns.scaled(scale)))
+        })
         .collect();
     let top = cells.iter().map(|c| c.2.high.unwrap_or(c.2.middle)).fold(0.0, f64::max);
     let x = |v: f64| LEFT + (WIDTH - LEFT - RIGHT) * if top > 0.0 { v.max(0.0) / top } else { 0.0 };
@@ -145,18 +182,49 @@ fn bars(results: &Results, series: &str) -> String {
     let mut out = String::new();
     title(&mut out, series, &format!("seconds for {} records", whole(phase.units)));
     for t in ticks(top) {
-        let _ = writeln!(out, "<path d=\"M{:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>", x(t), HEIGHT - BOTTOM, x(t), HEIGHT - BOTTOM + 16.0, label(t));
+        let _ = writeln!(
+            out,
+            "<path d=\"M{:.1} {TOP}V{:.1}\" stroke=\"#ddd\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
+            x(t),
+            HEIGHT - BOTTOM,
+            x(t),
+            HEIGHT - BOTTOM + 16.0,
+            label(t)
+        );
     }
     for (i, (name, cell, seconds)) in cells.iter().enumerate() {
         let y = TOP + step * (i as f64 + 0.5);
         let thick = (step * 0.6).min(18.0);
         let mark = if cell.settled { "" } else { "*" };
-        let _ = writeln!(out, "<rect x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{thick:.1}\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>", y - thick / 2.0, x(seconds.middle) - LEFT, colour(results, name), LEFT - 6.0, y + 4.0, escaped(name));
+        let _ = writeln!(
+            out,
+            "<rect x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{thick:.1}\" fill=\"{}\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+            y - thick / 2.0,
+            x(seconds.middle) - LEFT,
+            colour(results, name),
+            LEFT - 6.0,
+            y + 4.0,
+            escaped(name)
+        );
         if let Some((low, high)) = seconds.low.zip(seconds.high) {
-            let _ = writeln!(out, "<path d=\"M{:.1} {y:.1}H{:.1}M{:.1} {:.1}v6M{:.1} {:.1}v6\" stroke=\"#000\"/>", x(low), x(high), x(low), y - 3.0, x(high), y - 3.0);
+            let _ = writeln!(
+                out,
+                "<path d=\"M{:.1} {y:.1}H{:.1}M{:.1} {:.1}v6M{:.1} {:.1}v6\" stroke=\"#000\"/>",
+                x(low),
+                x(high),
+                x(low),
+                y - 3.0,
+                x(high),
+                y - 3.0
+            );
         }
         let end = x(seconds.high.unwrap_or(seconds.middle)) + 6.0;
-        let _ = writeln!(out, "<text x=\"{end:.1}\" y=\"{:.1}\">{}{mark}</text>", y + 4.0, short(seconds.middle));
+        let _ = writeln!(
+            out,
+            "<text x=\"{end:.1}\" y=\"{:.1}\">{}{mark}</text>",
+            y + 4.0,
+            short(seconds.middle)
+        );
     }
     out
 }

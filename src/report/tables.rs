@@ -25,7 +25,16 @@ pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contende
 pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
     let base = format!("% of {}", results.baseline);
     let mut table = Table::new(&[
-        "<", "rank", "seconds", &base, "records/s", "MB/s", "user s", "system s", "allocs", "peak",
+        "<",
+        "rank",
+        "seconds",
+        &base,
+        "records/s",
+        "MB/s",
+        "user s",
+        "system s",
+        "allocs",
+        "peak",
     ]);
     let mut marks = Marks::default();
     let mut refusals = Vec::new();
@@ -103,7 +112,11 @@ pub(super) fn sizes(results: &Results) -> Section {
     }
     Section {
         title: "Sizes".into(),
-        about: format!("All {} records in one file; % is of {} in the same column.", whole(results.dataset.records), results.baseline),
+        about: format!(
+            "All {} records in one file; % is of {} in the same column.",
+            whole(results.dataset.records),
+            results.baseline
+        ),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
     }
@@ -111,7 +124,8 @@ pub(super) fn sizes(results: &Results) -> Section {
 
 /// What did not come back as it was; `None` where everything did.
 pub(super) fn fidelity(results: &Results) -> Option<Section> {
-    let mut table = Table::new(&["<", "came back equal", "refused", "<the first that did not", "<declared"]);
+    let mut table =
+        Table::new(&["<", "came back equal", "refused", "<the first that did not", "<declared"]);
     for c in &results.competitors {
         let Some(proof) = c.proof.as_ref().filter(|p| p.equal < p.records) else { continue };
         table.rows.push(vec![
@@ -124,7 +138,9 @@ pub(super) fn fidelity(results: &Results) -> Option<Section> {
     }
     (!table.rows.is_empty()).then(|| Section {
         title: "Fidelity".into(),
-        about: "Before anything was timed, every record was written, read back and compared by value.".into(),
+        about:
+            "Before anything was timed, every record was written, read back and compared by value."
+                .into(),
         table,
         footnotes: Vec::new(),
     })

@@ -131,7 +131,8 @@ mod tests {
 
     fn page() -> Page {
         let mut table = Table::new(&["<format", "size"]);
-        table.rows = vec![vec!["a|b".into(), "1".into()], vec!["long name".into(), "12,345".into()]];
+        table.rows =
+            vec![vec!["a|b".into(), "1".into()], vec!["long name".into(), "12,345".into()]];
         Page {
             title: "T".into(),
             lead: vec!["word ".repeat(40)],
@@ -144,7 +145,10 @@ mod tests {
     fn columns_are_aligned_and_lines_are_not_too_long() {
         let text = text(&page());
         assert!(text.lines().all(|l| width(l) <= WIDTH), "{text}");
-        assert!(text.contains("  format       size\n  a|b             1\n  long name  12,345\n"), "{text}");
+        assert!(
+            text.contains("  format       size\n  a|b             1\n  long name  12,345\n"),
+            "{text}"
+        );
     }
 
     #[test]
