@@ -36,7 +36,7 @@ impl Instruments for Simulated {
         Ok((work()?, Memory::default()))
     }
     fn probe(&mut self, round: u32) -> Probe {
-        Probe { round, spin_ns: 200_000, ..Probe::default() }
+        Probe { round, spin_ns: 200_000, spin_least_ns: 200_000, ..Probe::default() }
     }
 }
 

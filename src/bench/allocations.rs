@@ -93,19 +93,21 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+fn reset() {
+    CALLS.store(0, Relaxed);
+    BYTES.store(0, Relaxed);
+    LIVE.store(0, Relaxed);
+    PEAK.store(0, Relaxed);
+}
+
 /// Runs `work` and counts what it allocates (and what other threads do meanwhile). `None` for the
 /// counts where [`Counting`] is not the program's allocator. Not to be called inside itself.
 pub fn count<R>(work: impl FnOnce() -> R) -> (R, Option<Allocations>) {
-    for counter in [&CALLS, &BYTES] {
-        counter.store(0, Relaxed);
-    }
-    LIVE.store(0, Relaxed);
-    PEAK.store(0, Relaxed);
+    reset();
     ON.store(true, Relaxed);
     drop(black_box(Box::new(0u8)));
     let installed = CALLS.load(Relaxed) > 0;
-    CALLS.store(0, Relaxed);
-    BYTES.store(0, Relaxed);
+    reset();
     let result = work();
     ON.store(false, Relaxed);
     let counts = Allocations {

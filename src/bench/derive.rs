@@ -6,8 +6,12 @@ use super::{
     stats::{self, Bootstrap, Estimate, Ratio, Rule, Sample, holm, median, outliers, paired},
 };
 
-/// How many times wider than the least a probe's spin may be before its round counts as noisy.
+/// How many times longer than the shortest of the run a probe's spin may take on average before
+/// its round counts as noisy.
 const NOISY_SPIN: f64 = 1.10;
+/// Preemptions a second of timed window that make a round noisy. On an idle machine there are a
+/// few; a processor that is shared is handed over every few milliseconds.
+const NOISY_PREEMPTIONS: f64 = 50.0;
 /// The share of stolen time that makes a round noisy.
 const NOISY_STEAL: f64 = 0.01;
 /// A synced write this many times the median makes a round noisy: disks vary more than processors.
@@ -119,12 +123,18 @@ fn means_of(results: &Results, cell: usize) -> Means {
 }
 
 fn mark_noise(results: &mut Results) {
-    let least = results.probes.iter().map(|p| p.spin_ns).min().unwrap_or(0) as f64;
+    let least = results.probes.iter().map(|p| p.spin_least_ns).min().unwrap_or(0) as f64;
     let syncs: Vec<f64> =
         results.probes.iter().filter_map(|p| p.sync_ns).map(|ns| ns as f64).collect();
     let sync = median(&syncs).unwrap_or(f64::INFINITY);
-    for probe in &mut results.probes {
-        probe.noisy = probe.spin_ns as f64 > NOISY_SPIN * least
+    for i in 0..results.probes.len() {
+        let round = results.probes[i].round;
+        let windows = results.cells.iter().flat_map(|c| &c.rounds).filter(|r| r.round == round);
+        let (times, ns) = windows.fold((0, 0), |sum, r| (sum.0 + r.preemptions, sum.1 + r.ns));
+        let probe = &mut results.probes[i];
+        probe.preemptions = if ns > 0 { times as f64 * 1e9 / ns as f64 } else { 0.0 };
+        probe.noisy = probe.preemptions > NOISY_PREEMPTIONS
+            || probe.spin_ns as f64 > NOISY_SPIN * least
             || probe.steal.is_some_and(|s| s > NOISY_STEAL)
             || probe.sync_ns.is_some_and(|s| s as f64 > NOISY_SYNC * sync);
     }

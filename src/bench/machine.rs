@@ -3,6 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use super::{quiet, results::Machine};
+use crate::record::Time;
 
 /// What can be found out about this machine; what cannot is empty or `None`.
 pub fn describe() -> Machine {
@@ -30,6 +31,13 @@ pub fn describe() -> Machine {
         features: features(),
         load: quiet::load(),
     }
+}
+
+/// Now, RFC 3339, to the second.
+pub fn now() -> String {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let seconds = since.map_or(0, |d| d.as_secs());
+    Time::from_unix(seconds as i64, 0).map(|t| t.to_string()).unwrap_or_default()
 }
 
 /// The value behind `name` and a colon, in the first line that has it.

@@ -11,7 +11,7 @@
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
 //!
 //! The benches stand beside the core, one folder each, and are all that knows what is measured:
-//! [`formats`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
+//! [`formats`], [`objects`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
 //! competitors implement [`Competitor`](run::Competitor), and a page in `report/`.
 
 pub mod accounting;
@@ -22,12 +22,14 @@ pub mod formats;
 pub mod histogram;
 pub mod instruments;
 pub mod machine;
+pub mod objects;
 pub mod quiet;
 pub mod random;
 pub mod results;
 pub mod run;
 pub mod save;
 pub mod schedule;
+pub mod scratch;
 pub mod stats;
 
 #[cfg(test)]

@@ -14,8 +14,11 @@ use std::{
 
 use super::results::Probe;
 
-/// Steps of the loop: some 200 microseconds, long enough to be preempted on a busy machine.
+/// Steps of the loop: some 200 microseconds.
 const SPINS: u32 = 200_000;
+/// How often the loop is run: some 9 milliseconds in all, longer than the slices in which a busy
+/// machine shares its processors out.
+const LOOPS: u32 = 40;
 
 /// Probes the machine.
 #[derive(Debug)]
@@ -30,7 +33,7 @@ impl Gate {
         Gate { file: File::create(folder.join("quiet-gate")).ok(), times: processor_times() }
     }
 
-    /// Looks once; takes about a millisecond, and as long as the disk takes for one sync.
+    /// Looks once; takes some 10 milliseconds, and as long as the disk takes for one sync.
     pub fn probe(&mut self, round: u32) -> Probe {
         let now = processor_times();
         let steal = self.times.zip(now).and_then(|(before, now)| {
@@ -38,21 +41,18 @@ impl Gate {
             (all > 0).then(|| now.0.saturating_sub(before.0) as f64 / all as f64)
         });
         self.times = now;
+        let begin = Instant::now();
+        let least = (0..LOOPS).map(|_| spin()).min().unwrap_or_default();
         Probe {
             round,
-            // The median of five: one timer interrupt is not noise.
-            spin_ns: middle((0..5).map(|_| spin()).collect()),
+            spin_ns: begin.elapsed().as_nanos() as u64 / u64::from(LOOPS),
+            spin_least_ns: least,
             sync_ns: self.file.as_mut().and_then(sync),
             load: load(),
             steal,
-            noisy: false,
+            ..Probe::default()
         }
     }
-}
-
-fn middle(mut times: Vec<u64>) -> u64 {
-    times.sort_unstable();
-    times[times.len() / 2]
 }
 
 /// Times a loop in which each step waits for the one before, so that only the processor's clock and
@@ -109,7 +109,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let probe = Gate::new(folder.path()).probe(3);
         assert_eq!(probe.round, 3);
-        assert!(probe.spin_ns > 1000 && probe.sync_ns.is_some(), "{probe:?}");
+        assert!(
+            probe.spin_ns >= probe.spin_least_ns
+                && probe.spin_least_ns > 1000
+                && probe.sync_ns.is_some(),
+            "{probe:?}"
+        );
         assert_eq!(Gate::new(Path::new("/nonexistent")).probe(0).sync_ns, None);
     }
 }

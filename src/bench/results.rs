@@ -317,15 +317,19 @@ pub struct Contrast {
 pub struct Probe {
     /// Which round follows.
     pub round: u32,
-    /// A fixed loop of arithmetic, nanoseconds.
+    /// A fixed loop of arithmetic, run for some milliseconds: nanoseconds a loop, on average …
     pub spin_ns: u64,
+    /// … and the shortest. Where they differ, something else ran in between.
+    pub spin_least_ns: u64,
     /// A small synced write, nanoseconds; `None` where no file could be written.
     pub sync_ns: Option<u64>,
     /// Load average of the last minute.
     pub load: Option<f64>,
     /// Share of processor time that the hypervisor gave to others since the last probe.
     pub steal: Option<f64>,
-    /// Set where this round's surroundings were noisy.
+    /// Times a second that something else was let in during the round's timed windows; derived.
+    pub preemptions: f64,
+    /// Whether this round's surroundings were noisy; derived.
     pub noisy: bool,
 }
 

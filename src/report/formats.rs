@@ -12,7 +12,8 @@ pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict(results);
     lead.extend(marks::cautions(results));
     lead.extend(results.dataset.remarks.iter().cloned());
-    let mut sections = vec![tables::sizes(results)];
+    let mut sections =
+        vec![tables::sizes(results, "As one file, plain and compressed as a whole:")];
     sections.extend(tables::fidelity(results));
     for phase in &results.phases {
         sections.push(tables::phase(results, phase, &title(&phase.table, &phase.name)));
@@ -21,15 +22,16 @@ pub(super) fn page(results: &Results) -> Page {
         title: format!("Formats for {} ({})", results.dataset.name, records(results)),
         lead,
         sections,
-        notes: marks::notes(results),
+        notes: [vec![COLUMNS.to_owned()], marks::notes(results)].concat(),
     }
 }
 
+/// What the columns of the tables hold.
+const COLUMNS: &str = "rank: those of one rank were not shown to be slower than its first. user and \
+    system: processor time of all threads, in the unit of the column before. MB/s counts each \
+    format's own bytes, records/s is what compares. allocs: allocations a record.";
+
 fn title(table: &str, name: &str) -> String {
-    let mut name = name.to_owned();
-    if let Some(first) = name.get_mut(..1) {
-        first.make_ascii_uppercase();
-    }
     format!("{name} ({table})")
 }
 
@@ -131,7 +133,7 @@ fn against(results: &Results) -> String {
         .cells
         .iter()
         .filter(|c| c.phase == "decode")
-        .filter_map(|c| Some(c.summary.as_ref()?.versus.as_ref()?))
+        .filter_map(|c| c.summary.as_ref()?.versus.as_ref())
         .filter(|v| v.verdict == Verdict::Slower)
         .map(|v| v.ratio.middle)
         .collect();
@@ -201,19 +203,27 @@ fn advice(results: &Results) -> Option<String> {
         .filter(|c| keeps_all(c))
         .flat_map(|c| c.sizes.iter().map(move |(wrap, size)| (c, wrap.as_str(), *size)))
         .collect();
-    let (small, wrap, size) = packed.into_iter().min_by_key(|p| p.2)?;
+    let least = packed.iter().map(|p| p.2).min()? as f64;
+    let time = |name: &str, wrap: &str| {
+        let phase = if wrap.is_empty() { "read".to_owned() } else { format!("read-{wrap}") };
+        results.cell(name, &phase).and_then(|c| c.summary.as_ref()).map(|s| s.ns.middle)
+    };
+    // Of those that are as good as the smallest, the fastest to read.
+    let (small, wrap, size) =
+        packed.into_iter().filter(|p| p.2 as f64 <= 1.05 * least).min_by(|a, b| {
+            let of = |p: &(&Contender, &str, u64)| time(&p.0.name, p.1).unwrap_or(f64::INFINITY);
+            of(a).total_cmp(&of(b)).then(a.2.cmp(&b.2))
+        })?;
     let mut text = format!("So: for speed keep them as {}", fast.competitor);
+    let near = if size as f64 > least { ", within 5 % of the smallest" } else { "" };
     if wrap.is_empty() {
         if small.name == fast.competitor {
             return Some(text + "; nothing measured here is smaller.");
         }
         return Some(format!("{text}; for space as {} ({}).", small.name, bytes(size)));
     }
-    text.push_str(&format!("; for space as {} in {wrap} ({})", small.name, bytes(size)));
-    let phase = format!("read-{wrap}");
-    let time = |cell: Option<&Cell>| cell.and_then(|c| c.summary.as_ref()).map(|s| s.ns.middle);
-    let of = time(results.cell(&small.name, &phase));
-    let to = time(results.cell(&fast.competitor, "read"));
+    text.push_str(&format!("; for space as {} in {wrap} ({}{})", small.name, bytes(size), near));
+    let (of, to) = (time(&small.name, wrap), time(&fast.competitor, ""));
     if let Some((of, to)) = of.zip(to) {
         text.push_str(&format!(", which takes {} as long to read from a file", times(of / to)));
     }

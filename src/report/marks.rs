@@ -77,7 +77,7 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
     let (share, marked) = results.noise();
     if marked {
         said.push(format!(
-            "Noisy: something else used this machine before {} % of the rounds; small differences may be its doing.",
+            "Noisy: something else used this machine in {} % of the rounds; small differences may be its doing, and times are longer than on a quiet one.",
             fixed(100.0 * share, 0)
         ));
     }

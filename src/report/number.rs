@@ -53,6 +53,14 @@ pub(super) fn short(v: f64) -> String {
     }
 }
 
+/// A part beside its whole: with as many decimals as the whole has.
+pub(super) fn beside(part: f64, whole: f64) -> String {
+    match whole > 0.0 && part.is_finite() {
+        true => fixed(part, (2 - magnitude(whole)).clamp(0, 9) as usize),
+        false => NONE.into(),
+    }
+}
+
 /// The power of ten of the first digit, after rounding to three digits.
 fn magnitude(v: f64) -> i32 {
     let power = v.abs().log10().floor() as i32;
@@ -68,8 +76,11 @@ pub(super) fn ranged(figure: &Figure) -> String {
     if !figure.middle.is_finite() {
         return NONE.into();
     }
+    if reach <= 0.0 {
+        return format!("{} ±0", short(figure.middle));
+    }
     let size = if figure.middle == 0.0 { 0 } else { magnitude(figure.middle) };
-    let first = if reach > 0.0 { reach.log10().floor() as i32 } else { i32::MIN / 2 };
+    let first = reach.log10().floor() as i32;
     let leading = reach / 10f64.powi(first);
     let last = if leading < 3.0 { first - 1 } else { first };
     let last = last.max(size - 3).min(size);
@@ -150,7 +161,7 @@ mod tests {
         assert_eq!(ranged(&figure(12.34, 12.1, 12.5)), "12.34 ±0.24");
         assert_eq!(ranged(&figure(12.34, 11.9, 12.7)), "12.3 ±0.5");
         assert_eq!(ranged(&figure(0.0213, 0.0209, 0.0217)), "0.0213 ±0.0004");
-        assert_eq!(ranged(&figure(100.0, 100.0, 100.0)), "100.0 ±0.0");
+        assert_eq!(ranged(&figure(100.0, 100.0, 100.0)), "100 ±0");
         assert_eq!(ranged(&figure(886_412.0, 880_000.0, 889_000.0)), "886,000 ±7,000");
         assert_eq!(ranged(&figure(5.0, 1.0, 400.0)), "5 ±395");
         assert_eq!(ranged(&Figure { middle: 12.34, low: None, high: None }), "12.3 ±?");
@@ -158,6 +169,7 @@ mod tests {
 
     #[test]
     fn units_and_shares() {
+        assert_eq!((beside(0.0042, 1.234), beside(0.0, 12.0)), ("0.00".into(), "0.0".into()));
         assert_eq!(
             (bytes(812), bytes(4100), bytes(31_200_000)),
             ("812 B".into(), "4.10 kB".into(), "31.2 MB".into())

@@ -12,10 +12,10 @@ pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict(results);
     lead.extend(marks::cautions(results));
     lead.extend(results.dataset.remarks.iter().cloned());
-    let mut sections = vec![tables::sizes(results)];
+    let mut sections = vec![tables::sizes(results, "Each by itself, plain and wrapped:")];
     sections.extend(tables::fidelity(results));
     if let Some(size) = largest(results) {
-        sections.push(series(results, size));
+        sections.extend(series(results, size));
     }
     sections.extend(wraps(results));
     sections.push(curves(results));
@@ -53,42 +53,64 @@ fn figure(cell: Option<&Cell>) -> Option<Figure> {
     cell?.summary.as_ref().map(|s| s.ns)
 }
 
-/// Microseconds for each object in every series, at one size.
-fn series(results: &Results, size: u64) -> Section {
+/// Microseconds for each object in every series at one size: a table for the plain ones, and one
+/// for each wrap.
+fn series(results: &Results, size: u64) -> Vec<Section> {
     let phases = at(results, size);
+    let wrap_of = |p: &Phase| {
+        results.competitors.iter().flat_map(|c| c.sizes.keys()).find(|wrap| {
+            !wrap.is_empty() && p.name.strip_suffix(wrap.as_str()).is_some_and(|s| s.ends_with('+'))
+        })
+    };
+    let mut wraps: Vec<Option<&String>> = Vec::new();
+    for wrap in phases.iter().map(|p| wrap_of(p)) {
+        if !wraps.contains(&wrap) {
+            wraps.push(wrap);
+        }
+    }
+    wraps
+        .into_iter()
+        .map(|wrap| {
+            let phases: Vec<&Phase> =
+                phases.iter().copied().filter(|p| wrap_of(p) == wrap).collect();
+            let about = wrap.map_or("plain".to_owned(), |w| format!("in {w}"));
+            let title = format!("Microseconds an object, {about} ({} objects)", whole(size));
+            series_table(results, &phases, title)
+        })
+        .collect()
+}
+
+fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section {
     let mut heads = vec!["<"];
     heads.extend(phases.iter().map(|p| p.name.as_str()));
     let mut table = Table::new(&heads);
     let mut marks = Marks::default();
+    let mut refused = Vec::new();
     for name in competitors(results) {
         let proof = results.competitor(name).and_then(|c| c.proof.as_ref());
         let mut row = vec![format!("{name}{}", marks.lossy(proof))];
-        for phase in &phases {
-            let cell = results.cell(name, &phase.id);
-            row.push(match (cell, figure(cell)) {
-                (Some(cell), Some(ns)) => {
-                    let mark = marks.of(cell);
-                    let group = cell.summary.as_ref().map_or(0, |s| s.group);
-                    match group {
-                        1 => format!("{}{mark} 1st", ranged(&ns.scaled(1e-3))),
-                        _ => format!("{}{mark}", ranged(&ns.scaled(1e-3))),
-                    }
+        for phase in phases {
+            row.push(match results.cell(name, &phase.id).map(|c| (c, c.summary.as_ref())) {
+                Some((cell, Some(s))) => {
+                    let first = if s.group == 1 { " 1st" } else { "" };
+                    format!("{}{}{first}", ranged(&s.ns.scaled(1e-3)), marks.of(cell))
                 }
                 _ => NONE.into(),
             });
         }
-        table.rows.push(row);
+        match row[1..].iter().all(|c| c == NONE) {
+            true => refused.push(name),
+            false => table.rows.push(row),
+        }
     }
     let mut footnotes: Vec<String> =
         phases.iter().map(|p| format!("{}: {}", p.name, p.about)).collect();
     footnotes.push("1st: no other was shown to be faster in this series".into());
-    footnotes.extend(marks.footnotes());
-    Section {
-        title: format!("Microseconds an object, {} objects", whole(size)),
-        about: String::new(),
-        table,
-        footnotes,
+    if !refused.is_empty() {
+        footnotes.push(format!("not for objects: {}", refused.join(", ")));
     }
+    footnotes.extend(marks.footnotes());
+    Section { title, about: String::new(), table, footnotes }
 }
 
 /// What a wrap adds to each series it stands in.

@@ -54,6 +54,11 @@ impl Table {
         Table { columns: heads.iter().map(column).collect(), rows: Vec::new() }
     }
 
+    /// Adds a column on the right.
+    pub fn add_column(&mut self, head: &str) {
+        self.columns.push(Column { head: head.into(), right: true });
+    }
+
     /// Leaves out columns in which no row says anything.
     pub fn without_empty_columns(mut self) -> Table {
         let says = |text: &String| !text.is_empty() && text != super::number::NONE;

@@ -2,7 +2,7 @@
 
 use super::{
     marks::Marks,
-    number::{NONE, bytes, fixed, megabytes, percent, ranged, short, whole},
+    number::{NONE, beside, bytes, fixed, megabytes, percent, ranged, short, whole},
     page::{Section, Table},
 };
 use crate::bench::results::{Cell, Contender, Phase, Results};
@@ -24,21 +24,28 @@ pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contende
 /// memory.
 pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
     let base = format!("% of {}", results.baseline);
+    // Seconds where they take seconds, else milliseconds: for a whole pass, as published.
+    let cells = ranked(results, &phase.id);
+    let slowest = cells.iter().filter_map(|c| c.1.summary.as_ref()).map(|s| s.ns.middle);
+    let (unit, per_unit) = match slowest.fold(0.0, f64::max) * phase.units as f64 {
+        1e9.. => ("seconds", 1e9),
+        _ => ("ms", 1e6),
+    };
     let mut table = Table::new(&[
         "<",
         "rank",
-        "seconds",
+        unit,
         &base,
         "records/s",
         "MB/s",
-        "user s",
-        "system s",
+        "user",
+        "system",
         "allocs",
         "peak",
     ]);
     let mut marks = Marks::default();
     let mut refusals = Vec::new();
-    for (contender, cell) in ranked(results, &phase.id) {
+    for (contender, cell) in cells {
         let Some(s) = &cell.summary else {
             if let Some(why) = &cell.refused {
                 refusals.push(format!("{}: {why}", contender.name));
@@ -48,7 +55,7 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
             table.rows.push(row);
             continue;
         };
-        let pass = phase.units as f64 / 1e9;
+        let pass = phase.units as f64 / per_unit;
         let versus = match (&s.versus, contender.name == results.baseline) {
             (_, true) => "100".into(),
             (Some(v), _) => format!("{}{}", ranged(&v.ratio.scaled(100.0)), marks.verdict(v)),
@@ -70,8 +77,8 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
             versus,
             short(1e9 / s.ns.middle),
             rate.map_or(NONE.into(), short),
-            short(s.user_ns * pass),
-            short(s.system_ns * pass),
+            beside(s.user_ns * pass, s.ns.middle * pass),
+            beside(s.system_ns * pass, s.ns.middle * pass),
             memory.allocations.map_or(NONE.into(), |a| fixed(a, 1)),
             memory.peak.map_or(NONE.into(), bytes),
         ]);
@@ -86,22 +93,32 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
     }
 }
 
-/// Sizes of all records in each format: as they are, in gzip, in zstd.
-pub(super) fn sizes(results: &Results) -> Section {
-    let wraps = ["", "gzip", "zstd"];
+/// Sizes of all records in each format: as they are, and in each wrap.
+pub(super) fn sizes(results: &Results, about: &str) -> Section {
+    let mut wraps: Vec<&str> = Vec::new();
+    for wrap in results.competitors.iter().flat_map(|c| c.sizes.keys()) {
+        if !wraps.contains(&wrap.as_str()) {
+            wraps.push(wrap);
+        }
+    }
     let base = |wrap: &str| {
         let size = results.competitor(&results.baseline)?.sizes.get(wrap).copied();
         size.map(|s| s as f64)
     };
-    let mut table = Table::new(&["<", "MB", "%", "gzip MB", "%", "zstd MB", "%", "bytes/record"]);
+    let mut table = Table::new(&["<"]);
+    for wrap in &wraps {
+        table.add_column(format!("{wrap} MB").trim_start());
+        table.add_column("%");
+    }
+    table.add_column("bytes/record");
     let mut contenders: Vec<&Contender> =
         results.competitors.iter().filter(|c| !c.null && !c.sizes.is_empty()).collect();
     contenders.sort_by_key(|c| c.sizes.get("").copied().unwrap_or(u64::MAX));
     let mut marks = Marks::default();
     for c in contenders {
         let mut row = vec![format!("{}{}", c.name, marks.lossy(c.proof.as_ref()))];
-        for wrap in wraps {
-            let size = c.sizes.get(wrap).copied();
+        for wrap in &wraps {
+            let size = c.sizes.get(*wrap).copied();
             row.push(size.map_or(NONE.into(), megabytes));
             let share = size.zip(base(wrap)).map(|(s, b)| percent(s as f64, b));
             row.push(share.unwrap_or(NONE.into()));
@@ -113,8 +130,9 @@ pub(super) fn sizes(results: &Results) -> Section {
     Section {
         title: "Sizes".into(),
         about: format!(
-            "All {} records in one file; % is of {} in the same column.",
+            "{about} {} {}; % is of {} in the same column.",
             whole(results.dataset.records),
+            results.dataset.kind,
             results.baseline
         ),
         table: table.without_empty_columns(),
@@ -124,24 +142,30 @@ pub(super) fn sizes(results: &Results) -> Section {
 
 /// What did not come back as it was; `None` where everything did.
 pub(super) fn fidelity(results: &Results) -> Option<Section> {
-    let mut table =
-        Table::new(&["<", "came back equal", "refused", "<the first that did not", "<declared"]);
-    for c in &results.competitors {
-        let Some(proof) = c.proof.as_ref().filter(|p| p.equal < p.records) else { continue };
-        table.rows.push(vec![
-            c.name.clone(),
-            format!("{} of {}", whole(proof.equal), whole(proof.records)),
-            whole(proof.refused),
-            proof.first.clone().unwrap_or(NONE.into()),
-            if proof.declared.is_empty() { NONE.into() } else { proof.declared.clone() },
-        ]);
-    }
-    (!table.rows.is_empty()).then(|| Section {
+    let lines: Vec<String> = results
+        .competitors
+        .iter()
+        .filter_map(|c| Some((c, c.proof.as_ref().filter(|p| p.equal < p.records)?)))
+        .map(|(c, proof)| {
+            let first = proof.first.as_deref().unwrap_or("nothing is known about the first");
+            let declared = match proof.declared.as_str() {
+                "" => String::new(),
+                text => format!(" Declared: {text}."),
+            };
+            let refused = match proof.refused {
+                0 => String::new(),
+                n => format!(", {} refused", whole(n)),
+            };
+            let (equal, of) = (whole(proof.equal), whole(proof.records));
+            format!("{}: {equal} of {of} came back equal{refused}; {first}.{declared}", c.name)
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Section {
         title: "Fidelity".into(),
-        about:
-            "Before anything was timed, every record was written, read back and compared by value."
-                .into(),
-        table,
-        footnotes: Vec::new(),
+        about: "Before anything was timed, every record was written, read back and compared by \
+                value. What is not named here came back equal."
+            .into(),
+        table: Table::default(),
+        footnotes: lines,
     })
 }

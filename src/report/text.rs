@@ -18,8 +18,10 @@ pub(super) fn text(page: &Page) -> String {
         if !section.about.is_empty() {
             push_wrapped(&mut out, "  ", &section.about);
         }
-        out.push('\n');
-        push_aligned(&mut out, &section.table);
+        if !section.table.columns.is_empty() {
+            out.push('\n');
+            push_aligned(&mut out, &section.table);
+        }
         for note in &section.footnotes {
             push_wrapped(&mut out, "  ", note);
         }
@@ -43,15 +45,7 @@ pub(super) fn markdown(page: &Page) -> String {
         if !section.about.is_empty() {
             out.push_str(&format!("{}\n\n", escaped(&section.about)));
         }
-        let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
-        let table = &section.table;
-        out.push_str(&row(table.columns.iter().map(|c| escaped(&c.head)).collect()));
-        let rule = |right: bool| if right { "--:" } else { ":--" }.to_owned();
-        out.push_str(&row(table.columns.iter().map(|c| rule(c.right)).collect()));
-        for cells in &table.rows {
-            out.push_str(&row(cells.iter().map(|c| escaped(c)).collect()));
-        }
-        out.push('\n');
+        push_pipes(&mut out, &section.table);
         for note in &section.footnotes {
             out.push_str(&format!("{}\n\n", escaped(note)));
         }
@@ -60,6 +54,20 @@ pub(super) fn markdown(page: &Page) -> String {
         out.push_str(&format!("- {}\n", escaped(note)));
     }
     out
+}
+
+fn push_pipes(out: &mut String, table: &Table) {
+    if table.columns.is_empty() {
+        return;
+    }
+    let row = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+    out.push_str(&row(table.columns.iter().map(|c| escaped(&c.head)).collect()));
+    let rule = |right: bool| if right { "--:" } else { ":--" }.to_owned();
+    out.push_str(&row(table.columns.iter().map(|c| rule(c.right)).collect()));
+    for cells in &table.rows {
+        out.push_str(&row(cells.iter().map(|c| escaped(c)).collect()));
+    }
+    out.push('\n');
 }
 
 /// Keeps what a record or a file is called from being read as Markdown.

@@ -1,11 +1,6 @@
 //! A format in the run: its data, and what it does in each phase.
 
-use std::{
-    fs,
-    hint::black_box,
-    path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-};
+use std::{fs, hint::black_box, path::PathBuf};
 
 use super::{
     files::{self, Pack},
@@ -59,13 +54,47 @@ pub(super) struct Contender<'a, I> {
     out: Vec<u8>,
     record: I,
     start: u32,
+    /// How many of the records come back equal.
+    equal: u64,
     /// Why it cannot be put into files.
     unfiled: Option<String>,
 }
 
+/// Writes every record, reads it back and compares it by value (rule 1). Returns what came back,
+/// and the indexes of the records that were refused.
+pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> (Proof, Vec<usize>) {
+    let mut proof = Proof {
+        records: records.len() as u64,
+        declared: format.info().loses.to_owned(),
+        ..Proof::default()
+    };
+    let mut refused = Vec::new();
+    let (mut bytes, mut back) = (Vec::new(), I::empty());
+    for (i, record) in records.iter().enumerate() {
+        bytes.clear();
+        let mut note = |text: String| {
+            proof.first.get_or_insert_with(|| format!("record {}: {text}", i + 1));
+        };
+        if let Err(e) = record.encode(format, &mut bytes) {
+            note(chain(&e));
+            refused.push(i);
+        } else if let Err(e) = back.decode(format, &bytes) {
+            note(format!("written, but not read back: {}", chain(&e)));
+            refused.push(i);
+        } else if back == *record {
+            proof.equal += 1;
+        } else {
+            note(record.difference(&back));
+        }
+    }
+    proof.refused = refused.len() as u64;
+    (proof, refused)
+}
+
 impl<'a, I: Item> Contender<'a, I> {
-    /// A contender that keeps its files in `folder`, which must be its own.
-    pub(super) fn new(format: Format, records: &'a [I], folder: PathBuf) -> Self {
+    /// A contender that keeps its files in `folder`, which must be its own, and of whose records
+    /// `equal` were seen to come back equal.
+    pub(super) fn new(format: Format, records: &'a [I], equal: u64, folder: PathBuf) -> Self {
         let masters = Pack::ALL.map(|p| folder.join(format!("master{}", p.name())));
         Contender {
             format,
@@ -76,45 +105,20 @@ impl<'a, I: Item> Contender<'a, I> {
             out: Vec::new(),
             record: I::empty(),
             start: 0,
+            equal,
             unfiled: None,
         }
     }
 
-    /// Writes all records, reads them back and compares them by value (rule 1), in memory and
-    /// through a file in each of `packs`. Returns what came back and the size of each file (of all
-    /// records' bytes, where the format has no files).
-    pub(super) fn prove(&mut self, packs: &[Pack]) -> Result<(Proof, Vec<(Pack, u64)>)> {
-        let mut proof = Proof {
-            records: self.records.len() as u64,
-            declared: self.format.info().loses.to_owned(),
-            ..Proof::default()
-        };
-        let mut bytes = Vec::new();
-        for (i, record) in self.records.iter().enumerate() {
-            bytes.clear();
-            let mut note = |text: String| {
-                proof.first.get_or_insert_with(|| format!("record {}: {text}", i + 1));
-            };
-            if let Err(e) = record.encode(self.format, &mut bytes) {
-                note(chain(&e));
-                proof.refused += 1;
-            } else if let Err(e) = self.record.decode(self.format, &bytes) {
-                note(format!("written, but not read back: {}", chain(&e)));
-            } else if self.record == *record {
-                proof.equal += 1;
-            } else {
-                note(record.difference(&self.record));
-            }
-        }
+    /// Writes a file in each of `packs`, and reads it back and compares it too. Returns the size of
+    /// each (of all records' bytes, where the format has no files).
+    pub(super) fn put_into_files(&mut self, packs: &[Pack]) -> Result<Vec<(Pack, u64)>> {
         let mut sizes = Vec::new();
-        if proof.refused > 0 {
-            return Ok((proof, sizes));
-        }
         fs::create_dir_all(&self.folder)?;
         if let Err(e) = Framer::new(&Wrapped::from(self.format)) {
             self.unfiled = Some(chain(&e));
             let length = Encoded::of(self.records, self.format)?.bytes.len();
-            return Ok((proof, vec![(Pack::Plain, length as u64)]));
+            return Ok(vec![(Pack::Plain, length as u64)]);
         }
         for &pack in packs {
             let path = self.masters[pack as usize].clone();
@@ -125,18 +129,19 @@ impl<'a, I: Item> Contender<'a, I> {
                 equal += u64::from(self.records.get(at).is_some_and(|w| w == r));
                 at += 1;
             })?;
-            if (read.done, equal) != (proof.records, proof.equal) {
+            // What is lossy in memory is lossy here, in the same records.
+            if (read.done, equal) != (self.records.len() as u64, self.equal) {
+                let of = self.records.len();
                 let text = format!(
-                    "{} of {} records come back from a {} file, {equal} of them equal; in memory {} do",
+                    "{} of {of} records come back from a {} file, {equal} of them equal; in memory {} do",
                     read.done,
-                    proof.records,
                     pack.name(),
-                    proof.equal
+                    self.equal
                 );
-                return Err(Error::new(ErrorKind::Mismatch, text).in_place(self.format.name()));
+                return Err(Error::new(ErrorKind::Mismatch, text));
             }
         }
-        Ok((proof, sizes))
+        Ok(sizes)
     }
 
     fn file(&self, pack: Pack) -> PathBuf {
@@ -289,30 +294,4 @@ impl<I: Item> Competitor for Null<'_, I> {
 /// An error with what caused it, on one line.
 pub(super) fn chain(error: &Error) -> String {
     format!("{error:?}")
-}
-
-/// A folder of the run's own, gone with it.
-pub(super) struct Scratch(PathBuf);
-
-impl Scratch {
-    pub(super) fn new(parent: &Path) -> Result<Scratch> {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let (process, run) = (std::process::id(), NEXT.fetch_add(1, Relaxed));
-        let path = parent.join(format!("steelyard-bench-{process}-{run}"));
-        // Of a run that was killed and had our numbers.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path)
-            .map_err(|e| Error::from(e).in_place(path.display().to_string()))?;
-        Ok(Scratch(path))
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

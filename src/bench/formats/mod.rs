@@ -13,6 +13,8 @@ mod plan;
 mod records;
 
 use std::{
+    borrow::Cow,
+    collections::BTreeSet,
     path::PathBuf,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
@@ -20,7 +22,7 @@ use std::{
 pub use records::Records;
 
 use self::{
-    contender::{Contender, Null, Scratch},
+    contender::{Contender, Null},
     files::Pack,
     records::Item,
 };
@@ -30,8 +32,13 @@ use super::{
     results::{self, Dataset, Plan, Results, SCHEMA},
     run::{self, Entry, Progress, Stage, Watch},
     save,
+    scratch::Scratch,
 };
-use crate::{Error, Result, format::Format, record::Time};
+use crate::{Error, Result, format::Format};
+
+/// A format that refuses a larger share of the records than this is not timed; for one that
+/// refuses fewer, those are left out for all.
+const FEW: f64 = 0.05;
 
 /// What to weigh, and how.
 #[derive(Debug)]
@@ -94,40 +101,57 @@ fn weigh<I: Item>(
     if records.is_empty() {
         return Err(Error::invalid("no records to weigh formats with"));
     }
-    let scratch = Scratch::new(&options.folder.clone().unwrap_or_else(std::env::temp_dir))?;
+    let scratch = Scratch::new(options.folder.as_deref())?;
     let wanted = match options.formats.is_empty() {
         true => Format::ALL.to_vec(),
         false => options.formats.clone(),
     };
     let packs = if options.compressed { Pack::ALL.to_vec() } else { vec![Pack::Plain] };
-    let mut results = blank(options, records.len() as u64);
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    let mut taking = Vec::new();
-    for (i, &format) in wanted.iter().enumerate() {
+    let mut results = blank(options);
+    let mut proving = |format: Format, cell: usize| {
         progress(Progress {
             stage: Stage::Proving,
             rounds: 0,
-            cell: i,
-            cells: wanted.len(),
+            cell,
+            cells: 2 * wanted.len(),
             competitor: format.name(),
             phase: "",
             seconds: 0.0,
             budget: options.plan.stop.budget,
         });
-        let mut contender = Contender::new(format, records, scratch.path().join(format.name()));
+    };
+    let mut taking = Vec::new();
+    let mut left_out = BTreeSet::new();
+    for (i, &format) in wanted.iter().enumerate() {
+        proving(format, i);
+        let (proof, refused) = contender::prove(format, records);
         let mut row = results::Contender { name: format.name().into(), ..Default::default() };
-        let (proof, sizes) = contender.prove(&packs).map_err(|e| e.in_place(format.name()))?;
-        row.sizes = sizes.into_iter().map(|(p, n)| (p.name().to_owned(), n)).collect();
-        // What cannot hold the records is shown with the reason, and not timed on some of them.
-        if proof.refused > 0 {
-            row.refused = proof.first.clone();
+        if refused.len() as f64 <= FEW * records.len() as f64 {
+            left_out.extend(refused);
+            taking.push((format, proof.equal));
         } else {
-            taking.push(format);
-            entries.push(Entry { name: row.name.clone(), competitor: Box::new(contender) });
+            row.refused = proof.first.clone();
         }
         row.proof = Some(proof);
         results.competitors.push(row);
     }
+    let records = &remaining(records, &left_out, &mut results)[..];
+    let mut entries: Vec<Entry<'_>> = Vec::new();
+    for (i, &(format, mut equal)) in taking.iter().enumerate() {
+        proving(format, wanted.len() + i);
+        if !left_out.is_empty() {
+            equal = contender::prove(format, records).0.equal;
+        }
+        let folder = scratch.path().join(format.name());
+        let mut contender = Contender::new(format, records, equal, folder);
+        let sizes = contender.put_into_files(&packs).map_err(|e| e.in_place(format.name()))?;
+        let row = results.competitors.iter_mut().find(|c| c.name == format.name());
+        if let Some(row) = row {
+            row.sizes = sizes.into_iter().map(|(p, n)| (p.name().to_owned(), n)).collect();
+        }
+        entries.push(Entry { name: format.name().into(), competitor: Box::new(contender) });
+    }
+    let taking: Vec<Format> = taking.into_iter().map(|t| t.0).collect();
     let baseline = baseline(options.baseline, &taking)?;
     results.baseline = baseline.name().to_owned();
     results.phases = plan::phases(records.len() as u64, &packs);
@@ -151,10 +175,33 @@ fn weigh<I: Item>(
     Ok(results)
 }
 
-fn blank(options: &Options<'_>, records: u64) -> Results {
+/// The records that every format taking part can hold, so that all are timed on the same ones.
+fn remaining<'a, I: Item>(
+    records: &'a [I],
+    left_out: &BTreeSet<usize>,
+    results: &mut Results,
+) -> Cow<'a, [I]> {
+    let data = &mut results.dataset;
+    data.of = data.of.max(records.len() as u64);
+    data.records = (records.len() - left_out.len()) as u64;
+    if left_out.is_empty() {
+        return Cow::Borrowed(records);
+    }
+    let n = left_out.len();
+    let (are, them) = if n == 1 {
+        ("1 record is".to_owned(), "it")
+    } else {
+        (format!("{n} records are"), "them")
+    };
+    data.remarks.push(format!(
+        "{are} left out for all formats, because one or another cannot hold {them}: see Fidelity."
+    ));
+    let kept = records.iter().enumerate().filter(|(i, _)| !left_out.contains(i));
+    Cow::Owned(kept.map(|(_, record)| record.clone()).collect())
+}
+
+fn blank(options: &Options<'_>) -> Results {
     let mut dataset = options.dataset.clone();
-    dataset.records = records;
-    dataset.of = dataset.of.max(records);
     dataset.kind = options.records.kind().into();
     let settings = [
         (
@@ -169,7 +216,7 @@ fn blank(options: &Options<'_>, records: u64) -> Results {
     Results {
         schema: SCHEMA,
         bench: "formats".into(),
-        started: now(),
+        started: machine::now(),
         plan: options.plan.clone(),
         software: machine::software(),
         machine: machine::describe(),
@@ -177,13 +224,6 @@ fn blank(options: &Options<'_>, records: u64) -> Results {
         dataset,
         ..Results::default()
     }
-}
-
-/// Now, RFC 3339, to the second.
-fn now() -> String {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let seconds = since.map_or(0, |d| d.as_secs());
-    Time::from_unix(seconds as i64, 0).map(|t| t.to_string()).unwrap_or_default()
 }
 
 fn baseline(asked: Option<Format>, taking: &[Format]) -> Result<Format> {

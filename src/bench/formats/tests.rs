@@ -1,8 +1,8 @@
 use super::*;
 use crate::{
-    bench::{results::Verdict, schedule::StopRule},
+    bench::schedule::StopRule,
     marc::Record,
-    record::{Document, Value},
+    record::{Document, Time, Value},
 };
 
 fn quick() -> Plan {
@@ -101,20 +101,4 @@ fn what_cannot_be_done_is_said_first() {
     let options = Options { baseline: Some(Format::Marc21), ..Options::new(&records) };
     let error = run(&options, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("marc21 cannot be the baseline"), "{error}");
-}
-
-/// The verdict on a difference that cannot be missed, on the real clock.
-#[test]
-fn a_large_difference_is_seen_on_the_real_clock() {
-    let records = records();
-    let plan = Plan {
-        window_ns: 2_000_000,
-        stop: StopRule { min_starts: 6, max_rounds: 12, ..StopRule::default() },
-        ..quick()
-    };
-    let formats = vec![Format::Marc21, Format::Bson];
-    let options = Options { plan, formats, compressed: false, ..Options::new(&records) };
-    let results = run(&options, &mut |_| {}).unwrap();
-    let bson = results.cell("bson", "decode").unwrap().summary.clone().unwrap();
-    assert_eq!(bson.versus.unwrap().verdict, Verdict::Slower, "{bson:?}");
 }
