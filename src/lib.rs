@@ -8,12 +8,14 @@
 //! - [`format`](mod@format): records to bytes and back.
 //! - [`file`]: places that are files: opened by name and content, packed, split, written whole.
 
+pub mod bench;
 pub mod copy;
 pub mod error;
 pub mod file;
 pub mod format;
 pub mod marc;
 pub mod record;
+pub mod report;
 
 pub use error::{Error, ErrorKind, Result};
 

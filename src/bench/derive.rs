@@ -1,0 +1,313 @@
+//! From raw rounds to figures: a pure function of [`Results`], so that a file that was
+//! interrupted, or read again years later, gives the same figures.
+
+use super::{
+    results::{Cell, Figure, Phase, Results, Summary, Verdict, Versus},
+    stats::{self, Bootstrap, Estimate, Ratio, Rule, Sample, holm, median, outliers, paired},
+};
+
+/// How many times longer than the shortest of the run a probe's spin may take on average before
+/// its round counts as noisy.
+const NOISY_SPIN: f64 = 1.10;
+/// Preemptions a second of timed window that make a round noisy. On an idle machine there are a
+/// few; a processor that is shared is handed over every few milliseconds.
+const NOISY_PREEMPTIONS: f64 = 50.0;
+/// The share of stolen time that makes a round noisy.
+const NOISY_STEAL: f64 = 0.01;
+/// A synced write this many times the median makes a round noisy: disks vary more than processors.
+const NOISY_SYNC: f64 = 5.0;
+
+/// Nanoseconds an operation took: (start, round, ns).
+type Means = Vec<(u32, u32, f64)>;
+
+/// Fills in everything that follows from the raw rounds: sums of phases, summaries, verdicts,
+/// rank groups, contrasts and marks of noise.
+pub fn derive(results: &mut Results) {
+    mark_noise(results);
+    add_sums(results);
+    let tools = Tools::of(results);
+    let means: Vec<Means> = (0..results.cells.len()).map(|i| means_of(results, i)).collect();
+    for (i, means) in means.iter().enumerate() {
+        results.cells[i].summary = tools.summary(results, &results.cells[i], means);
+    }
+    tools.compare_with_baseline(results, &means);
+    tools.rank(results, &means);
+    tools.contrasts(results, &means);
+}
+
+/// The first comparison, from `hint` on and around, whose interval is not within `precision`; the
+/// stop rule goes on while there is one (rule 8). Asking from the last answer on saves nearly all
+/// of the work.
+pub fn first_wide(results: &Results, precision: f64, hint: usize) -> Option<usize> {
+    let tools = Tools::of(results);
+    let timed = |c: &Cell| c.refused.is_none() && !is_null(results, &c.competitor);
+    let n = results.cells.len();
+    let with_baseline = (0..n).map(|k| (k + hint) % n).find(|&i| {
+        let cell = &results.cells[i];
+        if !timed(cell) || cell.competitor == results.baseline {
+            return false;
+        }
+        let Some(base) = results.cell(&results.baseline, &cell.phase) else { return false };
+        timed(base) && tools.wider(&cell.means(), &base.means(), precision)
+    });
+    with_baseline.or_else(|| {
+        results
+            .contrasts
+            .iter()
+            .position(|c| match (results.cell(&c.of.0, &c.of.1), results.cell(&c.to.0, &c.to.1)) {
+                (Some(a), Some(b)) => tools.wider(&a.means(), &b.means(), precision),
+                _ => false,
+            })
+            .map(|i| n + i)
+    })
+}
+
+fn is_null(results: &Results, name: &str) -> bool {
+    results.competitor(name).is_some_and(|c| c.null)
+}
+
+/// Gives every phase that is a sum a cell for each competitor, with no rounds of its own.
+fn add_sums(results: &mut Results) {
+    let sums: Vec<Phase> =
+        results.phases.iter().filter(|p| !p.sum_of.is_empty()).cloned().collect();
+    for phase in sums {
+        for c in 0..results.competitors.len() {
+            let name = results.competitors[c].name.clone();
+            if results.cell(&name, &phase.id).is_some() {
+                continue;
+            }
+            let parts: Vec<&Cell> =
+                phase.sum_of.iter().filter_map(|id| results.cell(&name, id)).collect();
+            if parts.is_empty() {
+                continue;
+            }
+            let refused = match parts.len() == phase.sum_of.len() {
+                true => parts.iter().find_map(|p| p.refused.clone()),
+                false => Some("one of its parts was not timed".to_owned()),
+            };
+            let cell = Cell {
+                competitor: name.clone(),
+                phase: phase.id.clone(),
+                refused,
+                units: phase.units,
+                settled: parts.iter().all(|p| p.settled),
+                ..Cell::default()
+            };
+            results.cells.push(cell);
+        }
+    }
+}
+
+/// The means of a cell's rounds; of a sum, the sums of its parts within each round.
+fn means_of(results: &Results, cell: usize) -> Means {
+    let cell = &results.cells[cell];
+    let Some(phase) = results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) else {
+        return cell.means();
+    };
+    let parts: Vec<Means> = phase
+        .sum_of
+        .iter()
+        .map(|id| results.cell(&cell.competitor, id).map(Cell::means).unwrap_or_default())
+        .collect();
+    let Some((first, rest)) = parts.split_first() else { return Means::new() };
+    first
+        .iter()
+        .filter_map(|&(start, round, ns)| {
+            rest.iter()
+                .try_fold(ns, |sum, part| {
+                    part.iter().find(|m| (m.0, m.1) == (start, round)).map(|m| sum + m.2)
+                })
+                .map(|sum| (start, round, sum))
+        })
+        .collect()
+}
+
+fn mark_noise(results: &mut Results) {
+    let least = results.probes.iter().map(|p| p.spin_least_ns).min().unwrap_or(0) as f64;
+    let syncs: Vec<f64> =
+        results.probes.iter().filter_map(|p| p.sync_ns).map(|ns| ns as f64).collect();
+    let sync = median(&syncs).unwrap_or(f64::INFINITY);
+    for i in 0..results.probes.len() {
+        let round = results.probes[i].round;
+        let windows = results.cells.iter().flat_map(|c| &c.rounds).filter(|r| r.round == round);
+        let (times, ns) = windows.fold((0, 0), |sum, r| (sum.0 + r.preemptions, sum.1 + r.ns));
+        let probe = &mut results.probes[i];
+        probe.preemptions = if ns > 0 { times as f64 * 1e9 / ns as f64 } else { 0.0 };
+        probe.noisy = probe.preemptions > NOISY_PREEMPTIONS
+            || probe.spin_ns as f64 > NOISY_SPIN * least
+            || probe.steal.is_some_and(|s| s > NOISY_STEAL)
+            || probe.sync_ns.is_some_and(|s| s as f64 > NOISY_SYNC * sync);
+    }
+}
+
+struct Tools {
+    bootstrap: Bootstrap,
+    rule: Rule,
+}
+
+impl Tools {
+    fn of(results: &Results) -> Tools {
+        let plan = &results.plan;
+        Tools {
+            bootstrap: Bootstrap { resamples: plan.resamples, seed: plan.seed, level: plan.level },
+            rule: Rule { effect: plan.effect, level: 1.0 - plan.level },
+        }
+    }
+
+    fn ratio(&self, a: &[(u32, u32, f64)], b: &[(u32, u32, f64)]) -> Option<Ratio> {
+        Ratio::of(&paired(a, b), &self.bootstrap)
+    }
+
+    fn wider(&self, a: &[(u32, u32, f64)], b: &[(u32, u32, f64)], precision: f64) -> bool {
+        // Not `>`: what is not a number is not narrow enough either.
+        !self.ratio(a, b).is_some_and(|r| r.half_width <= precision)
+    }
+
+    fn summary(
+        &self,
+        results: &Results,
+        cell: &Cell,
+        means: &[(u32, u32, f64)],
+    ) -> Option<Summary> {
+        let samples: Vec<Sample> =
+            means.iter().map(|&(start, _, value)| Sample { start, value }).collect();
+        let estimate = self.bootstrap.median(&samples)?;
+        let values: Vec<f64> = samples.iter().map(|s| s.value).collect();
+        let mut starts: Vec<u32> = samples.iter().map(|s| s.start).collect();
+        starts.sort_unstable();
+        starts.dedup();
+        let operations = (cell.units.max(1) * cell.rounds.len() as u64) as f64;
+        let (user, system) = match results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) {
+            None => (
+                cell.rounds.iter().map(|r| r.user_ns as f64).sum::<f64>() / operations,
+                cell.rounds.iter().map(|r| r.system_ns as f64).sum::<f64>() / operations,
+            ),
+            Some(phase) => phase
+                .sum_of
+                .iter()
+                .filter_map(|id| results.cell(&cell.competitor, id)?.summary.as_ref())
+                .fold((0.0, 0.0), |sum, s| (sum.0 + s.user_ns, sum.1 + s.system_ns)),
+        };
+        Some(Summary {
+            n: estimate.n as u32,
+            starts: starts.len() as u32,
+            ns: figure(&estimate),
+            user_ns: user,
+            system_ns: system,
+            outliers: outliers(&values).into_iter().map(|i| i as u32).collect(),
+            harness: self.harness(results, cell, estimate.middle),
+            versus: None,
+            group: 0,
+        })
+    }
+
+    /// The null competitor's time in the same phase, as a share of this cell's (rule 11).
+    fn harness(&self, results: &Results, cell: &Cell, ns: f64) -> Option<f64> {
+        let null = results.competitors.iter().find(|c| c.null)?;
+        if null.name == cell.competitor {
+            return None;
+        }
+        let cost = results.cell(&null.name, &cell.phase)?;
+        let values: Vec<f64> = cost.means().iter().map(|m| m.2).collect();
+        Some(median(&values)? / ns)
+    }
+
+    fn versus(&self, ratio: &Ratio, adjusted: f64) -> Versus {
+        let ends = |v: f64| v.is_finite().then_some(v);
+        let known = ratio.half_width.is_finite();
+        Versus {
+            ratio: Figure {
+                middle: ratio.ratio,
+                low: ends(ratio.low).filter(|_| known),
+                high: ends(ratio.high).filter(|_| known),
+            },
+            p: ratio.p,
+            adjusted,
+            verdict: match ratio.verdict(adjusted, &self.rule) {
+                stats::Verdict::Faster => Verdict::Faster,
+                stats::Verdict::Slower => Verdict::Slower,
+                stats::Verdict::NoDifference => Verdict::NoDifference,
+            },
+        }
+    }
+
+    /// Every competitor against the baseline, phase by phase; Holm over each table.
+    fn compare_with_baseline(&self, results: &mut Results, means: &[Means]) {
+        let mut tables: Vec<&str> = results.phases.iter().map(|p| p.table.as_str()).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        let mut found = Vec::new();
+        for table in tables {
+            let family: Vec<(usize, Ratio)> = (0..results.cells.len())
+                .filter_map(|i| {
+                    let cell = &results.cells[i];
+                    let phase = results.phase(&cell.phase)?;
+                    let skip = cell.competitor == results.baseline
+                        || is_null(results, &cell.competitor)
+                        || phase.table != table;
+                    let base = results
+                        .cells
+                        .iter()
+                        .position(|c| c.phase == cell.phase && c.competitor == results.baseline)?;
+                    if skip { None } else { Some((i, self.ratio(&means[i], &means[base])?)) }
+                })
+                .collect();
+            let adjusted = holm(&family.iter().map(|f| f.1.p).collect::<Vec<_>>());
+            found.extend(family.iter().zip(adjusted).map(|((i, r), a)| (*i, self.versus(r, a))));
+        }
+        for (i, versus) in found {
+            if let Some(summary) = &mut results.cells[i].summary {
+                summary.versus = Some(versus);
+            }
+        }
+    }
+
+    /// Rank groups in each phase. Each competitor is compared with the first of the group before;
+    /// which pairs that makes depends on the data, so p is adjusted for all pairs there could be.
+    fn rank(&self, results: &mut Results, means: &[Means]) {
+        for p in 0..results.phases.len() {
+            let id = results.phases[p].id.clone();
+            let (cells, middles): (Vec<usize>, Vec<f64>) = (0..results.cells.len())
+                .filter_map(|i| {
+                    let cell = &results.cells[i];
+                    let middle = cell.summary.as_ref()?.ns.middle;
+                    (cell.phase == id && !is_null(results, &cell.competitor)).then_some((i, middle))
+                })
+                .unzip();
+            let pairs = (cells.len() * cells.len().saturating_sub(1) / 2) as f64;
+            let groups = stats::groups(&middles, |a, b| {
+                self.ratio(&means[cells[a]], &means[cells[b]]).is_some_and(|r| {
+                    r.verdict((r.p * pairs).min(1.0), &self.rule) == stats::Verdict::Slower
+                })
+            });
+            for (i, group) in cells.into_iter().zip(groups) {
+                if let Some(summary) = &mut results.cells[i].summary {
+                    summary.group = group;
+                }
+            }
+        }
+    }
+
+    /// The contrasts asked for; Holm over all of them.
+    fn contrasts(&self, results: &mut Results, means: &[Means]) {
+        let at = |results: &Results, cell: &(String, String)| {
+            results.cells.iter().position(|c| c.competitor == cell.0 && c.phase == cell.1)
+        };
+        let found: Vec<(usize, Ratio)> = (0..results.contrasts.len())
+            .filter_map(|i| {
+                let contrast = &results.contrasts[i];
+                let (of, to) = (at(results, &contrast.of)?, at(results, &contrast.to)?);
+                Some((i, self.ratio(&means[of], &means[to])?))
+            })
+            .collect();
+        let adjusted = holm(&found.iter().map(|f| f.1.p).collect::<Vec<_>>());
+        for ((i, ratio), adjusted) in found.iter().zip(adjusted) {
+            results.contrasts[*i].versus = Some(self.versus(ratio, adjusted));
+        }
+    }
+}
+
+fn figure(e: &Estimate) -> Figure {
+    let known = |v: f64| v.is_finite().then_some(v);
+    Figure { middle: e.middle, low: known(e.low), high: known(e.high) }
+}

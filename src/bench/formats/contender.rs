@@ -1,0 +1,297 @@
+//! A format in the run: its data, and what it does in each phase.
+
+use std::{fs, hint::black_box, path::PathBuf};
+
+use super::{
+    files::{self, Pack},
+    plan::Task,
+    records::Item,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    bench::{
+        results::{Phase, Proof},
+        run::{Competitor, Counts},
+    },
+    format::{Format, Wrapped, framing::Framer},
+};
+
+/// Records as bytes in memory: where each lies.
+#[derive(Default)]
+pub(super) struct Encoded {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Encoded {
+    fn of<I: Item>(records: &[I], format: Format) -> Result<Encoded> {
+        let mut encoded = Encoded::default();
+        for record in records {
+            record.encode(format, &mut encoded.bytes)?;
+            encoded.ends.push(encoded.bytes.len());
+        }
+        Ok(encoded)
+    }
+
+    fn spans(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let mut begin = 0;
+        self.ends.iter().map(move |&end| {
+            let span = &self.bytes[begin..end];
+            begin = end;
+            span
+        })
+    }
+}
+
+/// A format that takes part.
+pub(super) struct Contender<'a, I> {
+    pub format: Format,
+    records: &'a [I],
+    folder: PathBuf,
+    /// What was written when the round trip was proved; each start copies it to a new place.
+    masters: [PathBuf; 3],
+    encoded: Encoded,
+    out: Vec<u8>,
+    record: I,
+    start: u32,
+    /// How many of the records come back equal.
+    equal: u64,
+    /// Why it cannot be put into files.
+    unfiled: Option<String>,
+}
+
+/// Writes every record, reads it back and compares it by value (rule 1). Returns what came back,
+/// and the indexes of the records that were refused.
+pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> (Proof, Vec<usize>) {
+    let mut proof = Proof {
+        records: records.len() as u64,
+        declared: format.info().loses.to_owned(),
+        ..Proof::default()
+    };
+    let mut refused = Vec::new();
+    let (mut bytes, mut back) = (Vec::new(), I::empty());
+    for (i, record) in records.iter().enumerate() {
+        bytes.clear();
+        let mut note = |text: String| {
+            proof.first.get_or_insert_with(|| format!("record {}: {text}", i + 1));
+        };
+        if let Err(e) = record.encode(format, &mut bytes) {
+            note(chain(&e));
+            refused.push(i);
+        } else if let Err(e) = back.decode(format, &bytes) {
+            note(format!("written, but not read back: {}", chain(&e)));
+            refused.push(i);
+        } else if back == *record {
+            proof.equal += 1;
+        } else {
+            note(record.difference(&back));
+        }
+    }
+    proof.refused = refused.len() as u64;
+    (proof, refused)
+}
+
+impl<'a, I: Item> Contender<'a, I> {
+    /// A contender that keeps its files in `folder`, which must be its own, and of whose records
+    /// `equal` were seen to come back equal.
+    pub(super) fn new(format: Format, records: &'a [I], equal: u64, folder: PathBuf) -> Self {
+        let masters = Pack::ALL.map(|p| folder.join(format!("master{}", p.name())));
+        Contender {
+            format,
+            records,
+            folder,
+            masters,
+            encoded: Encoded::default(),
+            out: Vec::new(),
+            record: I::empty(),
+            start: 0,
+            equal,
+            unfiled: None,
+        }
+    }
+
+    /// Writes a file in each of `packs`, and reads it back and compares it too. Returns the size of
+    /// each (of all records' bytes, where the format has no files).
+    pub(super) fn put_into_files(&mut self, packs: &[Pack]) -> Result<Vec<(Pack, u64)>> {
+        let mut sizes = Vec::new();
+        fs::create_dir_all(&self.folder)?;
+        if let Err(e) = Framer::new(&Wrapped::from(self.format)) {
+            self.unfiled = Some(chain(&e));
+            let length = Encoded::of(self.records, self.format)?.bytes.len();
+            return Ok(vec![(Pack::Plain, length as u64)]);
+        }
+        for &pack in packs {
+            let path = self.masters[pack as usize].clone();
+            files::write(&path, pack, self.format, self.records.iter())?;
+            sizes.push((pack, fs::metadata(&path)?.len()));
+            let (mut at, mut equal) = (0, 0);
+            let read = files::read(&path, pack, self.format, u64::MAX, &mut self.record, |r| {
+                equal += u64::from(self.records.get(at).is_some_and(|w| w == r));
+                at += 1;
+            })?;
+            // What is lossy in memory is lossy here, in the same records.
+            if (read.done, equal) != (self.records.len() as u64, self.equal) {
+                let of = self.records.len();
+                let text = format!(
+                    "{} of {of} records come back from a {} file, {equal} of them equal; in memory {} do",
+                    read.done,
+                    pack.name(),
+                    self.equal
+                );
+                return Err(Error::new(ErrorKind::Mismatch, text));
+            }
+        }
+        Ok(sizes)
+    }
+
+    fn file(&self, pack: Pack) -> PathBuf {
+        self.folder.join(format!("read{}-{}", pack.name(), self.start))
+    }
+
+    fn decode(&mut self, units: u64) -> Result<Counts> {
+        let mut counts = Counts::default();
+        for bytes in self.encoded.spans().cycle().take(units as usize) {
+            self.record.decode(self.format, bytes)?;
+            black_box(&self.record);
+            counts.done += 1;
+            counts.items += self.record.parts();
+            counts.bytes += bytes.len() as u64;
+        }
+        Ok(counts)
+    }
+
+    fn encode(&mut self, units: u64) -> Result<Counts> {
+        let mut counts = Counts::default();
+        for record in self.records.iter().cycle().take(units as usize) {
+            self.out.clear();
+            record.encode(self.format, &mut self.out)?;
+            black_box(self.out.as_slice());
+            counts.done += 1;
+            counts.items += record.parts();
+            counts.bytes += self.out.len() as u64;
+        }
+        Ok(counts)
+    }
+
+    /// Reads files until so many records have come, from the beginning each time.
+    fn read(&mut self, pack: Pack, units: u64) -> Result<Counts> {
+        let path = self.file(pack);
+        passes(units, self.records.len(), |some| {
+            files::read(&path, pack, self.format, some, &mut self.record, |r| {
+                black_box(r);
+            })
+        })
+    }
+
+    fn write(&self, pack: Pack, units: u64) -> Result<Counts> {
+        let path = self.written(pack);
+        passes(units, self.records.len(), |some| {
+            files::write(&path, pack, self.format, self.records[..some as usize].iter())
+        })
+    }
+
+    fn written(&self, pack: Pack) -> PathBuf {
+        self.folder.join(format!("written{}", pack.name()))
+    }
+}
+
+/// Does whole passes, or a part of one, until `units` are done.
+fn passes(units: u64, pass: usize, mut one: impl FnMut(u64) -> Result<Counts>) -> Result<Counts> {
+    let mut sum = Counts::default();
+    while sum.done < units {
+        let counts = one((units - sum.done).min(pass as u64))?;
+        if counts.done == 0 {
+            break;
+        }
+        sum.done += counts.done;
+        sum.items += counts.items;
+        sum.bytes += counts.bytes;
+    }
+    Ok(sum)
+}
+
+impl<I: Item> Competitor for Contender<'_, I> {
+    fn refuses(&self, phase: &Phase) -> Option<String> {
+        match Task::of(phase) {
+            Ok(Task::Read(_) | Task::Write(_)) => self.unfiled.clone(),
+            Ok(Task::Decode | Task::Encode) => None,
+            Err(e) => Some(chain(&e)),
+        }
+    }
+
+    fn prepare(&mut self, start: u32) -> Result<()> {
+        self.encoded = Encoded::default();
+        self.encoded = Encoded::of(self.records, self.format)?;
+        for pack in Pack::ALL {
+            let old = self.file(pack);
+            if self.masters[pack as usize].exists() {
+                fs::copy(
+                    &self.masters[pack as usize],
+                    self.folder.join(format!("read{}-{start}", pack.name())),
+                )?;
+                if start != self.start {
+                    fs::remove_file(old)?;
+                }
+            }
+        }
+        self.start = start;
+        Ok(())
+    }
+
+    fn run(&mut self, phase: &Phase, units: u64) -> Result<Counts> {
+        match Task::of(phase)? {
+            Task::Decode => self.decode(units),
+            Task::Encode => self.encode(units),
+            Task::Read(pack) => self.read(pack, units),
+            Task::Write(pack) => self.write(pack, units),
+        }
+    }
+
+    fn tidy(&mut self, phase: &Phase) -> Result<()> {
+        match Task::of(phase)? {
+            Task::Write(pack) => Ok(fs::remove_file(self.written(pack))?),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the loops cost without the formats: the same records, looked at and not touched.
+pub(super) struct Null<'a, I>(pub &'a [I], pub Encoded);
+
+impl<'a, I: Item> Null<'a, I> {
+    pub(super) fn new(records: &'a [I]) -> Self {
+        Null(records, Encoded::default())
+    }
+}
+
+impl<I: Item> Competitor for Null<'_, I> {
+    fn prepare(&mut self, _: u32) -> Result<()> {
+        let n = self.0.len();
+        self.1 = Encoded { bytes: vec![b'x'; 64 * n], ends: (1..=n).map(|i| 64 * i).collect() };
+        Ok(())
+    }
+
+    fn run(&mut self, phase: &Phase, units: u64) -> Result<Counts> {
+        let mut counts = Counts::default();
+        match Task::of(phase)? {
+            Task::Decode | Task::Read(_) => {
+                for bytes in self.1.spans().cycle().take(units as usize) {
+                    counts.bytes += black_box(bytes).len() as u64;
+                    counts.done += 1;
+                }
+            }
+            Task::Encode | Task::Write(_) => {
+                for record in self.0.iter().cycle().take(units as usize) {
+                    black_box(record);
+                    counts.done += 1;
+                }
+            }
+        }
+        Ok(counts)
+    }
+}
+
+/// An error with what caused it, on one line.
+pub(super) fn chain(error: &Error) -> String {
+    format!("{error:?}")
+}

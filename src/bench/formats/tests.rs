@@ -1,0 +1,104 @@
+use super::*;
+use crate::{
+    bench::schedule::StopRule,
+    marc::Record,
+    record::{Document, Time, Value},
+};
+
+fn quick() -> Plan {
+    Plan {
+        window_ns: 100_000,
+        warm_up_ns: 20_000,
+        resamples: 200,
+        stop: StopRule { min_starts: 2, max_rounds: 4, ..StopRule::default() },
+        ..Plan::default()
+    }
+}
+
+fn records() -> Records {
+    let record = |n: usize| {
+        let mut r = Record::new();
+        r.push_plain(*b"001", n.to_string().as_bytes()).unwrap();
+        let title = format!("Weights and measures, volume {n} \u{e9}");
+        r.push_data(*b"245", *b"10", &[(b'a', title.as_bytes())]).unwrap();
+        r
+    };
+    Records::Marc((0..50).map(record).collect())
+}
+
+#[test]
+fn marc_records_are_weighed_in_every_format_that_takes_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("results.json");
+    let records = records();
+    let mut seen = 0;
+    let results = run(
+        &Options {
+            plan: quick(),
+            folder: Some(folder.path().into()),
+            out: Some(out.clone()),
+            formats: ["marc21", "json", "msgpack", "csv"].map(|f| Format::named(f).unwrap()).into(),
+            ..Options::new(&records)
+        },
+        &mut |_| seen += 1,
+    )
+    .unwrap();
+    assert_eq!(results.baseline, "marc21");
+    assert!(seen > 50, "{seen}");
+    // The file has the same, and nothing else is left in the folder.
+    assert_eq!(save::read(&out).unwrap(), results);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+
+    let json = results.competitor("json").unwrap();
+    assert_eq!(json.proof.as_ref().unwrap().equal, 50);
+    assert!(json.sizes[""] > json.sizes["gzip"]);
+    let csv = results.competitor("csv").unwrap();
+    assert!(csv.refused.is_some(), "{csv:?}");
+    assert!(results.cell("csv", "decode").is_none());
+
+    let (marc, json) =
+        (results.cell("marc21", "decode").unwrap(), results.cell("json", "decode").unwrap());
+    assert_eq!(marc.items / marc.units, 2);
+    assert_eq!(marc.items / marc.units, json.items / json.units);
+    assert_eq!(marc.rounds.len(), results.probes.len());
+    for id in ["roundtrip", "read", "file-roundtrip", "write-gzip", "read-zstd"] {
+        let s = results.cell("msgpack", id).unwrap().summary.as_ref().unwrap();
+        assert!(s.ns.middle > 0.0 && s.versus.is_some() && s.group > 0, "{id}: {s:?}");
+    }
+    assert_eq!(results.cell("json", "read").unwrap().bytes % json_file(&results), 0);
+    assert!(results.contrasts.iter().all(|c| c.versus.is_some()));
+    assert!(results.cell("json", "decode").unwrap().memory.unwrap().allocations.is_some());
+}
+
+fn json_file(results: &Results) -> u64 {
+    // What the framing adds, a line break, is not the record's.
+    results.competitor("json").unwrap().sizes[""] - 50
+}
+
+#[test]
+fn documents_show_what_is_lost() {
+    let document = |n: i64| {
+        let moment = Time::from_unix(n, 0).unwrap();
+        Document::from_iter([("n", Value::Int(n)), ("at", Value::Time(moment))])
+    };
+    let records = Records::Documents((0..20).map(document).collect());
+    let options = Options { plan: quick(), compressed: false, ..Options::new(&records) };
+    let results = run(&options, &mut |_| {}).unwrap();
+    assert_eq!(results.baseline, "json");
+    let proof = results.competitor("json").unwrap().proof.clone().unwrap();
+    assert_eq!((proof.records, proof.equal), (20, 0));
+    assert_eq!(proof.first.as_deref(), Some("record 1: at: time became text"));
+    assert!(results.competitor("marc21").unwrap().refused.is_some());
+    assert_eq!(results.competitor("bson").unwrap().proof.as_ref().unwrap().equal, 20);
+    assert!(results.phase("read-gzip").is_none());
+}
+
+#[test]
+fn what_cannot_be_done_is_said_first() {
+    let none = Records::Documents(Vec::new());
+    assert!(run(&Options::new(&none), &mut |_| {}).is_err());
+    let records = Records::Documents(vec![Document::from_iter([("a", 1i64)])]);
+    let options = Options { baseline: Some(Format::Marc21), ..Options::new(&records) };
+    let error = run(&options, &mut |_| {}).unwrap_err();
+    assert!(error.to_string().contains("marc21 cannot be the baseline"), "{error}");
+}

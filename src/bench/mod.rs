@@ -1,0 +1,36 @@
+//! Measuring: who is faster, by how much, and how sure that is.
+//!
+//! The core knows no format and no store by name. It measures [`Competitor`](run::Competitor)s in
+//! phases ([`run`]), in balanced order and until a rule fixed beforehand says so ([`schedule`]), with
+//! a clock and counters whose own cost is known ([`instruments`] and the files it uses), and turns
+//! raw rounds into figures with intervals and verdicts ([`derive`](mod@derive), [`stats`]). What comes
+//! out is [`results::Results`]; `report` makes text of it. The rules that all this keeps are
+//! written down, with their sources, in `docs/measuring.md`.
+//!
+//! [`stats`], [`schedule`], [`derive`](mod@derive) and [`histogram`] are pure: seeded, no I/O, no
+//! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
+//!
+//! The benches stand beside the core, one folder each, and are all that knows what is measured:
+//! [`formats`], [`objects`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
+//! competitors implement [`Competitor`](run::Competitor), and a page in `report/`.
+
+pub mod accounting;
+pub mod allocations;
+pub mod clock;
+pub mod derive;
+pub mod formats;
+pub mod histogram;
+pub mod instruments;
+pub mod machine;
+pub mod objects;
+pub mod quiet;
+pub mod random;
+pub mod results;
+pub mod run;
+pub mod save;
+pub mod schedule;
+pub mod scratch;
+pub mod stats;
+
+#[cfg(test)]
+mod acceptance;

@@ -1,0 +1,440 @@
+//! The runner: competitors, phases, starts, rounds. It knows neither formats nor stores.
+//!
+//! One run goes like this (the rules are those of `docs/measuring.md`):
+//!
+//! 1. On each *start* every competitor prepares fresh data (5).
+//! 2. On the first start each cell, that is a competitor in a phase, is warmed up until it is steady
+//!    by test (7), and rehearsed once untimed: its counts are taken, its memory is weighed, and the
+//!    number of passes in a window is set so that the window is long enough for the clock (17).
+//! 3. In each *round* the quiet gate is probed (10) and every cell is timed once, in balanced random
+//!    order (6), the null competitor among them (11). The counts of every window must agree (2).
+//! 4. After each round the results are handed out to be saved (21), and the stop rule is asked (8).
+//!
+//! Inside a timed window nothing happens but the competitor's own work: progress, saving and counts
+//! come between windows.
+
+use super::{
+    clock::shortest_window,
+    derive::{derive, first_wide},
+    instruments::Instruments,
+    results::{Cell, Memory, Phase, Results},
+    schedule::{Orders, Stopped},
+    stats::{Steady, WINDOWS},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// What a window of work came to. A competitor counts what it has verified, not what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Operations done and found good.
+    pub done: u64,
+    /// Parts met in them (fields of records): proof that they were read in full.
+    pub items: u64,
+    /// Bytes read or written.
+    pub bytes: u64,
+}
+
+/// Somebody who takes part in a run.
+pub trait Competitor {
+    /// Why this phase is not for it; it is then shown as "-" with that reason.
+    fn refuses(&self, _phase: &Phase) -> Option<String> {
+        None
+    }
+
+    /// Makes its data afresh, untimed.
+    ///
+    /// # Errors
+    /// Whatever keeps it from taking part; ends the run.
+    fn prepare(&mut self, start: u32) -> Result<()>;
+
+    /// Does `units` operations of the phase: the first ones of a pass, or a whole number of passes.
+    /// This is what is timed.
+    ///
+    /// # Errors
+    /// A failed operation; ends the run, because a time without its work is no result.
+    fn run(&mut self, phase: &Phase, units: u64) -> Result<Counts>;
+
+    /// Clears away what `run` has left, untimed.
+    ///
+    /// # Errors
+    /// Whatever keeps the next window from being like this one.
+    fn tidy(&mut self, _phase: &Phase) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A competitor under the name it has in the results.
+pub struct Entry<'a> {
+    /// The name of a contender in the results.
+    pub name: String,
+    /// Who runs.
+    pub competitor: Box<dyn Competitor + 'a>,
+}
+
+/// Where a run is.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress<'a> {
+    /// What is being done.
+    pub stage: Stage,
+    /// Rounds done so far.
+    pub rounds: u32,
+    /// Cells of this stage done so far …
+    pub cell: usize,
+    /// … of how many.
+    pub cells: usize,
+    /// Who is next; empty between rounds.
+    pub competitor: &'a str,
+    /// And what.
+    pub phase: &'a str,
+    /// Seconds since the run began.
+    pub seconds: f64,
+    /// Seconds it may take.
+    pub budget: f64,
+}
+
+/// What a run is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Checking that records come back, and other work before the run.
+    Proving,
+    /// Making fresh data.
+    Preparing,
+    /// Running until steady.
+    WarmingUp,
+    /// Measuring.
+    Timing,
+}
+
+/// Who looks on. All are called between timed windows only.
+pub struct Watch<'a> {
+    /// Is told before each cell.
+    pub progress: &'a mut dyn FnMut(Progress<'_>),
+    /// Is handed the results after each round.
+    pub save: &'a mut dyn FnMut(&Results) -> Result<()>,
+    /// Says whether to end after this round.
+    pub stop: &'a dyn Fn() -> bool,
+}
+
+/// Runs what `results` plans: its plan, contenders and phases must be filled in; cells, probes and
+/// all that is derived are filled in here. On an error the rounds taken so far stay in `results`.
+///
+/// # Errors
+/// A competitor's error, [`Mismatch`](ErrorKind::Mismatch) where counts do not agree, and those of
+/// saving.
+pub fn run(
+    results: &mut Results,
+    entries: &mut [Entry<'_>],
+    instruments: &mut dyn Instruments,
+    watch: &mut Watch<'_>,
+) -> Result<()> {
+    let mut run = Run::new(results, entries, instruments, watch);
+    let ended = run.go();
+    run.results.seconds = run.seconds();
+    derive(run.results);
+    run.results.stopped = Some(ended?);
+    (watch.save)(results)
+}
+
+/// A cell on its way: where its parts are.
+struct Seat {
+    cell: usize,
+    entry: usize,
+    phase: usize,
+    /// Operations in a warm-up window.
+    sip: u64,
+}
+
+/// Rows of phases, each with the order of its seats.
+type Order = Vec<(usize, Vec<usize>)>;
+
+struct Run<'r, 'e, 'w> {
+    results: &'r mut Results,
+    entries: &'r mut [Entry<'e>],
+    instruments: &'r mut dyn Instruments,
+    watch: &'r mut Watch<'w>,
+    begin: u64,
+    rounds: u32,
+    /// The cells of each timed phase.
+    seats: Vec<Vec<Seat>>,
+    /// The order of phases, and of the seats in each phase.
+    phase_orders: Orders,
+    seat_orders: Vec<Orders>,
+}
+
+impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
+    fn new(
+        results: &'r mut Results,
+        entries: &'r mut [Entry<'e>],
+        instruments: &'r mut dyn Instruments,
+        watch: &'r mut Watch<'w>,
+    ) -> Self {
+        let seed = results.plan.seed;
+        let mut seats = Vec::new();
+        for (p, phase) in results.phases.iter().enumerate() {
+            if !phase.sum_of.is_empty() {
+                continue;
+            }
+            let mut row = Vec::new();
+            for (e, entry) in entries.iter().enumerate() {
+                let refused = entry.competitor.refuses(phase);
+                if refused.is_none() {
+                    row.push(Seat { cell: results.cells.len(), entry: e, phase: p, sip: 1 });
+                }
+                results.cells.push(Cell {
+                    competitor: entry.name.clone(),
+                    phase: phase.id.clone(),
+                    refused,
+                    ..Cell::default()
+                });
+            }
+            seats.push(row);
+        }
+        let seat_orders = (seats.iter().enumerate())
+            .map(|(i, row)| Orders::new(row.len(), seed.wrapping_add(1 + i as u64)))
+            .collect();
+        Run {
+            begin: instruments.now(),
+            rounds: 0,
+            phase_orders: Orders::new(seats.len(), seed),
+            seat_orders,
+            seats,
+            results,
+            entries,
+            instruments,
+            watch,
+        }
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.instruments.now().saturating_sub(self.begin) as f64 / 1e9
+    }
+
+    fn go(&mut self) -> Result<Stopped> {
+        self.results.clock = self.instruments.clock();
+        let rule = self.results.plan.stop;
+        let mut stopping = rule.watch();
+        let mut widest = 0;
+        for start in 0.. {
+            self.prepare(start)?;
+            // In plain order: the balanced orders are for the rounds.
+            let order = self.plain_order();
+            self.each_cell(Stage::WarmingUp, order, |run, p, s, _| match start {
+                0 => run.warm_up(p, s).and_then(|()| run.rehearse(p, s)),
+                // The code is warm; the data are new.
+                _ => run.time(p, s, run.seats[p][s].sip).map(|_| ()),
+            })?;
+            for left in (0..rule.rounds_per_start.max(1)).rev() {
+                self.round(start)?;
+                self.results.seconds = self.seconds();
+                (self.watch.save)(self.results)?;
+                if (self.watch.stop)() {
+                    return Ok(Stopped::Interrupted);
+                }
+                let results = &*self.results;
+                let narrow = || match first_wide(results, rule.precision, widest) {
+                    Some(wide) => {
+                        widest = wide;
+                        false
+                    }
+                    None => true,
+                };
+                let starts = (left == 0).then_some(start + 1);
+                if let Some(why) = stopping.ends(self.rounds, starts, results.seconds, narrow) {
+                    return Ok(why);
+                }
+            }
+        }
+        Ok(Stopped::Rounds)
+    }
+
+    fn prepare(&mut self, start: u32) -> Result<()> {
+        for e in 0..self.entries.len() {
+            self.tell(Stage::Preparing, (e, self.entries.len()), Some((e, None)));
+            let entry = &mut self.entries[e];
+            entry.competitor.prepare(start).map_err(|error| error.in_place(entry.name.as_str()))?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, stage: Stage, of: (usize, usize), who: Option<(usize, Option<usize>)>) {
+        let seconds = self.seconds();
+        let phase = who.and_then(|w| w.1).map_or("", |p| self.results.phases[p].id.as_str());
+        (self.watch.progress)(Progress {
+            stage,
+            rounds: self.rounds,
+            cell: of.0,
+            cells: of.1,
+            competitor: who.map_or("", |w| self.entries[w.0].name.as_str()),
+            phase,
+            seconds,
+            budget: self.results.plan.stop.budget,
+        });
+    }
+
+    fn plain_order(&self) -> Order {
+        self.seats.iter().map(|row| (0..row.len()).collect()).enumerate().collect()
+    }
+
+    fn next_order(&mut self) -> Order {
+        let phases = self.phase_orders.next_order();
+        phases.into_iter().map(|p| (p, self.seat_orders[p].next_order())).collect()
+    }
+
+    /// Visits every cell once: (row of the phase, seat in it, place).
+    fn each_cell(
+        &mut self,
+        stage: Stage,
+        order: Order,
+        mut visit: impl FnMut(&mut Self, usize, usize, u32) -> Result<()>,
+    ) -> Result<()> {
+        let cells = self.seats.iter().map(Vec::len).sum();
+        let mut done = 0;
+        for (p, seats) in order {
+            for (place, s) in seats.into_iter().enumerate() {
+                let seat = &self.seats[p][s];
+                let who = (seat.entry, Some(seat.phase));
+                self.tell(stage, (done, cells), Some(who));
+                visit(self, p, s, place as u32)?;
+                done += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn round(&mut self, start: u32) -> Result<()> {
+        let round = self.rounds;
+        let probe = self.instruments.probe(round);
+        self.results.probes.push(probe);
+        let order = self.next_order();
+        self.each_cell(Stage::Timing, order, |run, p, s, place| {
+            let cell = run.seats[p][s].cell;
+            let units = run.results.cells[cell].units;
+            let (counts, used) = run.time(p, s, units)?;
+            run.agree(cell, counts)?;
+            run.results.cells[cell].rounds.push(used.round(start, round, place));
+            Ok(())
+        })?;
+        self.rounds += 1;
+        Ok(())
+    }
+
+    /// Times `units` operations of a cell, and sees that all of them were done.
+    fn time(
+        &mut self,
+        p: usize,
+        s: usize,
+        units: u64,
+    ) -> Result<(Counts, super::accounting::Usage)> {
+        let seat = &self.seats[p][s];
+        let phase = &self.results.phases[seat.phase];
+        let entry = &mut self.entries[seat.entry];
+        let competitor = &mut entry.competitor;
+        let done = self.instruments.time(&mut || competitor.run(phase, units));
+        done.and_then(|(counts, used)| {
+            competitor.tidy(phase)?;
+            match counts.done == units {
+                true => Ok((counts, used)),
+                false => Err(Error::new(
+                    ErrorKind::Mismatch,
+                    format!("{} of {units} operations came out right", counts.done),
+                )),
+            }
+        })
+        .map_err(|e| e.in_place(format!("{}, {}, round {}", entry.name, phase.id, self.rounds + 1)))
+    }
+
+    /// Sees that a window touched what the rehearsal did (rule 2).
+    fn agree(&self, cell: usize, counts: Counts) -> Result<()> {
+        let cell = &self.results.cells[cell];
+        if (counts.items, counts.bytes) == (cell.items, cell.bytes) {
+            return Ok(());
+        }
+        let text = format!(
+            "{} parts and {} bytes instead of {} and {} as in the rehearsal",
+            counts.items, counts.bytes, cell.items, cell.bytes
+        );
+        let place = format!("{}, {}, round {}", cell.competitor, cell.phase, self.rounds + 1);
+        Err(Error::new(ErrorKind::Mismatch, text).in_place(place))
+    }
+
+    /// Runs windows until they are steady. The size of a window is found first.
+    fn warm_up(&mut self, p: usize, s: usize) -> Result<()> {
+        let wanted = self.results.plan.warm_up_ns.max(shortest_window(&self.results.clock));
+        let pass = self.results.phases[self.seats[p][s].phase].units.max(1);
+        let mut units = 1;
+        // Doubling, to at most a thousand passes: an operation may be as short as it likes.
+        while self.time(p, s, units)?.1.ns < wanted / 2 && units < pass.saturating_mul(1024) {
+            units = whole_passes(units * 2, pass);
+        }
+        let mut windows = Vec::with_capacity(WINDOWS);
+        while Steady::of(&windows) == Steady::NotYet {
+            windows.push(self.time(p, s, units)?.1.ns as f64 / units as f64);
+        }
+        let cell = &mut self.results.cells[self.seats[p][s].cell];
+        cell.settled = Steady::of(&windows) == Steady::Settled;
+        cell.warm_up = windows;
+        self.seats[p][s].sip = units;
+        Ok(())
+    }
+
+    /// One untimed pass: weighs its memory, takes the counts that each window will have to show, and
+    /// sets how many passes make a window.
+    fn rehearse(&mut self, p: usize, s: usize) -> Result<()> {
+        let seat = &self.seats[p][s];
+        let phase = &self.results.phases[seat.phase];
+        let units = phase.units.max(1);
+        let entry = &mut self.entries[seat.entry];
+        let competitor = &mut entry.competitor;
+        let place = |e: Error| e.in_place(format!("{}, {}, rehearsal", entry.name, phase.id));
+        let weighed = self.instruments.weigh(&mut || competitor.run(phase, units));
+        let (counts, memory) = weighed.map_err(place)?;
+        competitor.tidy(phase).map_err(place)?;
+
+        let wanted = self.results.plan.window_ns.max(shortest_window(&self.results.clock));
+        let last = self.results.cells[seat.cell].warm_up.last().copied().unwrap_or(1.0).max(0.01);
+        let passes = (wanted as f64 / (last * units as f64)).ceil().max(1.0) as u64;
+        let each = |total: Option<f64>| total.map(|t| t / units as f64);
+        let cell = &mut self.results.cells[seat.cell];
+        cell.units = units * passes;
+        cell.items = counts.items * passes;
+        cell.bytes = counts.bytes * passes;
+        cell.memory = Some(Memory {
+            allocations: each(memory.allocations),
+            allocated: each(memory.allocated),
+            peak: memory.peak,
+        });
+        self.same_items(self.seats[p][s].cell, passes)
+    }
+
+    /// Sees that competitors that return every record equal also met equally many parts (rule 2).
+    fn same_items(&self, cell: usize, passes: u64) -> Result<()> {
+        let results = &*self.results;
+        let proven = |cell: &&Cell| {
+            results
+                .competitor(&cell.competitor)
+                .and_then(|c| c.proof.as_ref())
+                .is_some_and(|proof| proof.equal == proof.records)
+        };
+        let this = &results.cells[cell];
+        let Some(this) = Some(this).filter(proven) else { return Ok(()) };
+        let parts = this.items / passes;
+        let phase = results.phase(&this.phase).map_or(1, |p| p.units.max(1));
+        for other in results.cells.iter().filter(|c| c.phase == this.phase && c.units > 0) {
+            let others = other.items / (other.units / phase).max(1);
+            if others != parts && proven(&other) {
+                let text = format!("{parts} parts where {} met {others}", other.competitor);
+                return Err(Error::new(ErrorKind::Mismatch, text)
+                    .in_place(format!("{}, {}, rehearsal", this.competitor, this.phase)));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `units` as it is below a pass, else as a whole number of passes.
+fn whole_passes(units: u64, pass: u64) -> u64 {
+    match units < pass {
+        true => units,
+        false => units / pass * pass,
+    }
+}

@@ -1,0 +1,102 @@
+//! Results files: written whole or not at all, read with an answer for what is wrong.
+
+use std::{
+    fs::{self, File},
+    io::{BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use super::{
+    derive::derive,
+    results::{Results, SCHEMA},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// Writes a results file. It is written beside the old one and then put in its place, so that
+/// whoever reads it, or interrupts us, finds a whole one.
+///
+/// # Errors
+/// [`Io`](ErrorKind::Io), naming the file.
+pub fn write(results: &Results, path: &Path) -> Result<()> {
+    let named = |e: Error| e.in_place(path.display().to_string());
+    let beside = beside(path);
+    let put = || -> Result<()> {
+        let mut file = BufWriter::new(File::create(&beside)?);
+        serde_json::to_writer(&mut file, results)
+            .map_err(|e| Error::new(ErrorKind::Io, "could not be written").with_source(e))?;
+        file.write_all(b"\n")?;
+        file.flush()?;
+        file.get_ref().sync_data()?;
+        Ok(fs::rename(&beside, path)?)
+    };
+    put().map_err(|e| {
+        let _ = fs::remove_file(&beside);
+        named(e)
+    })
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}.part", std::process::id()));
+    path.with_file_name(name)
+}
+
+/// Reads a results file. What is derived is derived anew, so that a run that was killed has its
+/// figures too.
+///
+/// # Errors
+/// [`NotFound`](ErrorKind::NotFound), [`Malformed`](ErrorKind::Malformed),
+/// [`Unsupported`](ErrorKind::Unsupported) where a newer steelyard wrote it.
+pub fn read(path: &Path) -> Result<Results> {
+    let named = |e: Error| e.in_place(path.display().to_string());
+    let bytes = fs::read(path).map_err(|e| named(e.into()))?;
+    #[derive(serde::Deserialize)]
+    struct Head {
+        schema: u32,
+    }
+    let not_ours = |e: serde_json::Error| {
+        Error::malformed("not a results file of steelyard bench").with_source(e)
+    };
+    let head: Head = serde_json::from_slice(&bytes).map_err(not_ours).map_err(named)?;
+    if head.schema > SCHEMA {
+        return Err(named(Error::unsupported(format!(
+            "results of schema {}, this steelyard knows {SCHEMA}; use a newer one",
+            head.schema
+        ))));
+    }
+    let mut results: Results = serde_json::from_slice(&bytes).map_err(not_ours).map_err(named)?;
+    derive(&mut results);
+    Ok(results)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_whole_and_comes_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("results.json");
+        let mut results = Results { schema: SCHEMA, bench: "formats".into(), ..Results::default() };
+        write(&results, &path).unwrap();
+        results.seconds = 2.5;
+        write(&results, &path).unwrap();
+        assert_eq!(read(&path).unwrap(), results);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_is_no_results_file_is_told_apart() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        assert_eq!(read(&path).unwrap_err().kind(), ErrorKind::NotFound);
+        fs::write(&path, "{\"schema\": 1}").unwrap();
+        assert_eq!(read(&path).unwrap_err().kind(), ErrorKind::Malformed);
+        fs::write(&path, "{\"schema\": 99}").unwrap();
+        let error = read(&path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("x.json"), "{error}");
+        let missing = folder.path().join("none/results.json");
+        assert!(write(&Results::default(), &missing).is_err());
+    }
+}

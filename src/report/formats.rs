@@ -1,0 +1,232 @@
+//! The page of `bench formats`: which format, for these records.
+
+use super::{
+    marks,
+    number::{bytes, fixed, percent, short, times, whole},
+    page::Page,
+    tables,
+};
+use crate::bench::results::{Cell, Contender, Results, Verdict};
+
+pub(super) fn page(results: &Results) -> Page {
+    let mut lead = verdict(results);
+    lead.extend(marks::cautions(results));
+    lead.extend(results.dataset.remarks.iter().cloned());
+    let mut sections =
+        vec![tables::sizes(results, "As one file, plain and compressed as a whole:")];
+    sections.extend(tables::fidelity(results));
+    for phase in &results.phases {
+        sections.push(tables::phase(results, phase, &title(&phase.table, &phase.name)));
+    }
+    Page {
+        title: format!("Formats for {} ({})", results.dataset.name, records(results)),
+        lead,
+        sections,
+        notes: [vec![COLUMNS.to_owned()], marks::notes(results)].concat(),
+    }
+}
+
+/// What the columns of the tables hold.
+const COLUMNS: &str = "rank: those of one rank were not shown to be slower than its first. user and \
+    system: processor time of all threads, in the unit of the column before. MB/s counts each \
+    format's own bytes, records/s is what compares. allocs: allocations a record.";
+
+fn title(table: &str, name: &str) -> String {
+    format!("{name} ({table})")
+}
+
+fn records(results: &Results) -> String {
+    let data = &results.dataset;
+    match data.of > data.records {
+        true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
+        false => format!("{} {}", whole(data.records), data.kind),
+    }
+}
+
+/// The sentences that answer the question.
+fn verdict(results: &Results) -> Vec<String> {
+    let mut paragraphs = Vec::new();
+    let Some(smallest) = smallest(results, "") else { return paragraphs };
+    let mut first = format!("For these {}", records(results));
+    if let Some(size) = results.competitor(&results.baseline).and_then(|c| c.sizes.get("")) {
+        first.push_str(&format!(" ({} as {})", bytes(*size), results.baseline));
+    }
+    let read = leaders(results, "decode");
+    let write = leaders(results, "encode");
+    let names =
+        |cells: &[&Cell]| list(&cells.iter().map(|c| c.competitor.as_str()).collect::<Vec<_>>());
+    match (&read[..], &write[..]) {
+        ([], _) | (_, []) => first.push_str(&format!(", {} is the smallest.", smallest.name)),
+        ([r], [w]) if r.competitor == smallest.name && w.competitor == smallest.name => {
+            first.push_str(&format!(
+                ", {} is the smallest and the fastest: it reads {} and writes {} records/s in memory on one core.",
+                smallest.name, rate(r), rate(w)
+            ));
+        }
+        (r, w) if names(r) == names(w) => {
+            first.push_str(&format!(
+                ", {} is the smallest; the fastest to read and to write {} ({} and {} records/s in memory on one core).",
+                smallest.name, is_are(r, &names(r)), rate(r[0]), rate(w[0])
+            ));
+        }
+        (r, w) => {
+            first.push_str(&format!(
+                ", {} is the smallest; the fastest to read {} ({} records/s in memory on one core), to write {} ({} records/s).",
+                smallest.name, is_are(r, &names(r)), rate(r[0]), is_are(w, &names(w)), rate(w[0])
+            ));
+        }
+    }
+    first.push_str(&against(results));
+    paragraphs.push(first);
+    paragraphs.extend(originals(results));
+    paragraphs.extend(advice(results));
+    paragraphs
+}
+
+fn rate(cell: &Cell) -> String {
+    cell.summary.as_ref().map_or(String::new(), |s| short(1e9 / s.ns.middle))
+}
+
+fn is_are(cells: &[&Cell], names: &str) -> String {
+    match cells.len() {
+        1 => format!("is {names}"),
+        _ => format!("are {names}, with no difference shown between them"),
+    }
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// True where every record comes back as it was.
+fn keeps_all(contender: &Contender) -> bool {
+    contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
+}
+
+fn smallest<'a>(results: &'a Results, wrap: &str) -> Option<&'a Contender> {
+    results
+        .competitors
+        .iter()
+        .filter(|c| keeps_all(c) && c.sizes.contains_key(wrap))
+        .min_by_key(|c| c.sizes[wrap])
+}
+
+/// The cells of a phase's first rank group that keep every record, the fastest first.
+fn leaders<'a>(results: &'a Results, phase: &str) -> Vec<&'a Cell> {
+    let ranked: Vec<_> = tables::ranked(results, phase)
+        .into_iter()
+        .filter(|(c, cell)| keeps_all(c) && cell.summary.is_some())
+        .map(|(_, cell)| cell)
+        .collect();
+    let best = ranked.first().and_then(|c| c.summary.as_ref()).map(|s| s.group);
+    ranked.into_iter().filter(|c| c.summary.as_ref().map(|s| s.group) == best).collect()
+}
+
+/// How the others compare with the baseline when read: the span of the ratios.
+fn against(results: &Results) -> String {
+    let ratios: Vec<f64> = results
+        .cells
+        .iter()
+        .filter(|c| c.phase == "decode")
+        .filter_map(|c| c.summary.as_ref()?.versus.as_ref())
+        .filter(|v| v.verdict == Verdict::Slower)
+        .map(|v| v.ratio.middle)
+        .collect();
+    let compared = results
+        .cells
+        .iter()
+        .filter(|c| c.phase == "decode")
+        .filter(|c| c.summary.as_ref().is_some_and(|s| s.versus.is_some()))
+        .count();
+    if ratios.is_empty() || ratios.len() < compared {
+        return String::new();
+    }
+    let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = ratios.iter().copied().fold(0.0, f64::max);
+    match compared {
+        1 => format!(" The other takes {} as long to read.", times(low)),
+        _ => format!(" The others take {} to {} as long to read.", fixed(low, 1), times(high)),
+    }
+}
+
+/// What compressed newline-delimited JSON costs, the conclusion of the published study.
+fn originals(results: &Results) -> Option<String> {
+    let json = results.competitor("json").filter(|_| results.baseline != "json")?;
+    let base = results.competitor(&results.baseline)?;
+    let (packed, plain) = (*json.sizes.get("gzip")?, *base.sizes.get("")?);
+    let mut text = format!(
+        "Compressed newline-delimited JSON, which the published study recommended without timing it, takes {} ({} % of plain {}",
+        bytes(packed),
+        percent(packed as f64, plain as f64),
+        results.baseline
+    );
+    if let Some(base_packed) = base.sizes.get("gzip") {
+        let share = percent(packed as f64, *base_packed as f64);
+        text.push_str(&format!(", {share} % of {} in gzip", results.baseline));
+    }
+    text.push(')');
+    let cost = |of: &str, to: &str| {
+        results
+            .contrasts
+            .iter()
+            .find(|c| {
+                c.of == ("json".into(), of.into()) && c.to == (results.baseline.clone(), to.into())
+            })
+            .and_then(|c| c.versus)
+    };
+    if let (Some(read), Some(write)) = (cost("read-gzip", "read"), cost("write-gzip", "write")) {
+        text.push_str(&format!(
+            "; from and to files it takes {} as long to read as plain {} and {} as long to write",
+            times(read.ratio.middle),
+            results.baseline,
+            times(write.ratio.middle)
+        ));
+    }
+    text.push('.');
+    Some(text)
+}
+
+/// What to do: for speed, for space.
+fn advice(results: &Results) -> Option<String> {
+    let fast = leaders(results, "read")
+        .first()
+        .copied()
+        .or(leaders(results, "decode").first().copied())?;
+    let packed: Vec<(&Contender, &str, u64)> = results
+        .competitors
+        .iter()
+        .filter(|c| keeps_all(c))
+        .flat_map(|c| c.sizes.iter().map(move |(wrap, size)| (c, wrap.as_str(), *size)))
+        .collect();
+    let least = packed.iter().map(|p| p.2).min()? as f64;
+    let time = |name: &str, wrap: &str| {
+        let phase = if wrap.is_empty() { "read".to_owned() } else { format!("read-{wrap}") };
+        results.cell(name, &phase).and_then(|c| c.summary.as_ref()).map(|s| s.ns.middle)
+    };
+    // Of those that are as good as the smallest, the fastest to read.
+    let (small, wrap, size) =
+        packed.into_iter().filter(|p| p.2 as f64 <= 1.05 * least).min_by(|a, b| {
+            let of = |p: &(&Contender, &str, u64)| time(&p.0.name, p.1).unwrap_or(f64::INFINITY);
+            of(a).total_cmp(&of(b)).then(a.2.cmp(&b.2))
+        })?;
+    let mut text = format!("So: for speed keep them as {}", fast.competitor);
+    let near = if size as f64 > least { ", within 5 % of the smallest" } else { "" };
+    if wrap.is_empty() {
+        if small.name == fast.competitor {
+            return Some(text + "; nothing measured here is smaller.");
+        }
+        return Some(format!("{text}; for space as {} ({}).", small.name, bytes(size)));
+    }
+    text.push_str(&format!("; for space as {} in {wrap} ({}{})", small.name, bytes(size), near));
+    let (of, to) = (time(&small.name, wrap), time(&fast.competitor, ""));
+    if let Some((of, to)) = of.zip(to) {
+        text.push_str(&format!(", which takes {} as long to read from a file", times(of / to)));
+    }
+    text.push('.');
+    Some(text)
+}

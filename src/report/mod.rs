@@ -1,0 +1,52 @@
+//! Results to text, Markdown, CSV and SVG. Pure: every report is a function of [`Results`] alone,
+//! which is all this room sees of the others.
+//!
+//! A report is first a [`page`](self): the verdict in sentences, then tables, then notes. Each bench
+//! has a file that says what stands on its page; `text.rs` and others say how a page looks.
+//! Everything a reader must know to judge a figure stands beside it: how often it was measured, its
+//! interval, what did not settle, what was lossy, how quiet the machine was.
+//!
+//! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
+//! `page`, and its arm below.
+
+mod csv;
+mod formats;
+mod marks;
+mod number;
+mod objects;
+mod page;
+mod svg;
+mod tables;
+mod text;
+
+use crate::bench::results::Results;
+
+/// As text for a terminal of 100 columns or more; the verdict first.
+pub fn text(results: &Results) -> String {
+    text::text(&page(results))
+}
+
+/// As Markdown.
+pub fn markdown(results: &Results) -> String {
+    text::markdown(&page(results))
+}
+
+/// As CSV for other tools: a row for each cell, all figures in basic units, nothing rounded.
+pub fn csv(results: &Results) -> String {
+    csv::csv(results)
+}
+
+/// As an SVG picture: curves with their intervals where the run has sizes, else bars.
+pub fn svg(results: &Results) -> String {
+    svg::svg(results)
+}
+
+fn page(results: &Results) -> page::Page {
+    match results.bench.as_str() {
+        "objects" => objects::page(results),
+        _ => formats::page(results),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! A page of a report, before it is text, Markdown or anything else: a lead, tables, notes.
+
+/// A report.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Page {
+    /// What it is about, in a few words.
+    pub title: String,
+    /// The verdict: paragraphs that a person can act on.
+    pub lead: Vec<String>,
+    /// The tables.
+    pub sections: Vec<Section>,
+    /// What has to be known to judge the figures, one fact each.
+    pub notes: Vec<String>,
+}
+
+/// A table with what is said around it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Section {
+    /// Its heading.
+    pub title: String,
+    /// What was measured, and how often.
+    pub about: String,
+    /// The table.
+    pub table: Table,
+    /// What the marks in it mean; one line each.
+    pub footnotes: Vec<String>,
+}
+
+/// A table of texts.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Table {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows, each as long as `columns`.
+    pub rows: Vec<Vec<String>>,
+}
+
+/// A column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// What stands above it.
+    pub head: String,
+    /// Which side its texts stand on.
+    pub right: bool,
+}
+
+impl Table {
+    /// An empty table; a head that begins with `<` stands left, any other right.
+    pub fn new(heads: &[&str]) -> Table {
+        let column = |head: &&str| Column {
+            head: head.trim_start_matches('<').to_owned(),
+            right: !head.starts_with('<'),
+        };
+        Table { columns: heads.iter().map(column).collect(), rows: Vec::new() }
+    }
+
+    /// Adds a column on the right.
+    pub fn add_column(&mut self, head: &str) {
+        self.columns.push(Column { head: head.into(), right: true });
+    }
+
+    /// Leaves out columns in which no row says anything.
+    pub fn without_empty_columns(mut self) -> Table {
+        let says = |text: &String| !text.is_empty() && text != super::number::NONE;
+        let keep: Vec<bool> =
+            (0..self.columns.len()).map(|i| self.rows.iter().any(|r| says(&r[i]))).collect();
+        let mut at = keep.iter();
+        self.columns.retain(|_| *at.next().unwrap_or(&true));
+        for row in &mut self.rows {
+            let mut at = keep.iter();
+            row.retain(|_| *at.next().unwrap_or(&true));
+        }
+        self
+    }
+}

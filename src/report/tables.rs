@@ -1,0 +1,171 @@
+//! The tables that pages of several benches have in common.
+
+use super::{
+    marks::Marks,
+    number::{NONE, beside, bytes, fixed, megabytes, percent, ranged, short, whole},
+    page::{Section, Table},
+};
+use crate::bench::results::{Cell, Contender, Phase, Results};
+
+/// The cells of a phase, the fastest first, then those without figures; never the null competitor.
+pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contender, &'a Cell)> {
+    let mut cells: Vec<_> = results
+        .cells
+        .iter()
+        .filter(|c| c.phase == phase)
+        .filter_map(|c| Some((results.competitor(&c.competitor).filter(|k| !k.null)?, c)))
+        .collect();
+    let time = |cell: &Cell| cell.summary.as_ref().map_or(f64::INFINITY, |s| s.ns.middle);
+    cells.sort_by(|a, b| time(a.1).total_cmp(&time(b.1)));
+    cells
+}
+
+/// A phase as a table: ranks, seconds for a pass, percent of the baseline, rates, processor time,
+/// memory.
+pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
+    let base = format!("% of {}", results.baseline);
+    // Seconds where they take seconds, else milliseconds: for a whole pass, as published.
+    let cells = ranked(results, &phase.id);
+    let slowest = cells.iter().filter_map(|c| c.1.summary.as_ref()).map(|s| s.ns.middle);
+    let (unit, per_unit) = match slowest.fold(0.0, f64::max) * phase.units as f64 {
+        1e9.. => ("seconds", 1e9),
+        _ => ("ms", 1e6),
+    };
+    let mut table = Table::new(&[
+        "<",
+        "rank",
+        unit,
+        &base,
+        "records/s",
+        "MB/s",
+        "user",
+        "system",
+        "allocs",
+        "peak",
+    ]);
+    let mut marks = Marks::default();
+    let mut refusals = Vec::new();
+    for (contender, cell) in cells {
+        let Some(s) = &cell.summary else {
+            if let Some(why) = &cell.refused {
+                refusals.push(format!("{}: {why}", contender.name));
+            }
+            let mut row = vec![contender.name.clone()];
+            row.resize(table.columns.len(), NONE.into());
+            table.rows.push(row);
+            continue;
+        };
+        let pass = phase.units as f64 / per_unit;
+        let versus = match (&s.versus, contender.name == results.baseline) {
+            (_, true) => "100".into(),
+            (Some(v), _) => format!("{}{}", ranged(&v.ratio.scaled(100.0)), marks.verdict(v)),
+            (None, _) => NONE.into(),
+        };
+        let rate = (cell.bytes > 0 && cell.units > 0)
+            .then(|| cell.bytes as f64 / cell.units as f64 / s.ns.middle * 1e3);
+        let memory = cell.memory.unwrap_or_default();
+        let name = format!(
+            "{}{}{}",
+            contender.name,
+            marks.lossy(contender.proof.as_ref()),
+            marks.of(cell)
+        );
+        table.rows.push(vec![
+            name,
+            s.group.to_string(),
+            ranged(&s.ns.scaled(pass)),
+            versus,
+            short(1e9 / s.ns.middle),
+            rate.map_or(NONE.into(), short),
+            beside(s.user_ns * pass, s.ns.middle * pass),
+            beside(s.system_ns * pass, s.ns.middle * pass),
+            memory.allocations.map_or(NONE.into(), |a| fixed(a, 1)),
+            memory.peak.map_or(NONE.into(), bytes),
+        ]);
+    }
+    let mut footnotes = marks.footnotes();
+    footnotes.extend(refusals.into_iter().map(|r| format!("- {r}")));
+    Section {
+        title: about.to_owned(),
+        about: format!("{} One pass is {} records.", phase.about, whole(phase.units)),
+        table: table.without_empty_columns(),
+        footnotes,
+    }
+}
+
+/// Sizes of all records in each format: as they are, and in each wrap.
+pub(super) fn sizes(results: &Results, about: &str) -> Section {
+    let mut wraps: Vec<&str> = Vec::new();
+    for wrap in results.competitors.iter().flat_map(|c| c.sizes.keys()) {
+        if !wraps.contains(&wrap.as_str()) {
+            wraps.push(wrap);
+        }
+    }
+    let base = |wrap: &str| {
+        let size = results.competitor(&results.baseline)?.sizes.get(wrap).copied();
+        size.map(|s| s as f64)
+    };
+    let mut table = Table::new(&["<"]);
+    for wrap in &wraps {
+        table.add_column(format!("{wrap} MB").trim_start());
+        table.add_column("%");
+    }
+    table.add_column("bytes/record");
+    let mut contenders: Vec<&Contender> =
+        results.competitors.iter().filter(|c| !c.null && !c.sizes.is_empty()).collect();
+    contenders.sort_by_key(|c| c.sizes.get("").copied().unwrap_or(u64::MAX));
+    let mut marks = Marks::default();
+    for c in contenders {
+        let mut row = vec![format!("{}{}", c.name, marks.lossy(c.proof.as_ref()))];
+        for wrap in &wraps {
+            let size = c.sizes.get(*wrap).copied();
+            row.push(size.map_or(NONE.into(), megabytes));
+            let share = size.zip(base(wrap)).map(|(s, b)| percent(s as f64, b));
+            row.push(share.unwrap_or(NONE.into()));
+        }
+        let each = c.sizes.get("").map(|s| *s as f64 / results.dataset.records.max(1) as f64);
+        row.push(each.map_or(NONE.into(), |b| fixed(b, 0)));
+        table.rows.push(row);
+    }
+    Section {
+        title: "Sizes".into(),
+        about: format!(
+            "{about} {} {}; % is of {} in the same column.",
+            whole(results.dataset.records),
+            results.dataset.kind,
+            results.baseline
+        ),
+        table: table.without_empty_columns(),
+        footnotes: marks.footnotes(),
+    }
+}
+
+/// What did not come back as it was; `None` where everything did.
+pub(super) fn fidelity(results: &Results) -> Option<Section> {
+    let lines: Vec<String> = results
+        .competitors
+        .iter()
+        .filter_map(|c| Some((c, c.proof.as_ref().filter(|p| p.equal < p.records)?)))
+        .map(|(c, proof)| {
+            let first = proof.first.as_deref().unwrap_or("nothing is known about the first");
+            let declared = match proof.declared.as_str() {
+                "" => String::new(),
+                text => format!(" Declared: {text}."),
+            };
+            let refused = match proof.refused {
+                0 => String::new(),
+                n => format!(", {} refused", whole(n)),
+            };
+            let (equal, of) = (whole(proof.equal), whole(proof.records));
+            format!("{}: {equal} of {of} came back equal{refused}; {first}.{declared}", c.name)
+        })
+        .collect();
+    (!lines.is_empty()).then(|| Section {
+        title: "Fidelity".into(),
+        about: "Before anything was timed, every record was written, read back and compared by \
+                value. What is not named here came back equal."
+            .into(),
+        table: Table::default(),
+        footnotes: lines,
+    })
+}

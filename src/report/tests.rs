@@ -1,0 +1,238 @@
+//! Reports of fixed results, compared with what they were.
+
+use super::*;
+use crate::bench::{
+    derive::derive,
+    random::Random,
+    results::{
+        Cell, Clock, Contender, Contrast, Dataset, Machine, Memory, Phase, Plan, Probe, Proof,
+        Round, SCHEMA,
+    },
+    schedule::Stopped,
+};
+
+/// Results of a bench that never ran: `costs` are nanoseconds an operation for each competitor, the
+/// factor of a phase multiplies them.
+fn results(bench: &str, costs: &[(&str, f64)], phases: &[(Phase, f64)]) -> Results {
+    let mut random = Random::new(1);
+    let mut results = Results {
+        schema: SCHEMA,
+        bench: bench.into(),
+        started: "2026-01-02T03:04:05Z".into(),
+        seconds: 61.5,
+        stopped: Some(Stopped::Precise),
+        plan: Plan { resamples: 1000, ..Plan::default() },
+        software: [("steelyard", "0.1.0"), ("rustc", "rustc 1.95.0"), ("opt-level", "3")]
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .into(),
+        machine: Machine {
+            cpu: "A Processor".into(),
+            cores: 2,
+            memory: 8_000_000_000,
+            kernel: "linux 6.1".into(),
+            load: Some(0.1),
+            ..Machine::default()
+        },
+        clock: Clock { read_ns: 25.0, step_ns: 1.0 },
+        dataset: Dataset {
+            name: "catalog.mrc".into(),
+            records: 18_881,
+            of: 18_881,
+            kind: "MARC records".into(),
+            remarks: Vec::new(),
+        },
+        baseline: costs[0].0.into(),
+        phases: phases.iter().map(|p| p.0.clone()).collect(),
+        probes: (0..24).map(|round| Probe { round, ..Probe::default() }).collect(),
+        ..Results::default()
+    };
+    for &(name, ns) in costs {
+        let null = name == "null";
+        results.competitors.push(Contender {
+            name: name.into(),
+            null,
+            proof: (!null).then(|| Proof { records: 18_881, equal: 18_881, ..Proof::default() }),
+            ..Contender::default()
+        });
+        for (phase, factor) in phases.iter().filter(|p| p.0.sum_of.is_empty()) {
+            let factor = if null { 1.0 } else { *factor };
+            let units = phase.units;
+            let rounds = (0..24).map(|round| {
+                let window = ns * factor * units as f64 * (0.01 * random.normal()).exp();
+                Round {
+                    start: round / 2,
+                    round,
+                    ns: window as u64,
+                    user_ns: (0.9 * window) as u64,
+                    system_ns: (0.1 * window) as u64,
+                    ..Round::default()
+                }
+            });
+            results.cells.push(Cell {
+                competitor: name.into(),
+                phase: phase.id.clone(),
+                units,
+                bytes: units * 1650,
+                settled: true,
+                memory: Some(Memory {
+                    allocations: Some(ns / 500.0),
+                    allocated: Some(ns),
+                    peak: Some(4096),
+                }),
+                rounds: rounds.collect(),
+                ..Cell::default()
+            });
+        }
+    }
+    results
+}
+
+fn formats() -> Results {
+    let phase = |name: &str, table: &str| Phase::new(name, table, 18_881, "What is timed.");
+    let sum =
+        Phase { sum_of: vec!["decode".into(), "encode".into()], ..phase("roundtrip", "in memory") };
+    let mut results = results(
+        "formats",
+        &[
+            ("marc21", 1000.0),
+            ("json", 3300.0),
+            ("sonic", 3250.0),
+            ("marcxml", 5000.0),
+            ("null", 2.0),
+        ],
+        &[
+            (phase("decode", "in memory"), 1.0),
+            (phase("encode", "in memory"), 0.7),
+            (sum, 1.0),
+            (phase("read", "files"), 1.3),
+            (phase("write", "files"), 1.1),
+            (phase("read-gzip", "gzip files"), 4.0),
+            (phase("write-gzip", "gzip files"), 20.0),
+        ],
+    );
+    for (name, plain, gzip) in [
+        ("marc21", 31_153_650, 9_012_345),
+        ("json", 56_100_000, 8_100_000),
+        ("sonic", 56_100_000, 8_100_000),
+        ("marcxml", 93_000_000, 9_200_000),
+    ] {
+        let contender = results.competitors.iter_mut().find(|c| c.name == name).unwrap();
+        contender.sizes = [("".to_owned(), plain), ("gzip".to_owned(), gzip)].into();
+    }
+    for way in ["read", "write"] {
+        results.contrasts.push(Contrast {
+            about: String::new(),
+            of: ("json".into(), format!("{way}-gzip")),
+            to: ("marc21".into(), way.into()),
+            versus: None,
+        });
+    }
+    results
+}
+
+#[test]
+fn a_page_of_formats() {
+    let mut results = formats();
+    derive(&mut results);
+    insta::assert_snapshot!("formats", text(&results));
+}
+
+/// Everything that can be wrong with a run, and how the page says so.
+#[test]
+fn a_page_that_warns() {
+    let mut results = formats();
+    results.software.insert("opt-level".into(), "0".into());
+    results.stopped = None;
+    results.dataset.of = 1_000_000;
+    results.dataset.remarks = vec!["2 records are left out for all formats.".into()];
+    results.probes.iter_mut().take(12).for_each(|p| p.steal = Some(0.2));
+    results.phases.truncate(1);
+    results.cells.retain(|c| c.phase == "decode");
+    results.contrasts.clear();
+    let cell = |results: &mut Results, name: &str| {
+        results.cells.iter().position(|c| c.competitor == name).unwrap()
+    };
+    let json = cell(&mut results, "json");
+    results.cells[json].settled = false;
+    let null = cell(&mut results, "null");
+    results.cells[null].rounds.iter_mut().for_each(|r| r.ns *= 200);
+    let marcxml = cell(&mut results, "marcxml");
+    results.cells[marcxml].rounds.clear();
+    results.cells[marcxml].refused = Some("cannot be put into files".into());
+    let lossy = Proof {
+        records: 18_881,
+        equal: 18_000,
+        refused: 1,
+        first: Some("record 7: field 245 became 246".into()),
+        declared: "a thing or two".into(),
+    };
+    results.competitors[2].proof = Some(lossy);
+    derive(&mut results);
+    insta::assert_snapshot!("formats-warned", text(&results));
+}
+
+fn objects() -> Results {
+    let mut phases = Vec::new();
+    for size in [1_000u64, 10_000] {
+        for (name, factor) in [
+            ("create", 0.1),
+            ("create+dump", 0.6),
+            ("create+dump+base64", 0.7),
+            ("load", 1.0),
+            ("load+base64", 1.1),
+            ("dump+load", 1.5),
+            ("dump+load+base64", 1.7),
+        ] {
+            phases.push((Phase::new(name, "objects", size, "what is timed").at(size), factor));
+        }
+    }
+    let mut results =
+        results("objects", &[("json", 1000.0), ("msgpack", 700.0), ("null", 1.0)], &phases);
+    results.dataset.records = 10_000;
+    results.dataset.of = 10_000;
+    results.dataset.kind = "objects".into();
+    for c in results.competitors.iter_mut().filter(|c| !c.null) {
+        c.sizes = [("".to_owned(), 1_400_000), ("base64".to_owned(), 1_880_000)].into();
+    }
+    for name in ["json", "msgpack"] {
+        for series in ["create+dump", "load", "dump+load"] {
+            results.contrasts.push(Contrast {
+                about: format!("{series} + base64"),
+                of: (name.into(), format!("{series}+base64@10000")),
+                to: (name.into(), format!("{series}@10000")),
+                versus: None,
+            });
+        }
+    }
+    derive(&mut results);
+    results
+}
+
+#[test]
+fn a_page_of_objects() {
+    insta::assert_snapshot!("objects", text(&objects()));
+}
+
+#[test]
+fn other_looks_say_the_same() {
+    let mut results = formats();
+    results.phases.truncate(2);
+    results.cells.retain(|c| c.phase == "decode" || c.phase == "encode");
+    results.contrasts.clear();
+    derive(&mut results);
+    insta::assert_snapshot!("formats-markdown", markdown(&results));
+    insta::assert_snapshot!("formats-csv", csv(&results));
+    insta::assert_snapshot!("formats-svg", svg(&results));
+    insta::assert_snapshot!("objects-svg", svg(&objects()));
+}
+
+#[test]
+fn results_of_nothing_are_no_panic() {
+    for bench in ["formats", "objects", "something else"] {
+        let nothing = Results { bench: bench.into(), ..Results::default() };
+        assert!(!text(&nothing).is_empty());
+        assert!(markdown(&nothing).starts_with("# "));
+        assert!(csv(&nothing).starts_with("bench,"));
+        assert!(svg(&nothing).ends_with("</svg>\n"));
+    }
+}
