@@ -8,6 +8,8 @@
 //!
 //! To add a format: one file with `INFO`, `encode`, `decode`, and a row in `formats!`.
 
+mod objects;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -104,6 +106,7 @@ formats! {
     Sonic sonic;
     Msgpack msgpack;
     Cbor cbor;
+    Marshal marshal;
 }
 
 impl Format {
