@@ -142,6 +142,7 @@ impl Format {
     /// As [`decode`](Format::decode).
     pub fn decode_marc(self, bytes: &[u8], record: &mut Record) -> Result<()> {
         match self {
+            Format::Marshal => marshal::decode_marc(bytes, record),
             _ => self.decode(bytes).map(|r| *record = r),
         }
     }

@@ -21,6 +21,7 @@ mod record;
 mod trouble;
 
 pub use field::{Content, FieldRef, Subfield, Subfields};
+pub(crate) use json::RecordSeed;
 pub use leader::Leader;
 pub(crate) use record::Span;
 pub use record::{Record, RecordRef};

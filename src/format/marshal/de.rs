@@ -2,7 +2,7 @@
 
 use serde::{
     de::{
-        self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor,
+        self, DeserializeSeed, IntoDeserializer, Visitor,
         value::{BorrowedStrDeserializer, StringDeserializer},
     },
     forward_to_deserialize_any,
@@ -10,7 +10,8 @@ use serde::{
 
 use super::{
     CLASS, STRUCT,
-    reader::{Charset, Head, Reader, Tail},
+    reader::{Head, Reader, Tail},
+    text::{Charset, Text},
 };
 use crate::{
     Error, Result,
@@ -18,9 +19,14 @@ use crate::{
     record::native::{BIGINT, DECIMAL, Native, TIME},
 };
 
-pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    let mut reader = Reader::new(bytes, false)?;
-    let read = T::deserialize(&mut reader).map_err(|e| match e.place().offset {
+/// Reads one record by `seed`; `bytes` must hold it and nothing else. `T` says how
+/// text is handed out.
+pub fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
+    seed: S,
+    bytes: &'de [u8],
+) -> Result<S::Value> {
+    let mut reader = Reader::<T>::new(bytes, false)?;
+    let read = seed.deserialize(&mut reader).map_err(|e| match e.place().offset {
         Some(_) => e,
         None => e.at(reader.pos as u64),
     })?;
@@ -47,7 +53,7 @@ fn visit_text<'de, V: Visitor<'de>>(
     }
 }
 
-impl<'de> Reader<'de> {
+impl<'de, T: Text<'de>> Reader<'de, T> {
     /// Hands a value to a visitor that takes anything.
     #[inline]
     fn visit<V: Visitor<'de>>(&mut self, head: Head<'de>, visitor: V) -> Result<V::Value> {
@@ -150,15 +156,15 @@ impl<'de> Reader<'de> {
 }
 
 /// The elements of an array.
-struct Items<'a, 'de> {
-    reader: &'a mut Reader<'de>,
+struct Items<'a, 'de, T> {
+    reader: &'a mut Reader<'de, T>,
     left: usize,
 }
 
-impl<'de> de::SeqAccess<'de> for Items<'_, 'de> {
+impl<'de, T: Text<'de>> de::SeqAccess<'de> for Items<'_, 'de, T> {
     type Error = Error;
     #[inline]
-    fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
         if self.left == 0 {
             return Ok(None);
         }
@@ -171,12 +177,12 @@ impl<'de> de::SeqAccess<'de> for Items<'_, 'de> {
 }
 
 /// The keys and values of a hash.
-struct Pairs<'a, 'de> {
-    reader: &'a mut Reader<'de>,
+struct Pairs<'a, 'de, T> {
+    reader: &'a mut Reader<'de, T>,
     left: usize,
 }
 
-impl<'de> de::MapAccess<'de> for Pairs<'_, 'de> {
+impl<'de, T: Text<'de>> de::MapAccess<'de> for Pairs<'_, 'de, T> {
     type Error = Error;
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
@@ -187,7 +193,7 @@ impl<'de> de::MapAccess<'de> for Pairs<'_, 'de> {
         seed.deserialize(Key(&mut *self.reader)).map(Some)
     }
     #[inline]
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value> {
         seed.deserialize(&mut *self.reader)
     }
     fn size_hint(&self) -> Option<usize> {
@@ -205,8 +211,8 @@ enum Part<'de> {
 }
 
 /// An object as a map: some parts by name, then its variables.
-struct Members<'a, 'de> {
-    reader: &'a mut Reader<'de>,
+struct Members<'a, 'de, T> {
+    reader: &'a mut Reader<'de, T>,
     parts: [Option<(&'static str, Part<'de>)>; 3],
     /// The part whose value comes next; none for a variable.
     now: Option<Part<'de>>,
@@ -214,7 +220,7 @@ struct Members<'a, 'de> {
     variables: usize,
 }
 
-impl<'de> de::MapAccess<'de> for Members<'_, 'de> {
+impl<'de, T: Text<'de>> de::MapAccess<'de> for Members<'_, 'de, T> {
     type Error = Error;
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>> {
         if let Some((name, part)) = self.parts.iter_mut().find_map(Option::take) {
@@ -233,11 +239,11 @@ impl<'de> de::MapAccess<'de> for Members<'_, 'de> {
             Err(_) => seed.deserialize(name.into_deserializer()).map(Some),
         }
     }
-    fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value> {
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value> {
         match self.now.take() {
             None | Some(Part::Here) => seed.deserialize(&mut *self.reader),
             Some(Part::Int(v)) => seed.deserialize(v.into_deserializer()),
-            Some(Part::Text(bytes, charset)) => seed.deserialize(Text(bytes, charset)),
+            Some(Part::Text(bytes, charset)) => seed.deserialize(Spelled(bytes, charset)),
         }
     }
     fn size_hint(&self) -> Option<usize> {
@@ -246,9 +252,9 @@ impl<'de> de::MapAccess<'de> for Members<'_, 'de> {
 }
 
 /// Text that stands somewhere else.
-struct Text<'de>(&'de [u8], Charset);
+struct Spelled<'de>(&'de [u8], Charset);
 
-impl<'de> de::Deserializer<'de> for Text<'de> {
+impl<'de> de::Deserializer<'de> for Spelled<'de> {
     type Error = Error;
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         visit_text(self.0, self.1, visitor)
@@ -262,7 +268,15 @@ impl<'de> de::Deserializer<'de> for Text<'de> {
     }
 }
 
-impl<'de> Reader<'de> {
+impl<'de, T: Text<'de>> Reader<'de, T> {
+    #[inline]
+    fn read_str<V: Visitor<'de>>(&mut self, name: bool, visitor: V) -> Result<V::Value> {
+        if let Some(text) = self.common_text()? {
+            return text.visit(visitor);
+        }
+        self.read_text(name, visitor)
+    }
+
     fn read_text<V: Visitor<'de>>(&mut self, name: bool, visitor: V) -> Result<V::Value> {
         match self.head()? {
             // Binary strings are common in Ruby for what is text.
@@ -305,7 +319,7 @@ impl<'de> Reader<'de> {
     }
 }
 
-impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
+impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Reader<'de, T> {
     type Error = Error;
 
     fn is_human_readable(&self) -> bool {
@@ -315,7 +329,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         if let Some(text) = self.common_text()? {
-            return visitor.visit_borrowed_str(text);
+            return text.visit(visitor);
         }
         let head = self.head()?;
         self.visit(head, visitor)
@@ -323,10 +337,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.common_text()? {
-            Some(text) => visitor.visit_borrowed_str(text),
-            None => self.read_text(false, visitor),
-        }
+        self.read_str(false, visitor)
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -399,7 +410,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
         visitor: V,
     ) -> Result<V::Value> {
         match self.head()? {
-            Head::Text(bytes, _) => visitor.visit_enum(Variant::Unit(bytes)),
+            Head::Text(bytes, _) => visitor.visit_enum(Variant::<T>::Unit(bytes)),
             Head::Hash(1, tail) => {
                 self.deeper()?;
                 let read = visitor.visit_enum(Variant::Holding(&mut *self))?;
@@ -468,7 +479,7 @@ impl<'de> de::Deserializer<'de> for &mut Reader<'de> {
 }
 
 /// A key: where a name is wanted, single values are turned into one.
-struct Key<'a, 'de>(&'a mut Reader<'de>);
+struct Key<'a, 'de, T>(&'a mut Reader<'de, T>);
 
 macro_rules! keys {
     ($($method:ident($($arg:ident: $type:ty),*);)*) => {
@@ -478,7 +489,7 @@ macro_rules! keys {
     };
 }
 
-impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
+impl<'de, T: Text<'de>> de::Deserializer<'de> for Key<'_, 'de, T> {
     type Error = Error;
 
     fn is_human_readable(&self) -> bool {
@@ -487,18 +498,12 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
 
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.0.common_text()? {
-            Some(text) => visitor.visit_borrowed_str(text),
-            None => self.0.deserialize_any(AsName { inner: visitor, numbers: false }),
-        }
+        self.0.deserialize_any(AsName { inner: visitor, numbers: false })
     }
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        match self.0.common_text()? {
-            Some(text) => visitor.visit_borrowed_str(text),
-            None => self.0.read_text(true, visitor),
-        }
+        self.0.read_str(true, visitor)
     }
 
     #[inline]
@@ -527,17 +532,17 @@ impl<'de> de::Deserializer<'de> for Key<'_, 'de> {
 }
 
 /// A variant of an enum: its name alone, or in a hash of one pair.
-enum Variant<'a, 'de> {
+enum Variant<'a, 'de, T> {
     Unit(&'de [u8]),
-    Holding(&'a mut Reader<'de>),
+    Holding(&'a mut Reader<'de, T>),
 }
 
-impl<'a, 'de> de::EnumAccess<'de> for Variant<'a, 'de> {
+impl<'a, 'de, T: Text<'de>> de::EnumAccess<'de> for Variant<'a, 'de, T> {
     type Error = Error;
-    type Variant = Held<'a, 'de>;
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Held<'a, 'de>)> {
+    type Variant = Held<'a, 'de, T>;
+    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Held<'a, 'de, T>)> {
         match self {
-            Variant::Unit(name) => Ok((seed.deserialize(Text(name, Charset::Utf8))?, Held(None))),
+            Variant::Unit(name) => Ok((seed.deserialize(Spelled(name, Charset::Utf8))?, Held(None))),
             Variant::Holding(reader) => {
                 Ok((seed.deserialize(Key(&mut *reader))?, Held(Some(reader))))
             }
@@ -546,15 +551,15 @@ impl<'a, 'de> de::EnumAccess<'de> for Variant<'a, 'de> {
 }
 
 /// What a variant holds.
-struct Held<'a, 'de>(Option<&'a mut Reader<'de>>);
+struct Held<'a, 'de, T>(Option<&'a mut Reader<'de, T>>);
 
-impl<'a, 'de> Held<'a, 'de> {
-    fn reader(self) -> Result<&'a mut Reader<'de>> {
+impl<'a, 'de, T: Text<'de>> Held<'a, 'de, T> {
+    fn reader(self) -> Result<&'a mut Reader<'de, T>> {
         self.0.ok_or_else(|| de::Error::custom("the name of a variant without what it holds"))
     }
 }
 
-impl<'de> de::VariantAccess<'de> for Held<'_, 'de> {
+impl<'de, T: Text<'de>> de::VariantAccess<'de> for Held<'_, 'de, T> {
     type Error = Error;
     fn unit_variant(self) -> Result<()> {
         match self.0 {
@@ -562,7 +567,7 @@ impl<'de> de::VariantAccess<'de> for Held<'_, 'de> {
             None => Ok(()),
         }
     }
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value> {
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value> {
         seed.deserialize(self.reader()?)
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value> {

@@ -34,11 +34,19 @@ mod native;
 mod object;
 mod reader;
 mod ser;
+mod skip;
+mod text;
+
+use std::marker::PhantomData;
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{Framing, Info, Takes};
-use crate::{Result, record::Kind};
+use crate::{
+    Result,
+    marc::{Record, RecordSeed},
+    record::Kind,
+};
 
 pub(super) const INFO: Info = Info {
     name: "marshal",
@@ -61,7 +69,12 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    de::decode(bytes)
+    de::decode::<&str, _>(PhantomData, bytes)
+}
+
+/// Reads a MARC record into one that is there, using its memory again.
+pub(super) fn decode_marc(bytes: &[u8], record: &mut Record) -> Result<()> {
+    de::decode::<&[u8], _>(RecordSeed(record), bytes)
 }
 
 /// Where the first record in `bytes` ends; none where more bytes are needed to tell.
@@ -70,5 +83,5 @@ pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
 /// [`Malformed`](crate::ErrorKind::Malformed) where it is no Marshal.
 #[allow(dead_code)] // Its caller is the room `file`.
 pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
-    reader::length(bytes)
+    skip::length(bytes)
 }

@@ -5,25 +5,15 @@
 //! [`finish`](Reader::finish) with the head's [`Tail`]. Tables hold offsets only: a link is read
 //! again from where it points to, within a budget.
 
-use super::native;
+use super::{
+    native,
+    text::{Charset, Text},
+};
 use crate::{
     Error, ErrorKind, Result,
     format::objects::limits::{Budget, deeper},
     record::Time,
 };
-
-/// What a string's encoding promises.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Charset {
-    /// UTF-8.
-    Utf8,
-    /// US-ASCII, or another encoding that ASCII text looks the same in.
-    Ascii,
-    /// No encoding: bytes.
-    Binary,
-    /// An encoding in which not even ASCII looks like ASCII.
-    Other,
-}
 
 /// A value, or the beginning of one.
 pub enum Head<'de> {
@@ -69,43 +59,39 @@ impl Tail {
     }
 }
 
-/// How many bytes are checked for UTF-8 at once.
-const FURTHER: usize = 1024;
-
-/// No symbol of one byte.
-const NO_E: u8 = 0xff;
-
 /// An object that may be linked to: where it begins, and its text if that is all there is to it.
 #[derive(Clone, Copy)]
-struct Object<'de> {
-    at: u32,
-    text: &'de str,
+pub(super) struct Object<T> {
+    pub at: u32,
+    pub text: T,
 }
 
 /// Stands in the bytes of one record.
-pub struct Reader<'de> {
+pub struct Reader<'de, T> {
     pub(super) input: &'de [u8],
     pub(super) pos: usize,
-    symbols: Vec<&'de [u8]>,
-    /// The byte that says symbol `E`, where it is a small one; else [`NO_E`].
-    e: u8,
-    objects: Vec<Object<'de>>,
+    /// Where each symbol begins and ends.
+    symbols: Vec<(u32, u32)>,
+    /// What ends a UTF-8 string, but for the first: one variable, the symbol `E` by its number, true.
+    /// Zero until that number is known.
+    pub(super) utf8_end: u32,
+    pub(super) objects: Vec<Object<T>>,
     /// Offsets of the objects being read again, from the outermost.
     links: Vec<usize>,
-    budget: Budget,
+    pub(super) budget: Budget,
     depth: usize,
     /// A part of the input that is known to be UTF-8, and where it begins: checking many strings
     /// at once, with what is between them, costs less than each by itself.
-    valid: (&'de str, usize),
+    pub(super) valid: (&'de str, usize),
     /// Objects and symbols are entered in the tables: not those read again, nor when measuring.
-    entering: bool,
+    pub(super) entering: bool,
     /// Only the length is wanted: no tables.
-    measuring: bool,
+    pub(super) measuring: bool,
     /// The last error is that the bytes ended.
-    short: bool,
+    pub(super) short: bool,
 }
 
-impl<'de> Reader<'de> {
+impl<'de, T: Text<'de>> Reader<'de, T> {
     /// At the first value after the version.
     pub fn new(input: &'de [u8], measuring: bool) -> Result<Self> {
         if u32::try_from(input.len()).is_err() && !measuring {
@@ -125,7 +111,7 @@ impl<'de> Reader<'de> {
             input,
             pos: 2,
             symbols: Vec::with_capacity(symbols),
-            e: NO_E,
+            utf8_end: 0,
             objects: Vec::with_capacity(objects.min(4096)),
             links: Vec::new(),
             budget: Budget::new(input.len()),
@@ -165,7 +151,7 @@ impl<'de> Reader<'de> {
     }
 
     #[inline]
-    fn take(&mut self, n: usize) -> Result<&'de [u8]> {
+    pub(super) fn take(&mut self, n: usize) -> Result<&'de [u8]> {
         match self.input.get(self.pos..).and_then(|rest| rest.get(..n)) {
             Some(bytes) => {
                 self.pos += n;
@@ -221,22 +207,28 @@ impl<'de> Reader<'de> {
     }
 
     #[inline]
-    fn bytes(&mut self) -> Result<&'de [u8]> {
+    pub(super) fn bytes(&mut self) -> Result<&'de [u8]> {
         let n = self.count(1)?;
         self.take(n)
     }
 
     /// Enters an object that begins at `start` in the table.
     #[inline]
-    fn enter(&mut self, start: usize) {
+    pub(super) fn enter(&mut self, start: usize) {
         if self.entering {
-            self.objects.push(Object { at: start as u32, text: "" });
+            self.objects.push(Object { at: start as u32, text: T::default() });
         }
     }
 
     /// A symbol, or a link to one.
     #[inline]
     pub fn symbol(&mut self) -> Result<&'de [u8]> {
+        self.symbol_range().map(|(from, to)| &self.input[from..to])
+    }
+
+    /// Where the name of the symbol here, or linked to from here, begins and ends.
+    #[inline]
+    pub fn symbol_range(&mut self) -> Result<(usize, usize)> {
         let at = self.pos;
         match self.byte()? {
             b';' => {
@@ -253,155 +245,32 @@ impl<'de> Reader<'de> {
     }
 
     #[inline]
-    fn linked_symbol(&self, at: usize, n: i64) -> Result<&'de [u8]> {
+    fn linked_symbol(&self, at: usize, n: i64) -> Result<(usize, usize)> {
         if self.measuring {
-            return Ok(b"");
+            return Ok((0, 0));
         }
         match usize::try_from(n).ok().and_then(|n| self.symbols.get(n)) {
-            Some(name) => Ok(name),
+            Some(&(from, to)) => Ok((from as usize, to as usize)),
             None => Err(self.wrong(at, format!("a link to symbol {n}, which is not there"))),
         }
     }
 
     /// A symbol after its tag. Its encoding is of no consequence: text if it is UTF-8.
-    fn new_symbol(&mut self, variables: bool) -> Result<&'de [u8]> {
+    pub(super) fn new_symbol(&mut self, variables: bool) -> Result<(usize, usize)> {
         let name = self.bytes()?;
+        let range = (self.pos - name.len(), self.pos);
         if self.entering {
             let n = self.symbols.len();
-            self.symbols.push(name);
+            self.symbols.push((range.0 as u32, range.1 as u32));
             if name == b"E" && n < 123 {
-                self.e = if n == 0 { 0 } else { n as u8 + 5 };
+                let n = if n == 0 { 0 } else { n as u8 + 5 };
+                self.utf8_end = u32::from_le_bytes([6, b';', n, b'T']);
             }
         }
         if variables {
             self.skip_variables()?;
         }
-        Ok(name)
-    }
-
-    /// The variables after a string, of which only the encoding counts.
-    #[inline]
-    fn charset(&mut self) -> Result<Charset> {
-        if let Some((charset, end)) = self.usual_charset(self.pos, self.e) {
-            self.pos = end;
-            return Ok(charset);
-        }
-        let mut charset = Charset::Binary;
-        for _ in 0..self.count(2)? {
-            match (self.symbol()?, self.peek()) {
-                (b"E", Some(b'T')) => charset = Charset::Utf8,
-                (b"E", Some(b'F')) => charset = Charset::Ascii,
-                (b"encoding", Some(b'"')) => {
-                    self.enter(self.pos);
-                    self.pos += 1;
-                    charset = named_charset(self.bytes()?);
-                    continue;
-                }
-                (b"encoding", Some(b'@')) => charset = self.linked_charset()?,
-                _ => {}
-            }
-            self.skip()?;
-        }
-        Ok(charset)
-    }
-
-    /// The charset and end of the variables at `pos`, in all but the first string: one variable,
-    /// the symbol `E` by its number `e`, true or false.
-    #[inline]
-    fn usual_charset(&self, pos: usize, e: u8) -> Option<(Charset, usize)> {
-        match self.input.get(pos..)?.first_chunk()? {
-            [6, b';', n, b'T'] if *n == e => Some((Charset::Utf8, pos + 4)),
-            [6, b';', n, b'F'] if *n == e => Some((Charset::Ascii, pos + 4)),
-            _ => None,
-        }
-    }
-
-    /// The charset whose name is linked to from here; nothing is read.
-    fn linked_charset(&mut self) -> Result<Charset> {
-        let here = self.pos;
-        let (_, target) = self.link()?;
-        let mut charset = Charset::Other;
-        if let Some(target) = target
-            && self.input[target] == b'"'
-        {
-            self.pos = target + 1;
-            charset = named_charset(self.bytes()?);
-        }
-        self.pos = here;
-        Ok(charset)
-    }
-
-    /// The text here, where it is of the commonest kinds: a UTF-8 string, a link to one, or a link
-    /// to a symbol. Else none, and nothing is read.
-    #[inline]
-    pub fn common_text(&mut self) -> Result<Option<&'de str>> {
-        let start = self.pos;
-        match self.input.get(start..).and_then(|rest| rest.first_chunk()) {
-            Some([b'I', b'"']) => {
-                self.pos += 2;
-                let len = self.count(1)?;
-                let (from, to) = (self.pos, self.pos + len);
-                if let Some((Charset::Utf8, end)) = self.usual_charset(to, self.e)
-                    && let Some(text) = self.utf8(from, to)
-                {
-                    if self.entering {
-                        self.objects.push(Object { at: start as u32, text });
-                    }
-                    self.pos = end;
-                    return Ok(Some(text));
-                }
-                self.pos = start;
-                Ok(None)
-            }
-            Some([b'@', _]) => {
-                self.pos += 1;
-                let n = self.long()?;
-                let object = usize::try_from(n).ok().and_then(|n| self.objects.get(n));
-                if let Some(&Object { text, .. }) = object
-                    && !text.is_empty()
-                {
-                    self.budget.spend(8 + text.len())?;
-                    return Ok(Some(text));
-                }
-                self.pos = start;
-                Ok(None)
-            }
-            Some([b';', _]) => {
-                let text = std::str::from_utf8(self.symbol()?).ok();
-                if text.is_none() {
-                    self.pos = start;
-                }
-                Ok(text)
-            }
-            _ => Ok(None),
-        }
-    }
-
-    /// The bytes from one offset to another as text.
-    #[inline]
-    fn utf8(&mut self, from: usize, to: usize) -> Option<&'de str> {
-        let (valid, at) = self.valid;
-        match valid.get(from.wrapping_sub(at)..to.wrapping_sub(at)) {
-            Some(text) => Some(text),
-            None => self.utf8_further(from, to),
-        }
-    }
-
-    /// Checks the bytes from one offset to another, and what comes after them too.
-    #[cold]
-    fn utf8_further(&mut self, from: usize, to: usize) -> Option<&'de str> {
-        if !self.entering {
-            // Links go back and forth: nothing is gained by looking ahead.
-            return std::str::from_utf8(&self.input[from..to]).ok();
-        }
-        let end = self.input.len().min(to.max(from + FURTHER));
-        let ahead = &self.input[from..end];
-        let valid = match simdutf8::compat::from_utf8(ahead) {
-            Ok(valid) => valid,
-            Err(e) => simdutf8::basic::from_utf8(&ahead[..e.valid_up_to()]).ok()?,
-        };
-        self.valid = (valid, from);
-        valid.get(..to - from)
+        Ok(range)
     }
 
     /// The count of a list or hash with this tag, if one begins here.
@@ -447,7 +316,7 @@ impl<'de> Reader<'de> {
 
     /// The link here: its number, and the offset it points to.
     #[inline]
-    fn link(&mut self) -> Result<(i64, Option<usize>)> {
+    pub(super) fn link(&mut self) -> Result<(i64, Option<usize>)> {
         self.pos += 1;
         let n = self.long()?;
         let target = usize::try_from(n).ok().and_then(|n| self.objects.get(n));
@@ -455,7 +324,7 @@ impl<'de> Reader<'de> {
     }
 
     #[cold]
-    fn dangling(&self, at: usize, n: i64) -> Error {
+    pub(super) fn dangling(&self, at: usize, n: i64) -> Error {
         self.wrong(at, format!("a link to object {n}, which is not there"))
     }
 
@@ -478,7 +347,8 @@ impl<'de> Reader<'de> {
                 b'I' if !variables => {
                     if self.peek() == Some(b':') {
                         self.pos += 1;
-                        return Ok(Head::Text(self.new_symbol(true)?, Charset::Utf8));
+                        let (from, to) = self.new_symbol(true)?;
+                        return Ok(Head::Text(&self.input[from..to], Charset::Utf8));
                     }
                     variables = true;
                     continue;
@@ -489,12 +359,12 @@ impl<'de> Reader<'de> {
                 }
                 b'"' => {
                     let bytes = self.bytes()?;
-                    let n = self.objects.len();
+                    let (n, from) = (self.objects.len(), self.pos - bytes.len());
                     self.enter(start);
                     let charset = if variables { self.charset()? } else { Charset::Binary };
                     if charset == Charset::Utf8
                         && self.entering
-                        && let Ok(text) = std::str::from_utf8(bytes)
+                        && let Some(text) = T::read(self, from, from + bytes.len())
                     {
                         self.objects[n].text = text;
                     }
@@ -504,8 +374,7 @@ impl<'de> Reader<'de> {
                 b'T' => Head::Bool(true),
                 b'F' => Head::Bool(false),
                 b'i' => Head::Int(self.long()?),
-                b':' => Head::Text(self.new_symbol(false)?, Charset::Utf8),
-                b';' => {
+                b':' | b';' => {
                     self.pos = at;
                     Head::Text(self.symbol()?, Charset::Utf8)
                 }
@@ -576,11 +445,11 @@ impl<'de> Reader<'de> {
     }
 
     #[cold]
-    fn unknown(&self, at: usize, tag: u8) -> Error {
+    pub(super) fn unknown(&self, at: usize, tag: u8) -> Error {
         self.wrong(at, format!("{} where a value has to begin", shown(tag)))
     }
 
-    fn sign(&mut self) -> Result<bool> {
+    pub(super) fn sign(&mut self) -> Result<bool> {
         let at = self.pos;
         match self.byte()? {
             b'+' => Ok(false),
@@ -682,172 +551,8 @@ impl<'de> Reader<'de> {
     }
 }
 
-/// The charset of an encoding with this name.
-fn named_charset(name: &[u8]) -> Charset {
-    let apart = [&b"UTF-16"[..], b"UTF-32", b"UTF-7", b"ISO-2022", b"CP50", b"IBM037"];
-    match name {
-        b"UTF-8" | b"UTF8-MAC" | b"UTF-8-MAC" | b"UTF8-DoCoMo" | b"UTF8-KDDI"
-        | b"UTF8-SoftBank" => Charset::Utf8,
-        _ if apart.iter().any(|start| name.starts_with(start)) => Charset::Other,
-        _ => Charset::Ascii,
-    }
-}
-
 /// A byte for a message.
 fn shown(byte: u8) -> String {
     if byte.is_ascii_graphic() { format!("{:?}", char::from(byte)) } else { format!("{byte:#04x}") }
 }
 
-// ---- skipping ----
-
-/// What is left to skip.
-enum Todo {
-    /// So many values.
-    Values(usize),
-    /// So many pairs of a symbol and a value.
-    Pairs(usize),
-    /// A count, and so many pairs.
-    Variables,
-    /// Nothing to skip, but an object to enter in the table.
-    Enter(usize),
-}
-
-impl<'de> Reader<'de> {
-    /// Passes over the value here, entering what is in it in the tables; without recursion.
-    pub fn skip(&mut self) -> Result<()> {
-        self.skip_all(Todo::Values(1))
-    }
-
-    fn skip_variables(&mut self) -> Result<()> {
-        self.skip_all(Todo::Variables)
-    }
-
-    fn skip_all(&mut self, todo: Todo) -> Result<()> {
-        // Each entry was paid for by a byte or more of the input.
-        let mut stack = Vec::new();
-        let mut now = todo;
-        loop {
-            match now {
-                Todo::Values(0) | Todo::Pairs(0) => {}
-                Todo::Enter(start) => self.enter(start),
-                Todo::Variables => {
-                    now = Todo::Pairs(self.count(2)?);
-                    continue;
-                }
-                Todo::Values(n) => {
-                    if n > 1 {
-                        stack.push(Todo::Values(n - 1));
-                    }
-                    self.skip_one(&mut stack)?;
-                }
-                Todo::Pairs(n) => {
-                    self.symbol()?;
-                    if n > 1 {
-                        stack.push(Todo::Pairs(n - 1));
-                    }
-                    self.skip_one(&mut stack)?;
-                }
-            }
-            match stack.pop() {
-                Some(next) => now = next,
-                None => return Ok(()),
-            }
-        }
-    }
-
-    /// Passes over a value's head, and puts what is left of it on the stack.
-    #[inline]
-    fn skip_one(&mut self, stack: &mut Vec<Todo>) -> Result<()> {
-        let start = self.pos;
-        let mut variables = false;
-        loop {
-            let at = self.pos;
-            let tag = self.byte()?;
-            match tag {
-                b'0' | b'T' | b'F' => return Ok(()),
-                b'i' => return self.long().map(drop),
-                b'@' if at == start => {
-                    self.pos = at;
-                    let (n, target) = self.link()?;
-                    return match target {
-                        None if !self.measuring => Err(self.dangling(at, n)),
-                        _ => Ok(()),
-                    };
-                }
-                b':' => return self.new_symbol(variables).map(drop),
-                b';' => {
-                    self.pos = at;
-                    return self.symbol().map(drop);
-                }
-                b'I' if !variables => {
-                    variables = true;
-                    continue;
-                }
-                b'e' | b'C' => {
-                    self.symbol()?;
-                    continue;
-                }
-                _ => {}
-            }
-            // What Ruby counts after all that belongs to it goes on the stack first.
-            let late = tag == b'u';
-            if late {
-                stack.push(Todo::Enter(start));
-            } else {
-                self.enter(start);
-            }
-            if variables {
-                stack.push(Todo::Variables);
-            }
-            match tag {
-                b'"' | b'f' | b'c' | b'm' | b'M' => drop(self.bytes()?),
-                b'/' => {
-                    self.bytes()?;
-                    self.byte()?;
-                }
-                b'l' => {
-                    self.sign()?;
-                    let words = self.count(2)?;
-                    self.take(words * 2)?;
-                }
-                b'[' => {
-                    let n = self.count(1)?;
-                    stack.push(Todo::Values(n));
-                }
-                b'{' => {
-                    let n = self.count(2)?;
-                    stack.push(Todo::Values(2 * n));
-                }
-                b'}' => {
-                    let n = self.count(2)?;
-                    stack.push(Todo::Values(2 * n + 1));
-                }
-                b'o' | b'S' => {
-                    self.symbol()?;
-                    let n = self.count(2)?;
-                    stack.push(Todo::Pairs(n));
-                }
-                b'u' => {
-                    self.symbol()?;
-                    self.bytes()?;
-                }
-                b'U' | b'd' => {
-                    self.symbol()?;
-                    stack.push(Todo::Values(1));
-                }
-                _ => return Err(self.unknown(at, tag)),
-            }
-            return Ok(());
-        }
-    }
-}
-
-/// Where the first record in `bytes` ends; none where more bytes are needed to tell.
-pub fn length(bytes: &[u8]) -> Result<Option<usize>> {
-    let mut reader = Reader::new(bytes, true)?;
-    match reader.skip() {
-        Ok(()) => Ok(Some(reader.pos)),
-        Err(_) if reader.short => Ok(None),
-        Err(e) => Err(e),
-    }
-}
