@@ -21,7 +21,7 @@ pub(super) use scan::check_depth;
 
 use std::ops::Range;
 
-use super::{Format, Framing, Wrapped, bson, cbor, csv, msgpack};
+use super::{Format, Framing, Wrapped, bson, cbor, csv, marshal, msgpack};
 use crate::{
     Error, ErrorKind, Result,
     marc::{Frame, iso2709, xml},
@@ -40,6 +40,7 @@ fn length_of(format: Format) -> Option<Length> {
         Format::Msgpack => Some(msgpack::length),
         Format::Cbor => Some(cbor::length),
         Format::Bson => Some(bson::length),
+        Format::Marshal => Some(marshal::length),
         _ => None,
     }
 }

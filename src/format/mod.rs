@@ -9,6 +9,7 @@
 //! To add a format: one file with `INFO`, `encode`, `decode`, and a row in `formats!`.
 
 pub mod framing;
+mod objects;
 mod wrap;
 
 use std::marker::PhantomData;
@@ -132,6 +133,7 @@ formats! {
     Msgpack msgpack;
     Cbor cbor;
     Bson bson;
+    Marshal marshal;
     Marc21 marc21;
     Marcxml marcxml;
     Line line;
@@ -204,6 +206,7 @@ impl Format {
             Format::Marcxml => marc::xml::read(bytes, record, troubles),
             Format::Line => marc::line::read(bytes, record, troubles),
             Format::Json => marc::json::read(bytes, record),
+            Format::Marshal => marshal::decode_marc(bytes, record),
             _ => self.decode_seed(bytes, RecordSeed(record)),
         }
     }

@@ -1,0 +1,79 @@
+//! Keys of any kind as names.
+//!
+//! Ruby's and Python's maps have keys of any kind; a record has names. Where a name is wanted,
+//! single values are met half-way: numbers and decimals by their digits, nothing as `null`, truth
+//! as `true` and `false`.
+
+use std::fmt;
+
+use serde::de::{self, Deserializer, Visitor};
+
+/// A visitor for a key, that turns single values into text for the visitor inside.
+pub struct AsName<V> {
+    /// Who gets the name.
+    pub inner: V,
+    /// Whole numbers become text too; else they are passed on as they are.
+    pub numbers: bool,
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for AsName<V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+    fn visit_unit<E: de::Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_str("null")
+    }
+    fn visit_bool<E: de::Error>(self, v: bool) -> Result<V::Value, E> {
+        self.inner.visit_str(if v { "true" } else { "false" })
+    }
+    fn visit_i64<E: de::Error>(self, v: i64) -> Result<V::Value, E> {
+        if self.numbers { self.inner.visit_string(v.to_string()) } else { self.inner.visit_i64(v) }
+    }
+    fn visit_u64<E: de::Error>(self, v: u64) -> Result<V::Value, E> {
+        if self.numbers { self.inner.visit_string(v.to_string()) } else { self.inner.visit_u64(v) }
+    }
+    fn visit_i128<E: de::Error>(self, v: i128) -> Result<V::Value, E> {
+        self.inner.visit_string(v.to_string())
+    }
+    fn visit_f64<E: de::Error>(self, v: f64) -> Result<V::Value, E> {
+        self.inner.visit_string(format!("{v:?}"))
+    }
+    fn visit_str<E: de::Error>(self, v: &str) -> Result<V::Value, E> {
+        self.inner.visit_str(v)
+    }
+    fn visit_borrowed_str<E: de::Error>(self, v: &'de str) -> Result<V::Value, E> {
+        self.inner.visit_borrowed_str(v)
+    }
+    fn visit_string<E: de::Error>(self, v: String) -> Result<V::Value, E> {
+        self.inner.visit_string(v)
+    }
+    fn visit_bytes<E: de::Error>(self, v: &[u8]) -> Result<V::Value, E> {
+        match std::str::from_utf8(v) {
+            Ok(text) => self.inner.visit_str(text),
+            Err(_) => self.inner.visit_bytes(v),
+        }
+    }
+    fn visit_borrowed_bytes<E: de::Error>(self, v: &'de [u8]) -> Result<V::Value, E> {
+        match std::str::from_utf8(v) {
+            Ok(text) => self.inner.visit_borrowed_str(text),
+            Err(_) => self.inner.visit_borrowed_bytes(v),
+        }
+    }
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<V::Value, D::Error> {
+        self.inner.visit_newtype_struct(d)
+    }
+    fn visit_seq<A: de::SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_seq(seq)
+    }
+    fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<V::Value, A::Error> {
+        self.inner.visit_map(map)
+    }
+    /// A native value: only its text counts.
+    fn visit_enum<A: de::EnumAccess<'de>>(self, data: A) -> Result<V::Value, A::Error> {
+        use de::VariantAccess;
+        let (_, payload) = data.variant::<de::IgnoredAny>()?;
+        self.inner.visit_string(payload.newtype_variant()?)
+    }
+}
