@@ -3,12 +3,14 @@
 //! To add a verb: a file with `Args` (whose doc comment is its help, with examples) and `run`, and a
 //! line in [`Verb`] and in [`run`].
 
+mod bench;
 mod check;
 mod completions;
 mod copy;
 mod formats;
 mod generate;
 mod progress;
+mod report;
 mod show;
 
 use std::process::ExitCode;
@@ -34,14 +36,17 @@ Examples:
   steelyard check catalog.mrc                everything that is wrong with it, and where
   steelyard copy catalog.mrc catalog.xml.gz  convert it
   steelyard copy marc8.mrc - --to json       MARC-8 becomes UTF-8 on the way
-  steelyard generate catalogue --count 1000 sample.mrc";
+  steelyard generate catalogue --count 1000 sample.mrc
+  steelyard bench formats catalog.mrc         which format, on your own records";
 
 #[derive(Subcommand)]
 enum Verb {
+    Bench(bench::Args),
     Copy(copy::Args),
     Check(check::Args),
     Show(show::Args),
     Generate(generate::Args),
+    Report(report::Args),
     Formats(formats::Args),
     Completions(completions::Args),
     #[command(hide = true)]
@@ -61,6 +66,8 @@ enum Outcome {
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.verb {
+        Verb::Bench(args) => bench::run(args),
+        Verb::Report(args) => report::run(args),
         Verb::Copy(args) => copy::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Show(args) => show::run(args),

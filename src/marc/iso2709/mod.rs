@@ -30,7 +30,7 @@ pub use frame::frame;
 pub use lint::lint;
 pub use one::read;
 pub use reader::{Reader, Records};
-pub use write::{fits, write};
+pub use write::{fits, leader, write};
 
 /// Leader and the shortest possible rest: directory end and record end.
 pub(crate) const SHORTEST: usize = 26;

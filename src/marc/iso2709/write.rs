@@ -2,7 +2,7 @@
 
 use crate::{
     Error, ErrorKind, Result,
-    marc::{RECORD_END, RecordRef},
+    marc::{FIELD_END, Leader, RECORD_END, RecordRef},
 };
 
 /// Appends `record` to `out` in ISO 2709.
@@ -20,29 +20,30 @@ pub fn write(record: RecordRef<'_>, out: &mut Vec<u8>) {
         return;
     }
     let area = record.area();
-    let base = 25 + 12 * record.len();
-    let length = base + area.len() + 1;
-    out.reserve(length);
-    let leader = record.leader().0;
-    out.extend_from_slice(&digits::<5>(length));
-    out.extend_from_slice(&leader[5..12]);
-    out.extend_from_slice(&digits::<5>(base));
-    out.extend_from_slice(&leader[17..20]);
-    // The layout is what is written here, whatever was read.
-    match &leader[20..23] {
-        map @ [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9'] if map != b"450" => {
-            out.extend_from_slice(b"4500");
-        }
-        _ => out.extend_from_slice(&leader[20..]),
-    }
+    out.reserve(26 + 12 * record.len() + area.len());
+    out.extend_from_slice(&leader(record).0);
     for span in record.spans {
         out.extend_from_slice(&span.tag);
         out.extend_from_slice(&digits::<4>((span.end - span.start) as usize + 1));
         out.extend_from_slice(&digits::<5>((span.start - record.area.0) as usize));
     }
-    out.push(crate::marc::FIELD_END);
+    out.push(FIELD_END);
     out.extend_from_slice(area);
     out.push(RECORD_END);
+}
+
+/// The leader that `record` is written with: its own, with the lengths as they are.
+pub fn leader(record: RecordRef<'_>) -> Leader {
+    let base = 25 + 12 * record.len();
+    let length = base + record.area().len() + 1;
+    let mut leader = record.leader().0;
+    leader[..5].copy_from_slice(&digits::<5>(length));
+    leader[12..17].copy_from_slice(&digits::<5>(base));
+    // The layout is what is written here, whatever was read.
+    if leader[20..23].iter().all(u8::is_ascii_digit) && &leader[20..23] != b"450" {
+        leader[20..].copy_from_slice(b"4500");
+    }
+    Leader(leader)
 }
 
 /// Looks whether ISO 2709's digits can hold the record's lengths.

@@ -31,7 +31,7 @@ use self::{
     plan::{Case, Kind, Plan},
     table::{TABLE, Times},
 };
-use super::{Leader, Record};
+use super::{Leader, Record, iso2709};
 use crate::{
     Error, Result,
     record::dataset::random::{Random, Ranks, mix},
@@ -126,6 +126,8 @@ impl Catalogue {
         let plan = maker.plan;
         let leader = if self.oddities { oddities::leader(leader, &plan, record) } else { leader };
         record.set_leader(Leader(leader));
+        // As in a file: JSON and XML carry the lengths too.
+        record.set_leader(iso2709::leader(record.as_ref()));
     }
 }
 
