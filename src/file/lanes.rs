@@ -38,6 +38,10 @@ enum Job<J> {
 
 /// Where jobs are given out.
 pub(super) struct Feeder<W: Work> {
+    /// How many lanes there are.
+    lanes: usize,
+    /// One for each lane, until there are threads: then they hold them, so that a lane whose
+    /// thread has died is closed.
     results: Vec<SyncSender<Message>>,
     /// One for each lane, once there was a job for them.
     jobs: Vec<SyncSender<Job<W::Job>>>,
@@ -61,10 +65,10 @@ pub(super) fn lanes<W: Work>(
     threads: usize,
     make: impl Fn() -> Result<W> + Send + 'static,
 ) -> (Feeder<W>, Results) {
-    let (results, lanes) = (0..threads.max(1)).map(|_| sync_channel(WAITING)).unzip();
+    let (results, receivers) = (0..threads.max(1)).map(|_| sync_channel(WAITING)).unzip();
     (
-        Feeder { results, jobs: Vec::new(), make: Box::new(make), turn: 0 },
-        Results { lanes, turn: 0, ended: false },
+        Feeder { lanes: threads.max(1), results, jobs: Vec::new(), make: Box::new(make), turn: 0 },
+        Results { lanes: receivers, turn: 0, ended: false },
     )
 }
 
@@ -95,7 +99,7 @@ impl<W: Work> Feeder<W> {
 
     fn send(&mut self, job: Job<W::Job>) -> Result<(), Unwanted> {
         let lane = self.turn;
-        self.turn = (self.turn + 1) % self.results.len();
+        self.turn = (self.turn + 1) % self.lanes;
         match (self.jobs.get(lane), job) {
             (Some(jobs), job) => jobs.send(job).map_err(|_| Unwanted),
             // No thread was needed yet.
@@ -124,6 +128,7 @@ impl<W: Work> Feeder<W> {
             })?;
             self.jobs.push(sender);
         }
+        self.results.clear();
         Ok(())
     }
 }
