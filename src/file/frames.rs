@@ -215,7 +215,8 @@ impl Frames {
         let range = part.range(&mut file, size, border)?;
         file.seek(SeekFrom::Start(range.start))?;
         self.input = Box::new(file.take(range.end - range.start));
-        if range.start > 0 {
+        // The end of the element around records belongs to the whole of it only.
+        if range.start > 0 || (self.is_xml() && range.end < size) {
             self.framer = Framer::within(&self.wrapped)?.with_limit(limit);
         }
         (self.start, self.end, self.eof) = (0, 0, false);

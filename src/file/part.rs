@@ -76,6 +76,8 @@ pub(super) enum Border {
 
 /// More than any mark of a record's start has.
 const MARK: usize = 128;
+/// How far back it is looked whether an element stands in a comment or a CDATA section.
+const BACK: usize = 1 << 20;
 
 impl Border {
     /// What there is to look for in a file of this format. Of JSON `lines` says whether it is one
@@ -95,45 +97,61 @@ impl Border {
             return Ok(at.min(size));
         }
         // What stands before tells whether a record begins right here.
-        let mut base = match self {
-            Border::Element => at,
-            _ => at - 1,
+        let back = match self {
+            Border::Element => at.min(BACK as u64) as usize,
+            _ => 1,
         };
+        let (mut base, mut from) = (at - back as u64, back);
         file.seek(SeekFrom::Start(base))?;
         let mut bytes = Vec::new();
         loop {
-            let read = file.by_ref().take(1 << 16).read_to_end(&mut bytes)?;
-            if let Some(found) = self.first(&bytes, read == 0) {
+            let read = file.by_ref().take(2 * BACK as u64).read_to_end(&mut bytes)?;
+            if let Some(found) = self.first(&bytes, from, read == 0) {
                 return Ok(base + found as u64);
             }
             if read == 0 {
                 return Ok(size);
             }
             // A mark may have begun.
-            let done = bytes.len().saturating_sub(MARK);
+            from = from.max(bytes.len().saturating_sub(MARK));
+            let done = from.saturating_sub(BACK);
             bytes.drain(..done);
-            base += done as u64;
+            (base, from) = (base + done as u64, from - done);
         }
     }
 
-    /// Where the first record begins; only where all of its mark can be seen.
-    fn first(self, bytes: &[u8], eof: bool) -> Option<usize> {
+    /// Where the first record begins, at `from` or after; only where all of its mark can be seen.
+    fn first(self, bytes: &[u8], from: usize, eof: bool) -> Option<usize> {
         let seen = |at: &usize| eof || at + MARK <= bytes.len();
         match self {
-            Border::Line => memchr::memchr(b'\n', bytes).map(|i| i + 1),
+            Border::Line => memchr::memchr(b'\n', &bytes[from - 1..]).map(|i| from + i),
             // A terminator may stand inside a damaged record; then no length follows.
-            Border::Marc => {
-                memchr::memchr_iter(RECORD_END, bytes).map(|i| i + 1).take_while(seen).find(|&at| {
+            Border::Marc => memchr::memchr_iter(RECORD_END, &bytes[from - 1..])
+                .map(|i| from + i)
+                .take_while(seen)
+                .find(|&at| {
                     let rest = bytes[at..].iter().skip_while(|b| b"\n\r\0\x1a".contains(b));
                     rest.take(5).all(u8::is_ascii_digit)
-                })
-            }
-            // A prefix may stand before the name. What stands in a comment is not told apart.
-            Border::Element => memchr::memchr_iter(b'<', bytes).take_while(seen).find(|&at| {
-                let name = bytes[at + 1..].split(|b| b" \t\r\n/>".contains(b)).next();
-                let name = name.unwrap_or_default();
-                name == b"record" || name.ends_with(b":record")
-            }),
+                }),
+            // A prefix may stand before the name.
+            Border::Element => memchr::memchr_iter(b'<', &bytes[from..])
+                .map(|i| from + i)
+                .take_while(seen)
+                .find(|&at| {
+                    let name = bytes[at + 1..].split(|b| b" \t\r\n/>".contains(b)).next();
+                    let name = name.unwrap_or_default();
+                    (name == b"record" || name.ends_with(b":record")) && !hidden(&bytes[..at])
+                }),
         }
     }
+}
+
+/// True for an element that stands in a comment or a CDATA section, by what stands before it.
+fn hidden(before: &[u8]) -> bool {
+    let last = |mark: &[u8]| memchr::memmem::rfind(before, mark);
+    let open = |begin: &[u8], end: &[u8]| match (last(begin), last(end)) {
+        (Some(begin), Some(end)) => begin > end,
+        (begin, _) => begin.is_some(),
+    };
+    open(b"<!--", b"-->") || open(b"<![CDATA[", b"]]>")
 }

@@ -1,5 +1,6 @@
 //! All integration tests, in one binary.
 
+mod files;
 mod formats;
 mod framing;
 mod iso2709;
