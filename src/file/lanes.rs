@@ -15,7 +15,7 @@ use std::{
 use crate::{Error, ErrorKind, Result};
 
 /// How many jobs or results may wait in a lane.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// What a thread does with a job. Each thread has a worker of its own.
 pub(super) trait Work: Send + 'static {

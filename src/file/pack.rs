@@ -25,7 +25,7 @@ use crate::{
 /// How many bytes make a gzip member: 32 windows, so that little is lost by beginning anew.
 const MEMBER: usize = 1 << 20;
 /// How many bytes make a zstd frame: its windows are larger.
-const FRAME: usize = 4 << 20;
+const FRAME: usize = 2 << 20;
 
 /// Packs what is written to it. Nothing is complete before [`finish`](Packer::finish).
 pub struct Packer<W>(Way<W>);

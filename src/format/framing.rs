@@ -24,7 +24,7 @@ use std::ops::Range;
 use super::{Format, Framing, Wrapped, bson, cbor, csv, marshal, msgpack};
 use crate::{
     Error, ErrorKind, Result,
-    marc::{Frame, iso2709, xml},
+    marc::{Frame, RECORD_END, iso2709, xml},
 };
 
 /// How large a record may be, in bytes, where nothing else is asked for.
@@ -91,7 +91,7 @@ enum Rule {
     Prefixed,
     Delimited(Length),
     Marc,
-    Elements(xml::Framer),
+    Elements(Box<xml::Framer>),
     /// The header line, once it was seen.
     Header(Vec<u8>),
 }
@@ -103,8 +103,8 @@ enum Lost {
     No,
     /// The rest of this many bytes belongs to it.
     Bytes(u64),
-    /// It ends with its line.
-    Line,
+    /// It ends with this byte.
+    Until(u8),
     /// Nothing tells where the next record begins.
     Forever,
 }
@@ -122,7 +122,9 @@ impl Framer {
             Framing::Prefixed => Rule::Prefixed,
             Framing::Header => Rule::Header(Vec::new()),
             Framing::Marc => Rule::Marc,
-            Framing::Elements => Rule::Elements(xml::Framer::new().with_limit(MAX_RECORD)),
+            Framing::Elements => {
+                Rule::Elements(Box::new(xml::Framer::new().with_limit(MAX_RECORD)))
+            }
             Framing::Delimited => match length_of(wrapped.format) {
                 Some(length) => Rule::Delimited(length),
                 None => {
@@ -146,7 +148,9 @@ impl Framer {
         framer.fresh = false;
         match &mut framer.rule {
             Rule::Json(json) => *json = json::State::lines(),
-            Rule::Elements(elements) => *elements = xml::Framer::within(),
+            Rule::Elements(elements) => {
+                **elements = xml::Framer::within().with_limit(MAX_RECORD);
+            }
             _ => {}
         }
         Ok(framer)
@@ -156,7 +160,7 @@ impl Framer {
     pub fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         if let Rule::Elements(framer) = self.rule {
-            self.rule = Rule::Elements(framer.with_limit(limit));
+            self.rule = Rule::Elements(Box::new(framer.with_limit(limit)));
         }
         self
     }
@@ -248,11 +252,15 @@ impl Framer {
                 }
             }
             Next::More if bytes.len() > limit => {
-                self.lost = Lost::Line;
                 self.seen = 0;
-                if let Rule::Json(json) = &mut self.rule {
-                    json.give_up();
-                }
+                self.lost = match &mut self.rule {
+                    Rule::Marc => Lost::Until(RECORD_END),
+                    Rule::Json(json) => {
+                        json.give_up();
+                        Lost::Until(b'\n')
+                    }
+                    _ => Lost::Until(b'\n'),
+                };
                 Next::Bad { len: bytes.len(), error: too_large() }
             }
             other => other,
@@ -278,9 +286,9 @@ impl Framer {
                 let lost = if rest == len { Lost::No } else { Lost::Bytes(rest - len) };
                 (len as usize, lost)
             }
-            Lost::Line => match memchr::memchr(b'\n', bytes) {
+            Lost::Until(end) => match memchr::memchr(end, bytes) {
                 Some(i) => (i + 1, Lost::No),
-                None => (bytes.len(), Lost::Line),
+                None => (bytes.len(), self.lost),
             },
         };
         self.lost = lost;

@@ -214,26 +214,30 @@ fn a_bad_record_costs_no_more_than_itself() {
     assert!(damaged.bad[0].2.contains("no record after it can be told apart"), "{damaged:?}");
 }
 
+const LIMIT: usize = 50;
+
 #[test]
 fn a_record_over_the_limit_is_passed_over() {
     let with_limit = |format: &str, bytes: &[u8]| {
-        let framer = || Framer::new(&format.parse().unwrap()).unwrap().with_limit(20);
+        let framer = || Framer::new(&format.parse().unwrap()).unwrap().with_limit(LIMIT);
         let cuts: Vec<_> = (0..bytes.len()).collect();
         let (whole, pieces) = (read(framer(), bytes, &[]), read(framer(), bytes, &cuts));
         assert_eq!(whole.records, pieces.records, "{format}");
         assert_eq!((whole.bad.len(), pieces.bad.len()), (1, 1), "{format}: {whole:?} {pieces:?}");
         assert_eq!(whole.end, bytes.len());
-        assert!(whole.bad[0].2.contains("over 20 bytes"), "{whole:?}");
-        assert!(pieces.bad[0].2.contains("over 20 bytes"), "{pieces:?}");
+        assert!(whole.bad[0].2.contains("over 50 bytes"), "{whole:?}");
+        assert!(pieces.bad[0].2.contains("over 50 bytes"), "{pieces:?}");
         whole.records.len()
     };
-    let long = "x".repeat(50);
+    let long = "x".repeat(100);
     assert_eq!(with_limit("json", format!("1\n\"{long}\"\n2\n").as_bytes()), 2);
     assert_eq!(with_limit("json", format!("{{\n}}\n{{\n\"{long}\"\n}}\n{{\n}}\n").as_bytes()), 2);
     assert_eq!(with_limit("json+base64", format!("AAAA\n{long}\nBBBB\n").as_bytes()), 2);
     assert_eq!(with_limit("csv", format!("a\n1\n{long}\n2\n").as_bytes()), 2);
-    let prefixed = [&[0, 0, 0, 1, 7][..], &[0, 0, 0, 50], long.as_bytes(), &[0, 0, 0, 0]].concat();
+    let prefixed = [&[0, 0, 0, 1, 7][..], &[0, 0, 0, 100], long.as_bytes(), &[0, 0, 0, 0]].concat();
     assert_eq!(with_limit("json+gzip", &prefixed), 2);
+    let marc = ["00000", "00000", "00000"].join("\x1d") + &long + "\x1d00000\x1d";
+    assert_eq!(with_limit("marc21", marc.as_bytes()), 3);
     let mut bson = Vec::new();
     for text in ["", &long, ""] {
         Format::Bson.encode(&Document::from_iter([("a", text)]), &mut bson).unwrap();
