@@ -20,6 +20,7 @@
 
 use super::{
     FIELD_END, FieldRef, Leader, RECORD_END, Record, RecordRef, SUBFIELD, Trouble, TroubleKind,
+    tally::Tally,
 };
 use crate::{Error, Result};
 
@@ -94,6 +95,7 @@ fn escape(bytes: &[u8], out: &mut Vec<u8>, special: impl Fn(usize, u8) -> Option
 /// [`Malformed`](crate::ErrorKind::Malformed) where there is neither a leader nor a field.
 pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Result<()> {
     record.clear();
+    let mut troubles = Tally::new(troubles);
     let (mut has_leader, mut from, mut text) = (false, 0, Vec::new());
     for line in bytes.split_inclusive(|b| *b == b'\n') {
         let at = from;
@@ -103,11 +105,11 @@ pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
         let Some(rest) = line.strip_prefix(b"=") else {
             if !line.is_empty() {
                 let detail = format!("the line {:?}", show(line));
-                troubles.push(Trouble::new(TroubleKind::Skipped, at, detail));
+                troubles.push(TroubleKind::Skipped, at, detail);
             }
             continue;
         };
-        let mut line = Line { rest, end: at + 1 + rest.len(), troubles };
+        let mut line = Line { rest, end: at + 1 + rest.len(), troubles: &mut troubles };
         let tag = line.tag();
         let first_leader = tag == *b"LDR" && !has_leader;
         let kind = match tag {
@@ -121,16 +123,18 @@ pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
             has_leader = true;
             let (leader, mended) = Leader::mended(&text);
             record.set_leader(leader);
-            troubles.extend(mended.map(|detail| Trouble::new(TroubleKind::Leader, at, detail)));
+            if let Some(detail) = mended {
+                troubles.push(TroubleKind::Leader, at, detail);
+            }
             continue;
         }
         if tag == *b"LDR" {
             let detail = "a second leader line; kept as a field";
-            troubles.push(Trouble::new(TroubleKind::Leader, at, detail));
+            troubles.push(TroubleKind::Leader, at, detail);
         }
         if memchr::memchr2(FIELD_END, RECORD_END, &text).is_some() {
             let detail = format!("a terminator inside field {}", show(&tag));
-            troubles.push(Trouble::new(TroubleKind::Replaced, at, detail));
+            troubles.push(TroubleKind::Replaced, at, detail);
             let ends = |b: &u8| *b == FIELD_END || *b == RECORD_END;
             text = text.split(ends).collect::<Vec<_>>().join("\u{fffd}".as_bytes());
         }
@@ -141,8 +145,9 @@ pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
     }
     if !has_leader {
         let detail = format!("no leader; {} taken", Leader::NEW);
-        troubles.push(Trouble::new(TroubleKind::Leader, 0, detail));
+        troubles.push(TroubleKind::Leader, 0, detail);
     }
+    troubles.end(bytes.len());
     Ok(())
 }
 
@@ -156,16 +161,16 @@ enum Kind {
 }
 
 /// A line being read, behind its `=`.
-struct Line<'a> {
+struct Line<'a, 't> {
     rest: &'a [u8],
     /// Where the line ends, so that troubles can be placed.
     end: usize,
-    troubles: &'a mut Vec<Trouble>,
+    troubles: &'a mut Tally<'t>,
 }
 
-impl Line<'_> {
+impl Line<'_, '_> {
     fn trouble(&mut self, kind: TroubleKind, detail: String) {
-        self.troubles.push(Trouble::new(kind, self.end - self.rest.len(), detail));
+        self.troubles.push(kind, self.end - self.rest.len(), detail);
     }
 
     /// The tag, and the two blanks behind it.
@@ -255,6 +260,8 @@ fn show(bytes: &[u8]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn round_trip(record: &Record) -> String {
@@ -316,5 +323,35 @@ mod tests {
         assert_eq!(kinds, [Skipped, Markup, Markup, Tag, Replaced, Leader]);
         assert_eq!(troubles[1].offset, 22 + 5);
         assert!(read(b"nothing\n", &mut r, &mut troubles).is_err());
+    }
+
+    #[test]
+    fn many_faults_are_counted_not_listed() {
+        let text = format!("=LDR  {}\n=500  {}", Leader::NEW, "{".repeat(1000));
+        let (mut r, mut troubles) = (Record::new(), Vec::new());
+        read(text.as_bytes(), &mut r, &mut troubles).unwrap();
+        assert_eq!(r.as_ref().field(*b"500").unwrap().bytes().len(), 1000);
+        assert_eq!(troubles.len(), 101);
+    }
+
+    proptest! {
+        #[test]
+        fn any_record_comes_back(leader: [u8; 24], fields: Vec<([u8; 3], Vec<u8>)>) {
+            let mut r = Record::new();
+            r.set_leader(Leader(leader));
+            for (tag, bytes) in fields {
+                // Those with a terminator are no fields.
+                let _ = r.push_bytes(tag, &bytes);
+            }
+            round_trip(&r);
+        }
+
+        #[test]
+        fn any_text_is_read(text in "(=(LDR|[0-9]{3})  (\\PC|[${}\\\\]|\\{[a-zU+0-9]*\\}){0,20}\r?\n){0,5}") {
+            let (mut r, mut troubles) = (Record::new(), Vec::new());
+            if read(text.as_bytes(), &mut r, &mut troubles).is_ok() {
+                round_trip(&r);
+            }
+        }
     }
 }

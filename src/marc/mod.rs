@@ -24,6 +24,7 @@ pub mod line;
 pub mod marc8;
 mod record;
 pub mod sample;
+mod tally;
 mod trouble;
 pub mod xml;
 

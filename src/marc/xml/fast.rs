@@ -37,6 +37,11 @@ fn is_plain(byte: u8) -> bool {
     PLAIN[byte as usize]
 }
 
+#[inline(always)]
+fn are_quotes(open: u8, close: u8) -> bool {
+    open == close && (open == b'"' || open == b'\'')
+}
+
 /// The bytes being read, with the prefix that its elements are expected to have (`marc:`).
 struct Text<'a, const PREFIXED: bool> {
     bytes: &'a [u8],
@@ -95,7 +100,7 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
     fn field(&self, pos: usize, sink: &mut Sink<'_>) -> Option<usize> {
         if let Some(next) = self.tag(pos, b"<", b"datafield ") {
             self.data_field(next - 1, sink)
-        } else if let Some(next) = self.tag(pos, b"<", b"controlfield tag=\"") {
+        } else if let Some(next) = self.tag(pos, b"<", b"controlfield tag=") {
             self.control_field(next, sink)
         } else {
             self.leader(self.tag(pos, b"<", b"leader>")?, sink)
@@ -115,14 +120,18 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
 
     #[inline(always)]
     fn control_field(&self, pos: usize, sink: &mut Sink<'_>) -> Option<usize> {
-        let &[a, b, c, b'"', b'>'] = self.bytes.get(pos..)?.first_chunk()? else { return None };
+        let &[open, a, b, c, close, b'>'] = self.bytes.get(pos..)?.first_chunk()? else {
+            return None;
+        };
         let numeric = a.is_ascii_digit() && b.is_ascii_digit() && c.is_ascii_digit();
         // That a field with another number is no data field deserves a remark.
-        if !(is_plain(a) && is_plain(b) && is_plain(c)) || (numeric && (a, b) != (b'0', b'0')) {
+        if !(are_quotes(open, close) && is_plain(a) && is_plain(b) && is_plain(c))
+            || (numeric && (a, b) != (b'0', b'0'))
+        {
             return None;
         }
         let start = sink.at;
-        let pos = self.value(pos + 5, sink)?;
+        let pos = self.value(pos + 6, sink)?;
         let pos = self.tag(pos, b"</", b"controlfield>")?;
         self.finish([a, b, c], start, sink.marks.len(), sink)?;
         Some(pos)
@@ -130,7 +139,10 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
 
     #[inline(always)]
     fn data_field(&self, pos: usize, sink: &mut Sink<'_>) -> Option<usize> {
-        let head: &[u8; 29] = self.bytes.get(pos..)?.first_chunk()?;
+        let mut head: [u8; 29] = *self.bytes.get(pos..)?.first_chunk()?;
+        if head[27] == b'\'' && !head.contains(&b'"') {
+            head = head.map(|b| if b == b'\'' { b'"' } else { b });
+        }
         let (tag, indicators) = if head.starts_with(b" tag=\"")
             && head[9..17] == *b"\" ind1=\""
             && head[18..26] == *b"\" ind2=\""
@@ -157,7 +169,7 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
         let mut pos = pos + 29;
         loop {
             pos = self.space(pos);
-            match self.tag(pos, b"<", b"subfield code=\"") {
+            match self.tag(pos, b"<", b"subfield code=") {
                 Some(next) => pos = self.subfield(next, sink)?,
                 None => {
                     let pos = self.tag(pos, b"</", b"datafield>")?;
@@ -170,16 +182,16 @@ impl<const PREFIXED: bool> Text<'_, PREFIXED> {
 
     #[inline(always)]
     fn subfield(&self, pos: usize, sink: &mut Sink<'_>) -> Option<usize> {
-        let &[code, b'"', end] = self.bytes.get(pos..)?.first_chunk()? else { return None };
-        if !is_plain(code) {
+        let &[open, code, close, end] = self.bytes.get(pos..)?.first_chunk()?;
+        if !are_quotes(open, close) || !is_plain(code) {
             return None;
         }
         sink.marks.push(sink.at as u32);
         sink.data.get_mut(sink.at..sink.at + 2)?.copy_from_slice(&[SUBFIELD, code]);
         sink.at += 2;
         match end {
-            b'>' => self.tag(self.value(pos + 3, sink)?, b"</", b"subfield>"),
-            b'/' => (self.bytes.get(pos + 3) == Some(&b'>')).then_some(pos + 4),
+            b'>' => self.tag(self.value(pos + 4, sink)?, b"</", b"subfield>"),
+            b'/' => (self.bytes.get(pos + 4) == Some(&b'>')).then_some(pos + 5),
             _ => None,
         }
     }

@@ -34,7 +34,8 @@ pub struct Framer {
     depth: Option<u64>,
     /// A document type may only stand before the first element.
     begun: bool,
-    name: Finder<'static>,
+    /// Large, for what it is.
+    name: Box<Finder<'static>>,
 }
 
 /// What hides tags: how it begins and ends.
@@ -77,7 +78,7 @@ impl Framer {
             free: [(0, 0); 3],
             depth: None,
             begun: false,
-            name: Finder::new("record"),
+            name: Box::new(Finder::new("record")),
         }
     }
 

@@ -70,17 +70,8 @@ impl<'a> Reader<'a> {
         let (start, first_mark) = (self.at, self.record.marks.len());
         self.indicator(first, "ind1", from);
         self.indicator(second, "ind2", from);
-        while !empty {
-            let token = self.tokens.markup()?;
-            let at = self.tokens.from;
-            match token {
-                Some(Token::End(end)) if end == name => break,
-                Some(Token::End(end)) => return self.mismatch(at, end, name),
-                Some(Token::Start(child)) if local(child) == b"subfield" => self.subfield(child)?,
-                Some(Token::Start(child)) => self.skip(child)?,
-                Some(_) => self.stray(),
-                None => return self.malformed(at, "the field has no end"),
-            }
+        if !empty {
+            self.subfields(name)?;
         }
         let Some(tag) = self.tag(tag, name, from, start) else {
             self.record.marks.truncate(first_mark);
@@ -92,6 +83,21 @@ impl<'a> Reader<'a> {
         }
         self.finish(tag, start, first_mark);
         Ok(())
+    }
+
+    fn subfields(&mut self, name: &[u8]) -> Result<()> {
+        loop {
+            let token = self.tokens.markup()?;
+            let at = self.tokens.from;
+            match token {
+                Some(Token::End(end)) if end == name => return Ok(()),
+                Some(Token::End(end)) => return self.mismatch(at, end, name),
+                Some(Token::Start(child)) if local(child) == b"subfield" => self.subfield(child)?,
+                Some(Token::Start(child)) => self.skip(child)?,
+                Some(_) => self.stray(),
+                None => return self.malformed(at, "the field has no end"),
+            }
+        }
     }
 
     fn subfield(&mut self, name: &[u8]) -> Result<()> {

@@ -8,7 +8,7 @@
 //!
 //! - [`Framer`] finds the record elements in a stream of bytes.
 //! - [`read`] reads one of them, [`write`] writes one; [`PROLOGUE`] and [`EPILOGUE`] go around.
-//! - [`encoding`] says what to do with files that are not in UTF-8.
+//! - [`encoding()`] says what to do with files that are not in UTF-8.
 //!
 //! Reading runs on two paths. `fast` takes whole fields in the spelling that nearly all tools write
 //! and stops before the first byte that is not so; `general` knows the rest of XML and hands back.

@@ -8,12 +8,8 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    marc::{Frame, Leader, Record, Trouble, TroubleKind},
+    marc::{Frame, Leader, Record, Trouble, TroubleKind, tally::Tally},
 };
-
-/// Troubles told one by one of a single record; of the rest only the number is said, so that a
-/// record made of nothing but faults does not take many times its size.
-const MAX_TROUBLES: usize = 100;
 
 /// A record element being read.
 pub(super) struct Reader<'a> {
@@ -22,8 +18,7 @@ pub(super) struct Reader<'a> {
     /// How much of `record.data`, which is kept longer, is filled.
     pub at: usize,
     pub has_leader: bool,
-    troubles: &'a mut Vec<Trouble>,
-    told: usize,
+    troubles: Tally<'a>,
 }
 
 /// Reads one `<record>` element, all of `bytes`, into `record`, whose memory is used again. A whole
@@ -46,7 +41,8 @@ pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
     // Markup takes more than text, so this does as a rule; `general` asks for more if not.
     record.data.resize(bytes.len() / 2 + 64, 0);
     let tokens = Tokens::new(bytes);
-    let mut reader = Reader { tokens, record, at: 0, has_leader: false, troubles, told: 0 };
+    let troubles = Tally::new(troubles);
+    let mut reader = Reader { tokens, record, at: 0, has_leader: false, troubles };
     let read = reader.element();
     reader.end();
     read
@@ -77,10 +73,7 @@ fn document(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
 
 impl Reader<'_> {
     pub(super) fn trouble(&mut self, kind: TroubleKind, at: usize, detail: impl Into<String>) {
-        if self.told < MAX_TROUBLES {
-            self.troubles.push(Trouble::new(kind, at, detail));
-        }
-        self.told += 1;
+        self.troubles.push(kind, at, detail);
     }
 
     pub(super) fn malformed<T>(&self, at: usize, what: impl Into<String>) -> Result<T> {
@@ -164,7 +157,7 @@ impl Reader<'_> {
     }
 
     /// Leaves the record as it should be, however reading ended.
-    fn end(&mut self) {
+    fn end(mut self) {
         // A field begun and not finished leaves no trace.
         self.at = self.record.spans.last().map_or(0, |s| s.end as usize + 1);
         self.record.marks.truncate(self.record.spans.last().map_or(0, |s| s.marks.1 as usize));
@@ -173,10 +166,7 @@ impl Reader<'_> {
         if !self.record.utf8 {
             self.not_text();
         }
-        if self.told > MAX_TROUBLES {
-            let rest = format!("and {} more in this record", self.told - MAX_TROUBLES);
-            self.troubles.push(Trouble::new(TroubleKind::Syntax, self.tokens.pos, rest));
-        }
+        self.troubles.end(self.tokens.pos);
     }
 
     /// Says where the bytes stop being UTF-8, and in which field.

@@ -56,6 +56,8 @@ fn reads_every_spelling() {
     ] {
         field(text, "245", want.as_bytes(), &[]);
     }
+    field("<datafield tag='5\"1' ind1='\"' ind2='0'/>", "5\"1", b"\"0", &[]);
+    field("<datafield tag=\"5'1\" ind1=\"'\" ind2='0'/>", "5'1", b"'0", &[]);
     field("<controlfield tag=\"001\"> 1\n2 </controlfield>", "001", b" 1\n2 ", &[]);
     field("<controlfield  tag='FMT'>BK</controlfield>", "FMT", b"BK", &[]);
     field("<controlfield tag=\"003\"/>", "003", b"", &[]);
