@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 PERCENTILES = [1, 10, 25, 50, 75, 90, 99, 100]
-# Of real records, of the same source as STATS.json: see MARC.md of the figures' collector.
+# Of the same real records as STATS.json, which does not hold these two.
 GZIP_PERCENT, ZSTD_TO_GZIP = 38.0, 0.85
 
 

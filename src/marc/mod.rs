@@ -9,7 +9,10 @@
 //! through serde), [`line`] (for people); [`marc8`] is the character set that
 //! came before Unicode, [`encoding`] turns whole records. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
-//! This room knows only [`error`](crate::error). It opens no files. To add a way in or out: one
+//! [`sample`] makes records of a catalogue from a seed.
+//!
+//! This room knows only [`error`](crate::error), and `sample` the random numbers and words of
+//! [`record::dataset`](crate::record::dataset). It opens no files. To add a way in or out: one
 //! file here that reads into a [`Record`] or writes a [`RecordRef`], and its row in `format/`.
 //!
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).

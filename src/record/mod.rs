@@ -1,8 +1,8 @@
 //! The waist of the house: what a record is when no format and no store is looking.
 //!
 //! A [`Value`] is anything a record can hold; a [`Document`] is an ordered map of them. Every
-//! format turns them into bytes and back, every store keeps them. This room knows only
-//! [`error`](crate::error); it does no I/O.
+//! format turns them into bytes and back, every store keeps them, and [`dataset`] makes some from
+//! a seed. This room knows only [`error`](crate::error); it does no I/O.
 //!
 //! To add a kind of value: a variant in [`Value`], its line in [`Kind`], and its passage through
 //! serde in `native.rs`; the formats' declarations of what they keep then have to name it.

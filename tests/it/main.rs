@@ -7,3 +7,4 @@ mod iso2709;
 mod marc8;
 mod marcxml;
 mod real;
+mod tidy;

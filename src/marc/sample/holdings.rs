@@ -31,22 +31,22 @@ fn barcode(m: &mut Maker, prefix: &str, digits: usize) {
 /// The copy's call number: the record's class, and which volume it is.
 fn call_number(m: &mut Maker) {
     let (class, cutter) = m.plan.class.clone();
-    m.say(&class).say(" ").say(&cutter);
+    m.say(&class).say(" ").say(&cutter).say(" ");
     volume(m);
 }
 
 fn volume(m: &mut Maker) {
     let (year, turn) = (m.plan.year, m.turn);
     if m.plan.case.kind == Kind::Serial || turn.1 > 8 {
-        m.say(" v.").num(turn.0 / 2 + 1);
-        if m.plan.number % 3 == 0 {
+        m.say("v.").num(turn.0 / 2 + 1);
+        if m.plan.number.is_multiple_of(3) {
             m.say(":no.").num(turn.0 % 12 + 1);
         }
         m.say("(").num((year + turn.0 / 4).min(2018)).say(")");
     } else if turn.1 > 1 {
-        m.say(" V.").num(turn.0 + 1);
+        m.say("V.").num(turn.0 + 1);
     } else {
-        m.say(" ").num(year);
+        m.num(year);
     }
 }
 
@@ -62,21 +62,21 @@ pub(super) fn copy_with_history(m: &mut Maker) {
     }
     m.sub('i');
     barcode(m, "0000", 8);
-    if m.chance(0.65) {
+    if m.chance(0.45) {
         m.sub('d');
         date(m, false);
     }
-    if m.chance(0.5) {
+    if m.chance(0.3) {
         m.sub('e');
         date(m, false);
     }
     let place = mix(run ^ u64::from(m.turn.1 > 3)) % 5;
     m.sub('l').say(["PATTEE-2", "PATERNO-3", "ANNEX", "STACKS-AB", "CATO-PARK"][place as usize]);
     m.sub('m').say(["UP-PAT", "UP-PAT", "UP-ANNEX", "ABINGTON", "UP-ANNEX"][place as usize]);
-    if m.chance(0.4) {
+    if m.chance(0.25) {
         m.sub('n').range(1, 30);
     }
-    if m.chance(0.25) {
+    if m.chance(0.15) {
         m.sub('q').range(1, 9);
     }
     m.sub('r').say("Y").sub('s').say("Y").sub('t');
@@ -93,7 +93,7 @@ pub(super) fn copy_with_history(m: &mut Maker) {
         m.sub('x').any("BW-CHILD|CIRCNOTE|GIFT|REPAIR");
     }
     if m.chance(0.12) {
-        m.sub('o').any(".STAFF. |.PUBLIC. ").english(4, 18).say(".");
+        m.sub('o').any(".STAFF. |.PUBLIC. ").english(4, 18).stop();
     }
 }
 
@@ -185,13 +185,13 @@ pub(super) fn copy_of_holding(m: &mut Maker) {
     let turn = u64::from(m.turn.0);
     m.sub('a').control(turn, 8).sub('p');
     barcode(m, "32101", 9);
-    m.sub('h').say("");
     m.sub('j').any("Not Charged|Not Charged|Discharged");
     if m.chance(0.6) {
         m.sub('t').say("1");
     }
     m.sub('d');
     date(m, true);
+    m.sub('b').any("Open stacks|Off-site storage|Reading room");
     if m.chance(0.55) {
         m.sub('z').any("f|rcppa|scsb");
     }
@@ -230,14 +230,15 @@ pub(super) fn volumes_held(m: &mut Maker) {
     }
     m.sub('a');
     let first = m.plan.year;
-    let mut volume = m.random.between(1, 40);
+    let mut volume = m.turn.0 * 40 + m.random.between(1, 20);
     loop {
-        m.say("v.").num(volume).say("(").num(first + volume % 40).say(")");
-        volume += m.random.between(1, 30);
+        m.say("v.").num(volume).say("(").num((first + volume / 2).min(2018)).say(")");
+        volume += m.random.between(1, 15);
         if !m.chance(0.45) {
             break;
         }
         m.say("-v.").num(volume).say(", ");
+        volume += 1;
     }
     if m.chance(0.3) {
         m.say("-To Date.");
@@ -256,9 +257,9 @@ pub(super) fn address(m: &mut Maker) {
     m.sub('u');
     let n = m.plan.control;
     match m.random.below(6) {
-        0 => m.say("http://www.loc.gov/catdir/toc/ecip0").range(4, 9).say("/").num(n).say(".html"),
-        1 => m.say("http://purl.access.gpo.gov/GPO/LPS").digits(6),
-        2 => m.say("http://hdl.handle.net/2027/mdp.39015").digits(9),
+        0 => m.say("http://catdir.example.org/catdir/toc/ecip0").range(4, 9).say("/").num(n).say(".html"),
+        1 => m.say("http://purl.access.example.org/GPO/LPS").digits(6),
+        2 => m.say("http://hdl.handle.example.net/2027/mdp.39015").digits(9),
         3 => m
             .say("http://gateway.example.com/openurl?ctx_ver=Z39.88-2003&res_id=xri:eebo&rft_val_fmt=&rft_id=xri:eebo:image:")
             .digits(6),
@@ -289,9 +290,9 @@ pub(super) fn kept(m: &mut Maker) {
         .sub('d')
         .say("20430101");
     m.sub('f')
-        .say("HathiTrust")
+        .say("Shared Print")
         .sub('u')
-        .say("https://www.hathitrust.org/shared_print_program")
+        .say("https://www.example.org/shared_print_program")
         .sub('5')
         .say("PSt");
 }
@@ -317,7 +318,7 @@ pub(super) fn fixed_fields(m: &mut Maker) {
 pub(super) fn repository(m: &mut Maker) {
     m.ind("  ");
     match m.tag {
-        "970" => m.sub('a').any("BK|BK|BK|SE|MU").sub('b').any("Book|Book|Serial"),
+        "970" => m.sub('a').any("BK|BK|SE|MU").any("Book|Serial|"),
         "971" => m.sub('a').say("MiU"),
         "972" => m.sub('c').say("20040625"),
         "973" => m.sub('a').any("HT|AC").sub('b').any("avail_ht|avail_circ"),

@@ -14,8 +14,6 @@ pub(super) const LARGEST: usize = 99_950;
 /// No field is longer than this: 9,999 with its terminator is what the directory can say.
 pub(super) const LARGEST_FIELD: usize = 9_900;
 
-/// People who write, and bodies that publish, are drawn from so many, a few of them often.
-pub(super) const PEOPLE: Ranks = Ranks::new(17, 1250);
 const LABELS: Ranks = Ranks::new(7, 1000);
 /// Tells the streams of random numbers of this dataset from one another and from others'.
 pub(super) const STREAM: u64 = 0x4341_5400;
@@ -34,20 +32,23 @@ pub(super) struct Maker<'a> {
     pub tag: &'static str,
     /// Writes in the record's own script, not in Latin letters.
     pub native: bool,
+    /// There are fields in the record's own script.
+    pub in_script: bool,
     record: &'a mut Record,
-    text: String,
+    pub text: String,
     linked: Vec<(&'static str, String)>,
     size: usize,
 }
 
 impl<'a> Maker<'a> {
-    pub fn new(plan: Plan, random: Random, record: &'a mut Record) -> Self {
+    pub fn new(plan: Plan, record: &'a mut Record) -> Self {
         Maker {
-            random,
+            random: Random::new(plan.own, STREAM, 0),
             plan,
             turn: (0, 1),
             tag: "",
             native: false,
+            in_script: false,
             record,
             text: String::with_capacity(256),
             linked: Vec::new(),
@@ -58,6 +59,15 @@ impl<'a> Maker<'a> {
     /// The record's size so far, as ISO 2709 has it.
     pub fn size(&self) -> usize {
         self.size
+    }
+
+    /// Begins with a tag. Each has random numbers of its own, so that a field more or less leaves
+    /// the others as they are: those of the work where `describes`, else those of the record.
+    pub fn begin(&mut self, tag: &'static str, describes: bool) {
+        self.tag = tag;
+        let seed = if describes { self.plan.work } else { self.plan.own };
+        let number = tag.bytes().fold(0, |n, b| n << 8 | u64::from(b));
+        self.random = Random::new(seed, STREAM + 100, number);
     }
 
     /// Adds the field just written to the record under `tag`, if it is not empty and there is room.
@@ -86,12 +96,8 @@ impl<'a> Maker<'a> {
         for (_, text) in std::mem::take(&mut self.linked) {
             self.text = text;
             self.finish("880");
+            self.in_script = true;
         }
-    }
-
-    /// True where fields in the record's own script are waiting.
-    pub fn has_linked(&self) -> bool {
-        !self.linked.is_empty()
     }
 
     /// The two indicators.
@@ -134,6 +140,12 @@ impl<'a> Maker<'a> {
         self
     }
 
+    /// The first where the record's own script is written, else the second.
+    pub fn either(&mut self, native: &str, latin: &str) -> &mut Self {
+        let text = if self.native { native } else { latin };
+        self.say(text)
+    }
+
     /// One of the texts between `|`.
     pub fn any(&mut self, texts: &str) -> &mut Self {
         let text = self.random.choose(texts);
@@ -153,6 +165,14 @@ impl<'a> Maker<'a> {
         let count = 1 + texts.bytes().filter(|b| *b == b'|').count();
         let at = self.random.rank(ranks) as usize % count;
         self.text.push_str(texts.split('|').nth(at).unwrap_or_default());
+        self
+    }
+
+    /// A full stop, where the field does not end with a mark already.
+    pub fn stop(&mut self) -> &mut Self {
+        if !self.text.ends_with(['.', '-', '?', '!']) {
+            self.text.push('.');
+        }
         self
     }
 
@@ -185,6 +205,13 @@ impl<'a> Maker<'a> {
     pub fn range(&mut self, low: u32, high: u32) -> &mut Self {
         let n = self.random.between(low, high);
         self.num(n)
+    }
+
+    /// Takes blanks off the end.
+    pub fn trim(&mut self) -> &mut Self {
+        let length = self.text.trim_end_matches(' ').len();
+        self.text.truncate(length);
+        self
     }
 
     /// Makes the field (plain ASCII) exactly so long, with blanks.
@@ -221,7 +248,7 @@ impl<'a> Maker<'a> {
         self.phrase_in(Language::English, low, high, true)
     }
 
-    /// A phrase of `low` to `high` words.
+    /// A phrase of `low` words or more, halfway to `high` on average: mostly short, some long.
     pub fn phrase_in(
         &mut self,
         language: Language,
@@ -229,7 +256,8 @@ impl<'a> Maker<'a> {
         high: u32,
         capital: bool,
     ) -> &mut Self {
-        let words = self.random.between(low, high);
+        let more = self.random.below(2 * (high - low) + 1);
+        let words = low + self.random.below(more + 1);
         let native = self.native && language == self.plan.language;
         language.lexicon().phrase(&mut self.random, words, capital, native, &mut self.text);
         self
@@ -259,68 +287,6 @@ impl<'a> Maker<'a> {
         self.linked.push((tag, native));
     }
 
-    /// A person, as headings have them: `$a`, and mostly `$d`, in some cases `$q` and `$c`.
-    pub fn person(&mut self) -> &mut Self {
-        let foreign = self.plan.linked || self.chance(0.6);
-        let language = match foreign {
-            true => self.plan.language,
-            // Authors of English books have names of all countries.
-            false => self.random.pick(&[
-                Language::English,
-                Language::English,
-                Language::English,
-                Language::German,
-                Language::French,
-                Language::Spanish,
-                Language::Italian,
-                Language::Swedish,
-                Language::Polish,
-            ]),
-        };
-        let id = self.random.rank(&PEOPLE);
-        let mut person = Random::new(STREAM, language as u64, u64::from(id));
-        let native = self.native && language == self.plan.language;
-        let (lexicon, out) = (language.lexicon(), &mut self.text);
-        out.push_str("\u{1f}a");
-        lexicon.family(&mut person, native, out);
-        out.push_str(", ");
-        lexicon.given(&mut person, native, out);
-        if person.chance(0.45) {
-            out.push(' ');
-            if person.chance(0.6) {
-                out.push(char::from(b'A' + person.below(23) as u8));
-                out.push('.');
-            } else {
-                lexicon.given(&mut person, native, out);
-            }
-        }
-        if person.chance(0.05) {
-            out.push_str("\u{1f}q(");
-            lexicon.given(&mut person, native, out);
-            out.push(' ');
-            lexicon.given(&mut person, native, out);
-            out.push(')');
-        }
-        if person.chance(0.015) {
-            out.push_str(",\u{1f}c");
-            out.push_str(person.choose("Sir|Jr.|Baron|Dr.|Saint"));
-        }
-        let life =
-            person.chance(0.52).then(|| person.between(1500, 1975).max(person.between(1800, 1960)));
-        if let Some(born) = life {
-            let dead =
-                person.chance(0.55).then(|| born + person.between(30, 90)).filter(|d| *d < 2018);
-            self.say(",").sub('d').num(born).say("-");
-            match dead {
-                Some(dead) => self.num(dead).say("."),
-                None => self,
-            };
-        } else if !self.text.ends_with('.') {
-            self.say(".");
-        }
-        self
-    }
-
     /// A place where books are published, in the record's language.
     pub fn place(&mut self) -> &mut Self {
         self.lexicon().place(&mut self.random, self.native, &mut self.text);
@@ -332,23 +298,6 @@ impl<'a> Maker<'a> {
         let mut label = Random::new(STREAM + 4, 0, u64::from(self.random.rank(&LABELS)));
         Language::English.lexicon().family(&mut label, false, &mut self.text);
         self.text.push_str(label.choose(" Records|| Classics| Music|"));
-        self
-    }
-
-    /// A person in running text, given name first.
-    pub fn by(&mut self) -> &mut Self {
-        let (language, native) = (self.plan.language, self.native);
-        let id = self.random.rank(&PEOPLE);
-        let mut person = Random::new(STREAM, language as u64, u64::from(id));
-        let (mut family, lexicon) = (String::new(), language.lexicon());
-        lexicon.family(&mut person, native, &mut family);
-        lexicon.given(&mut person, native, &mut self.text);
-        self.text.push(' ');
-        if self.random.chance(0.4) {
-            self.text.push(char::from(b'A' + self.random.below(23) as u8));
-            self.text.push_str(". ");
-        }
-        self.text.push_str(&family);
         self
     }
 }

@@ -4,7 +4,7 @@ use super::{maker::Maker, plan::Kind};
 use crate::record::dataset::random::Ranks;
 
 /// How long a long text is: mostly short, some very long.
-const LENGTH: Ranks = Ranks::new(7, 940);
+const LENGTH: Ranks = Ranks::new(8, 755);
 
 pub(super) fn general(m: &mut Maker) {
     m.ind("  ").sub('a');
@@ -12,7 +12,7 @@ pub(super) fn general(m: &mut Maker) {
         0 | 1 => m.say("Includes index."),
         2 => m.say("Title from cover."),
         3 => m.any("Cover title.|Caption title.|Title from container.|Includes indexes."),
-        4 => m.say("Translation of: ").title(2, 7).say("."),
+        4 => m.say("Translation of: ").title(2, 7).stop(),
         5 | 6 => m.say("\"").english(4, 14).say(".\""),
         7 => m
             .say("Originally published: ")
@@ -21,25 +21,25 @@ pub(super) fn general(m: &mut Maker) {
             .title(1, 2)
             .say(", ")
             .range(1890, 1999)
-            .say("."),
-        8 => m.say("Reprint. Originally published: ").place().say(", ").range(1840, 1980).say("."),
+            .stop(),
+        8 => m.say("Reprint. Originally published: ").place().say(", ").range(1840, 1980).stop(),
         9 => m
             .say("Based on the author's thesis (")
             .english(1, 3)
             .say(", ")
             .range(1960, 2008)
             .say(")."),
-        10 => m.say("At head of title: ").title(2, 8).say("."),
+        10 => m.say("At head of title: ").title(2, 8).stop(),
         11 => m.say("Errata slip inserted."),
         12 => {
             m.say("\"").english(3, 9).say("\"--").any("Cover.|P. [4] of cover.|T.p. verso.|Pref.")
         }
         13 => m.say("Series statement from jacket."),
-        14 => m.say("Issued in portfolio with ").english(3, 10).say("."),
+        14 => m.say("Issued in portfolio with ").english(3, 10).stop(),
         15 => m.say("Edition limited to ").range(50, 2000).say(" copies."),
         16 => m.say("Description based on print version record."),
         17 => m.say("Map on lining papers."),
-        18 => m.say("Duration: ").range(10, 79).say(":").range(10, 59).say("."),
+        18 => m.say("Duration: ").range(10, 79).say(":").range(10, 59).stop(),
         19 => m
             .say("Program notes by ")
             .by()
@@ -54,26 +54,25 @@ pub(super) fn general(m: &mut Maker) {
             .range(1960, 2010)
             .say(", ")
             .place()
-            .say("."),
+            .stop(),
         22 => m.say("Title varies slightly."),
-        23 => m
-            .say("Text in ")
-            .any("English and French|English and German|Latin and English")
-            .say("."),
-        24 => m.say("Publisher's no.: ").range(1000, 99999).say("."),
-        _ => m.english(6, 22).say("."),
+        23 => {
+            m.say("Text in ").any("English and French|English and German|Latin and English").stop()
+        }
+        24 => m.say("Publisher's no.: ").range(1000, 99999).stop(),
+        _ => m.english(7, 26).stop(),
     };
     if m.chance(0.05) {
         m.sub('5').any("CSt|PSt|NcD");
     }
     if m.chance(0.12) {
-        m.say(" ").any("Cf. |See also |Compiled by ").by().say(".");
+        m.say(" ").any("Cf. |See also |Compiled by ").by().stop();
     }
 }
 
 pub(super) fn thesis(m: &mut Maker) {
     m.ind("  ").sub('a').any("Thesis (Ph. D.)--|Thesis (M.A.)--|Thesis (doctoral)--");
-    m.title(1, 3).say(", ").year().say(".");
+    m.title(1, 3).say(", ").year().stop();
 }
 
 pub(super) fn bibliography(m: &mut Maker) {
@@ -82,7 +81,7 @@ pub(super) fn bibliography(m: &mut Maker) {
     match m.random.below(10) {
         0 | 1 => m.say("Includes bibliographical references and index."),
         2 => m.say("Includes bibliographical references."),
-        3 => m.say("Bibliography: p. ").num(from).say("-").num(from + from % 31 + 1).say("."),
+        3 => m.say("Bibliography: p. ").num(from).say("-").num(from + from % 31 + 1).stop(),
         4 => m.any("Includes bibliographies.|Includes bibliographies and index.|Bibliography."),
         5 => m.say("Includes bibliographical references and indexes."),
         6 | 7 => m
@@ -103,7 +102,7 @@ pub(super) fn bibliography(m: &mut Maker) {
 pub(super) fn contents(m: &mut Maker) {
     let parts = 3 + m.random.rank(&LENGTH) / 3;
     let music = matches!(m.plan.case.kind, Kind::Music | Kind::Score);
-    let enhanced = m.chance(0.13);
+    let enhanced = m.chance(0.06);
     m.linked(if enhanced { "00" } else { "0 " }, |m| {
         if !enhanced {
             m.sub('a');
@@ -130,7 +129,7 @@ pub(super) fn contents(m: &mut Maker) {
                 m.say(" / ").by();
             }
         }
-        m.say(".");
+        m.stop();
     });
 }
 
@@ -163,12 +162,12 @@ pub(super) fn performers(m: &mut Maker) {
     if m.chance(0.3) {
         m.say(" ; ").english(2, 4).say(" Orchestra");
     }
-    m.say(".");
+    m.stop();
 }
 
 pub(super) fn recorded(m: &mut Maker) {
     m.ind("  ").sub('a').say("Recorded ").any("Jan. |May |Oct. |live ").range(1, 28).say(", ");
-    m.year().say(", ").english(2, 4).say(", ").place().say(".");
+    m.year().say(", ").english(2, 4).say(", ").place().stop();
 }
 
 pub(super) fn summary(m: &mut Maker) {
@@ -185,7 +184,7 @@ pub(super) fn summary(m: &mut Maker) {
         if m.chance(0.3) {
             m.say(", ").phrase(3, 9);
         }
-        m.say(".");
+        m.stop();
     }
     if m.chance(0.04) {
         m.say("--").sub('c').any("Publisher.|Container.");
@@ -194,7 +193,7 @@ pub(super) fn summary(m: &mut Maker) {
 
 pub(super) fn reproduction(m: &mut Maker) {
     m.ind("  ").sub('a').any("Microfilm.|Photocopy.|Electronic reproduction.").sub('b');
-    m.place().say(" :").sub('c').english(1, 2).say(",").sub('d').range(1965, 2012).say(".");
+    m.place().say(" :").sub('c').english(1, 2).say(",").sub('d').range(1965, 2012).stop();
     m.sub('e').range(1, 4).say(" microfilm reels ; 35 mm.");
 }
 
@@ -202,12 +201,12 @@ pub(super) fn system_details(m: &mut Maker) {
     m.ind("  ").sub('a');
     match m.random.below(5) {
         0 | 1 => m.any("Mode of access: Internet.|Mode of access: World Wide Web."),
-        2 => m.say("System requirements: ").english(3, 12).say("."),
+        2 => m.say("System requirements: ").english(3, 12).stop(),
         3 => m
             .say("DVD; region 1; NTSC; widescreen (16:9) presentation; Dolby Digital 5.")
             .range(0, 1)
-            .say("."),
-        _ => m.say("System requirements for accompanying disc: ").english(8, 22).say("."),
+            .stop(),
+        _ => m.say("System requirements for accompanying disc: ").english(8, 22).stop(),
     };
 }
 
@@ -239,19 +238,21 @@ pub(super) fn biography(m: &mut Maker) {
         .sub('a')
         .by()
         .say(" ")
-        .phrase_in(crate::record::dataset::words::Language::English, 8, 40, false)
-        .say(".");
+        .phrase_in(crate::record::dataset::words::Language::English, 15, 75, false)
+        .stop();
 }
 
 pub(super) fn other(m: &mut Maker) {
-    m.ind("  ").sub('a').english(4, 16).say(".");
+    m.ind("  ").sub('a').english(6, 34).stop();
 }
 
 pub(super) fn local(m: &mut Maker) {
     m.ind("  ").sub('a').any("Library's copy |Stanford copy |Copy 2 |RBC: ");
-    m.any("has bookplate of |inscribed by |imperfect: lacks p. |from the library of ")
+    m.any("has bookplate of |inscribed by |gift of |from the library of ")
         .by()
-        .say(".");
+        .say("; ")
+        .english(4, 14)
+        .stop();
 }
 
 /// 255 of a map.
@@ -270,6 +271,6 @@ pub(super) fn scale(m: &mut Maker) {
             .range(10, 59)
             .say("ʹ).");
     } else {
-        m.say(".");
+        m.stop();
     }
 }

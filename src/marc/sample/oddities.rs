@@ -5,10 +5,7 @@
 //! for byte through any format that keeps what it is given.
 
 use super::{maker::Maker, plan::Plan};
-use crate::{
-    marc::Record,
-    record::dataset::random::{Random, mix},
-};
+use crate::{marc::Record, record::dataset::random::Random};
 
 /// Shares of records, 0 to 1.
 const END_OF_LEADER: f64 = 0.114;
@@ -22,40 +19,37 @@ const NO_UTF8_MARK: f64 = 0.016;
 
 /// Adds a field or two as no cataloguer should have.
 pub(super) fn fields(m: &mut Maker) {
-    let local = |m: &mut Maker, tag: &str| {
-        m.finish(tag);
-    };
     if m.chance(LOCAL_TAG) {
         let tag = m.random.choose("LKR|CAT|SYS|OWN|AVA|Z30|abc");
         m.ind("  ").sub('a').any("BATCH|CONV|UP").sub('b').range(0, 99).sub('c').digits(8);
-        local(m, tag);
+        m.finish(tag);
     }
     if m.chance(CAPITAL_CODE) {
         m.ind("  ").sub('a').say("LIBRARY HAS").sub('A').english(1, 4).sub('D').say("x");
-        local(m, "956");
+        m.finish("956");
     }
     if m.chance(EMPTY_SUBFIELD) {
         m.ind("  ").sub('a').english(2, 4).sub('b');
-        local(m, "595");
+        m.finish("595");
     }
     if m.chance(INDICATOR) {
-        m.one_of(&["a ", " |", "\\\\", "- ", "#1"]).sub('a').english(2, 6).say(".");
-        local(m, "599");
+        m.one_of(&["a ", " |", "\\\\", "- ", "#1"]).sub('a').english(2, 6).stop();
+        m.finish("599");
     }
     if m.chance(CONTROL) {
         m.ind("  ").sub('a').english(2, 4).any("\t|\n|\u{98}|\u{9c}").english(1, 2);
-        local(m, "598");
+        m.finish("598");
     }
     if m.chance(PUNCTUATION_CODE) {
         let code = m.random.pick(&['-', '.', '&', '=', '?']);
         m.ind("  ").sub('a').english(2, 4).sub(code).range(1700, 1990);
-        local(m, "597");
+        m.finish("597");
     }
 }
 
 /// The leader, sound or not.
 pub(super) fn leader(mut leader: [u8; 24], plan: &Plan, record: &Record) -> [u8; 24] {
-    let mut random = Random::new(plan.run, 20, mix(plan.number));
+    let mut random = Random::new(plan.own, 20, 0);
     if random.chance(END_OF_LEADER) {
         let end = random.pick(&[b"45  ", b"45 0", b"    ", b"450 ", b"4 00"]);
         leader[20..].copy_from_slice(end);

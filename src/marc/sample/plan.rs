@@ -4,6 +4,7 @@
 //! that is much of what makes them compress. So the library is drawn for a run of records, and
 //! everything else for each record.
 
+use super::{maker::STREAM, names::Person};
 use crate::record::dataset::{
     random::{Random, Ranks, mix},
     words::Language,
@@ -44,12 +45,12 @@ impl Library {
     /// How many of every [`RUNS`] runs are its own.
     pub fn runs(self) -> u64 {
         match self {
-            Stacks => 44,
-            Campus => 21,
+            Stacks => 40,
+            Campus => 20,
             Shared => 23,
-            Millennium => 11,
-            Holdings => 7,
-            Items => 5,
+            Millennium => 12,
+            Holdings => 9,
+            Items => 7,
             National => 5,
             Authorities => 12,
         }
@@ -104,12 +105,15 @@ pub(super) enum Kind {
     Copy,
     /// The holdings of a serial (leader 6 = y).
     Volumes,
-    /// A name or subject in an authority file.
-    Authority,
+    /// In an authority file: a person's name, a body's, a subject, a place's name.
+    PersonName,
+    BodyName,
+    Topic,
+    PlaceName,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 15] = [
         Kind::Book,
         Kind::Manuscript,
         Kind::Serial,
@@ -121,15 +125,22 @@ impl Kind {
         Kind::Other,
         Kind::Copy,
         Kind::Volumes,
-        Kind::Authority,
+        Kind::PersonName,
+        Kind::BodyName,
+        Kind::Topic,
+        Kind::PlaceName,
     ];
 
     /// How many of 10,000 records of this library are of this kind.
     pub fn weight(self, library: Library) -> u32 {
         let holdings = matches!(library, Campus | Holdings);
         match (self, library) {
-            (Kind::Authority, Authorities) => 10_000,
-            (Kind::Authority, _) | (_, Authorities) => 0,
+            (Kind::PersonName, Authorities) => 3_800,
+            (Kind::BodyName, Authorities) => 1_700,
+            (Kind::Topic, Authorities) => 3_500,
+            (Kind::PlaceName, Authorities) => 1_000,
+            (_, Authorities) => 0,
+            (Kind::PersonName | Kind::BodyName | Kind::Topic | Kind::PlaceName, _) => 0,
             (Kind::Copy, _) => 880 * u32::from(holdings),
             (Kind::Volumes, _) => 940 * u32::from(holdings),
             (Kind::Book, _) => {
@@ -152,7 +163,12 @@ impl Kind {
 
     /// True for what stands in a catalogue of books and the like.
     pub fn is_title(self) -> bool {
-        !matches!(self, Kind::Copy | Kind::Volumes | Kind::Authority)
+        !matches!(self, Kind::Copy | Kind::Volumes) && !self.is_authority()
+    }
+
+    /// True for what stands in an authority file.
+    pub fn is_authority(self) -> bool {
+        matches!(self, Kind::PersonName | Kind::BodyName | Kind::Topic | Kind::PlaceName)
     }
 }
 
@@ -161,13 +177,48 @@ impl Kind {
 pub(super) struct Case {
     pub library: Library,
     pub kind: Kind,
-    /// Described by the rules of 2010 (RDA), not those before.
-    pub new_rules: bool,
+    pub age: Age,
+}
+
+/// How old the work is, and so by which rules it is described.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Age {
+    /// Before 1968: there were no ISBNs.
+    Old,
+    Modern,
+    /// Described by the rules of 2010 (RDA).
+    New,
+}
+
+impl Age {
+    const ALL: [Age; 3] = [Age::Old, Age::Modern, Age::New];
+
+    /// How many of 1,000 works are so old.
+    fn weight(self) -> u32 {
+        match self {
+            Age::Old => 380,
+            Age::Modern => 512,
+            Age::New => 108,
+        }
+    }
+
+    /// A year of publication.
+    fn year(self, random: &mut Random) -> u32 {
+        match (self, random.below(100)) {
+            (Age::Old, 0..11) => random.between(1520, 1849),
+            (Age::Old, 11..40) => random.between(1850, 1939),
+            (Age::Old, _) => random.between(1940, 1967),
+            (Age::Modern, _) => random.between(1968, 2012),
+            (Age::New, _) => random.between(2005, 2018),
+        }
+    }
 }
 
 impl Case {
-    /// Of the titles, so many in a hundred are described by the new rules.
-    const NEW_RULES: f64 = 0.108;
+    /// True for what is described by the rules of 2010.
+    pub fn new_rules(self) -> bool {
+        self.age == Age::New
+    }
 
     /// The share of records, 0 to 1, of which `among` is true.
     pub fn share(among: fn(Case) -> bool) -> f64 {
@@ -175,13 +226,13 @@ impl Case {
         for library in Library::ALL {
             let total: u32 = Kind::ALL.iter().map(|k| k.weight(library)).sum();
             for kind in Kind::ALL {
-                for new_rules in [false, true] {
-                    let rules = if new_rules { Self::NEW_RULES } else { 1.0 - Self::NEW_RULES };
-                    if among(Case { library, kind, new_rules }) {
+                for age in Age::ALL {
+                    if among(Case { library, kind, age }) {
                         share += library.runs() as f64 / RUNS as f64
                             * f64::from(kind.weight(library))
                             / f64::from(total)
-                            * rules;
+                            * f64::from(age.weight())
+                            / 1_000.0;
                     }
                 }
             }
@@ -190,30 +241,86 @@ impl Case {
     }
 }
 
-/// Languages of titles, in thousandths. English is what is left.
+/// Languages of titles, in thousandths.
 const LANGUAGES: [(Language, u32); 14] = [
-    (Language::English, 650),
-    (Language::German, 78),
-    (Language::French, 70),
-    (Language::Spanish, 45),
-    (Language::Russian, 40),
+    (Language::English, 698),
+    (Language::German, 48),
+    (Language::French, 42),
+    (Language::Spanish, 28),
+    (Language::Russian, 48),
     (Language::Italian, 22),
-    (Language::Chinese, 20),
-    (Language::Japanese, 14),
+    (Language::Chinese, 32),
+    (Language::Japanese, 18),
     (Language::Latin, 12),
-    (Language::Polish, 12),
-    (Language::Swedish, 13),
-    (Language::Arabic, 9),
-    (Language::Hebrew, 9),
-    (Language::Greek, 6),
+    (Language::Polish, 9),
+    (Language::Swedish, 9),
+    (Language::Arabic, 13),
+    (Language::Hebrew, 13),
+    (Language::Greek, 8),
 ];
-/// Of records in a script of its own, this share has its fields in that script too.
-const LINKED: f64 = 0.46;
+
+/// How much a cataloguer wrote, in hundredths of records.
+const CARE: [(Care, u32); 3] = [(Care::Brief, 28), (Care::Usual, 62), (Care::Rich, 10)];
+
+/// How much a cataloguer wrote.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Care {
+    Brief,
+    Usual,
+    Rich,
+}
+
+impl Care {
+    /// The share of such records that have an optional field which `share` of all have. Averaged
+    /// over all records it is `share` again.
+    pub fn share(self, share: f64) -> f64 {
+        let (brief, rich) = match share {
+            0.87.. => return share,
+            0.55.. => (share * 0.6, 1.0),
+            _ => (share * 0.45, share * 1.8),
+        };
+        match self {
+            Care::Brief => brief,
+            Care::Usual => (share - 0.28 * brief - 0.10 * rich) / 0.62,
+            Care::Rich => rich,
+        }
+    }
+
+    /// The share of such records in a language of another script that have fields in that script.
+    fn linked(self) -> f64 {
+        match self {
+            Care::Brief => 0.22,
+            Care::Usual => 0.46,
+            Care::Rich => 0.95,
+        }
+    }
+
+    /// How often a field is repeated, beside what is usual; about 1 on average over those that
+    /// have it.
+    pub fn again(self) -> f64 {
+        match self {
+            Care::Brief => 0.4,
+            Care::Usual => 0.38,
+            Care::Rich => 3.45,
+        }
+    }
+}
+
+/// Books stand in several libraries, and descriptions are copied: this share of records describes
+/// the work of an earlier record, at least [`NEAR`] and at most [`FAR`] records back.
+const AGAIN: f64 = 0.25;
+const NEAR: u32 = 24;
+const FAR: u32 = 1_000;
 
 /// What is settled about one record.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     pub number: u64,
+    /// Seeds the fields of this record alone: copies, numbers, what a library did.
+    pub own: u64,
+    /// Seeds the fields that describe the work: alike in every record of the same one.
+    pub work: u64,
+    pub care: Care,
     /// The number of its run, scrambled: what records of a run have in common.
     pub run: u64,
     pub case: Case,
@@ -222,6 +329,8 @@ pub(super) struct Plan {
     pub linked: bool,
     /// Year of publication.
     pub year: u32,
+    /// Who wrote it, where someone did.
+    pub author: Person,
     /// The library's number for the record: unique, rising.
     pub control: u64,
     /// Class, number and cutter: "PJ5111", ".T84".
@@ -229,29 +338,36 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub fn new(seed: u64, number: u64, random: &mut Random) -> Plan {
+    pub fn new(seed: u64, number: u64) -> Plan {
+        let own = mix(seed ^ mix(number));
+        let mut local = Random::new(own, STREAM, 0);
         let run = number / RUN;
         let library = Library::of_run(seed, run);
         let run = mix(seed ^ mix(run));
+        let again = library != Authorities && local.chance(AGAIN);
+        let back = u64::from(local.between(NEAR, FAR));
+        let work = if again && number >= back { mix(seed ^ mix(number - back)) } else { own };
+        let random = &mut Random::new(work, STREAM, 1);
+        let care = CARE[random.weighted(CARE.iter().map(|c| c.1))].0;
         let kind = Kind::ALL[random.weighted(Kind::ALL.iter().map(|k| k.weight(library)))];
-        let new_rules = random.chance(Case::NEW_RULES);
+        let age = Age::ALL[random.weighted(Age::ALL.iter().map(|a| a.weight()))];
         let place = random.weighted(LANGUAGES.iter().map(|l| l.1));
         let language = if kind == Kind::Map { Language::English } else { LANGUAGES[place].0 };
-        let linked = language.lexicon().has_script() && random.chance(LINKED);
-        let year = match random.below(100) {
-            _ if new_rules => random.between(2005, 2018),
-            0..4 => random.between(1520, 1849),
-            4..15 => random.between(1850, 1939),
-            _ => random.between(1940, 2012),
-        };
-        let control = 1_000_000 + number * 23 + u64::from(random.below(23));
+        let linked =
+            kind.is_title() && language.lexicon().has_script() && random.chance(care.linked());
+        let year = age.year(random);
+        let control = 1_000_000 + number * 23 + u64::from(local.below(23));
         Plan {
             number,
+            own,
+            work,
+            care,
             run,
-            case: Case { library, kind, new_rules },
+            case: Case { library, kind, age },
             language,
             linked,
             year,
+            author: Person::any(random, language, year),
             control,
             class: class(kind, random),
         }

@@ -5,8 +5,8 @@
 
 use super::{
     maker::{Maker, STREAM},
+    names::COUNTRIES,
     plan::Kind,
-    titles::COUNTRIES,
 };
 use crate::record::dataset::{
     random::{Random, Ranks},
@@ -61,6 +61,18 @@ fn topic(m: &mut Maker, id: u32) {
     m.sub('a').say(&text);
 }
 
+/// Where places lie that have a name of their own, and the language it is in.
+const REGIONS: [(Language, &str); 8] = [
+    (Language::English, " (N.Y.)"),
+    (Language::English, " (England)"),
+    (Language::English, " (Calif.)"),
+    (Language::English, " (Pa.)"),
+    (Language::English, " (N.Z.)"),
+    (Language::English, " (Mass.)"),
+    (Language::German, " (Germany)"),
+    (Language::French, " (France)"),
+];
+
 /// Writes place number `id`, as a heading has it.
 fn place(m: &mut Maker, id: u32) {
     if let Some(country) = COUNTRIES.split('|').nth(id as usize) {
@@ -69,18 +81,12 @@ fn place(m: &mut Maker, id: u32) {
     }
     let mut place = Random::new(STREAM + 6, 0, u64::from(id));
     let mut text = String::new();
-    let language = place.pick(&[
-        Language::English,
-        Language::English,
-        Language::German,
-        Language::French,
-        Language::Spanish,
-    ]);
+    let (language, region) = place.pick(&REGIONS);
     language.lexicon().family(&mut place, false, &mut text);
     if place.chance(0.3) {
         text.push_str(place.choose(" Valley| County| River| Island"));
     }
-    text.push_str(place.choose(" (N.Y.)| (England)| (Calif.)| (Pa.)| (Germany)| (France)| (N.Z.)"));
+    text.push_str(region);
     m.say(&text);
 }
 
@@ -96,20 +102,20 @@ fn divide(m: &mut Maker, shares: [f64; 4]) {
         place(m, id);
     }
     if m.chance(period) {
-        m.sub('y').any(PERIODS).say(".");
+        m.sub('y').any(PERIODS).stop();
         return;
     }
     if m.chance(form) {
         m.sub('v').ranked(&FORMS, PUBLICATIONS);
     } else {
-        m.say(".");
+        m.stop();
     }
 }
 
 pub(super) fn topical(m: &mut Maker) {
     let id = m.random.rank(&TOPICS);
     if matches!(m.plan.case.kind, Kind::Music | Kind::Score) && m.chance(0.8) {
-        m.ind(" 0").sub('a').ranked(&FORMS, MUSIC).say(".");
+        m.ind(" 0").sub('a').ranked(&FORMS, MUSIC).stop();
         return;
     }
     match m.random.below(100) {
@@ -156,23 +162,23 @@ pub(super) fn geographic(m: &mut Maker) {
 pub(super) fn person(m: &mut Maker) {
     m.ind("10").person();
     if m.chance(0.11) {
-        m.sub('t').title(1, 4).say(".");
+        m.stop().sub('t').title(1, 4).stop();
     } else {
         divide(m, [0.17, 0.0, 0.0, 0.28]);
     }
 }
 
 pub(super) fn body(m: &mut Maker) {
-    m.ind("20").sub('a').any(COUNTRIES).say(".");
+    m.ind("20").sub('a').any(COUNTRIES).stop();
     m.sub('b').any("Army|Congress|Supreme Court|Navy|Constitution|President").english(0, 2);
     divide(m, [0.4, 0.08, 0.04, 0.4]);
 }
 
 pub(super) fn form(m: &mut Maker) {
     let before = m.random.clone().bits() % 40_000;
-    m.ind(" 7").sub('a').ranked(&FORMS, FORM_TERMS).say(".");
+    m.ind(" 7").sub('a').ranked(&FORMS, FORM_TERMS).stop();
     if m.chance(0.1) {
-        m.sub('z').any(COUNTRIES).sub('y').any(PERIODS).say(".");
+        m.sub('z').any(COUNTRIES).sub('y').any(PERIODS).stop();
     }
     match m.random.below(100) {
         0..32 => m.sub('2').say("fast").sub('0').say("(OCoLC)fst0").padded(1_411_600 + before, 7),

@@ -1,7 +1,8 @@
-//! Names, titles, imprints and descriptions: 100 to 490, 700 to 830.
+//! Titles, imprints, descriptions, series and related records: 130, 240 to 490, 740 to 830.
 
 use super::{
     maker::{Maker, STREAM},
+    names::COUNTRIES,
     plan::Kind,
 };
 use crate::record::dataset::{
@@ -9,115 +10,13 @@ use crate::record::dataset::{
     words::Language,
 };
 
-/// Publishers, series and bodies are drawn from so many, a few of them often.
+/// Publishers and series are drawn from so many, a few of them often.
 const HOUSES: Ranks = Ranks::new(11, 1050);
 const SERIES: Ranks = Ranks::new(13, 1100);
-const BODIES: Ranks = Ranks::new(13, 1100);
 
 /// What a thing of many is made from: the same for the same number.
-fn fixed(list: u64, language: Language, id: u32) -> Random {
+pub(super) fn fixed(list: u64, language: Language, id: u32) -> Random {
     Random::new(STREAM + list, language as u64, u64::from(id))
-}
-
-pub(super) fn main_person(m: &mut Maker) {
-    let identity = m.chance(0.065);
-    m.linked("1 ", |m| {
-        m.person();
-        if identity {
-            m.sub('0').say("(DE-588)11").digits(7);
-        } else if m.plan.case.new_rules && m.chance(0.5) {
-            m.sub('e').say("author.");
-        }
-    });
-}
-
-pub(super) fn other_person(m: &mut Maker) {
-    let analytic = m.chance(0.1);
-    m.linked(if analytic { "12" } else { "1 " }, |m| {
-        m.person();
-        if analytic {
-            m.sub('t').title(2, 6).say(".");
-        } else if m.chance(0.19) {
-            m.sub('e').any("ed.|editor.|joint author.|performer.|tr.|prf");
-        } else if m.chance(0.1) {
-            m.sub('4').any("prf|aut|edt|itr");
-        }
-        if m.chance(0.05) {
-            m.sub('0').say("(DE-588)1").digits(8);
-        }
-    });
-}
-
-/// A body that writes or publishes, by number.
-fn body(m: &mut Maker) {
-    let language = m.plan.language;
-    let mut body = fixed(1, language, m.random.rank(&BODIES));
-    let native = m.native;
-    let lexicon = language.lexicon();
-    let mut text = String::new();
-    m.sub('a');
-    if language == Language::English || body.chance(0.25) {
-        let english = Language::English.lexicon();
-        match body.below(6) {
-            0 | 1 => {
-                text.push_str(body.choose(COUNTRIES));
-                text.push_str(".\u{1f}b");
-                text.push_str(body.choose("Department of |Office of |Congress. House. Committee on |Bureau of |Division of |Ministry of |National Institute of "));
-                let words = body.between(1, 3);
-                english.phrase(&mut body, words, true, false, &mut text);
-            }
-            2 => {
-                text.push_str("University of ");
-                english.place(&mut body, false, &mut text);
-            }
-            3 => {
-                english.place(&mut body, false, &mut text);
-                text.push_str(body.choose(
-                    " Symphony Orchestra| Museum of Art| Philharmonic| Historical Society",
-                ));
-            }
-            4 => {
-                text.push_str(body.choose("International |National |American |Royal |"));
-                let words = body.between(2, 4);
-                english.phrase(&mut body, words, true, false, &mut text);
-                text.push_str(body.choose(" Society| Association| Institute| Conference| Council"));
-            }
-            _ => {
-                english.family(&mut body, false, &mut text);
-                text.push_str(body.choose(" (Firm)| Foundation| Quartet| & Co.| (Musical group)"));
-            }
-        }
-    } else {
-        let words = body.between(2, 5);
-        lexicon.phrase(&mut body, words, true, native, &mut text);
-        text.push_str(" (");
-        lexicon.place(&mut body, native, &mut text);
-        text.push(')');
-    }
-    m.say(&text).say(".");
-}
-
-pub(super) fn main_body(m: &mut Maker) {
-    m.linked(if m.plan.number % 3 == 0 { "1 " } else { "2 " }, body);
-}
-
-pub(super) fn other_body(m: &mut Maker) {
-    m.linked("2 ", |m| {
-        body(m);
-        if m.chance(0.12) {
-            m.sub('e').any("performer.|issuing body.|publisher.");
-        } else if m.chance(0.05) {
-            m.sub('0').say("(DE-588)").digits(7).say("-").digits(1);
-        }
-    });
-}
-
-pub(super) fn meeting(m: &mut Maker) {
-    m.ind("2 ").sub('a').any("International Conference on |Symposium on |Congress of ");
-    m.english(2, 5).sub('n').say("(").range(1, 30).any("th|nd").say(" :").sub('d');
-    let year = m.plan.year;
-    m.num(year).say(" :").sub('c');
-    m.place().say(")");
 }
 
 pub(super) fn uniform_title(m: &mut Maker) {
@@ -128,7 +27,7 @@ pub(super) fn uniform_title(m: &mut Maker) {
             m.sub('n').say("no. ").range(1, 32).say(", op. ").range(1, 130).say(",");
             m.sub('r').any("C|D|E♭|F|G|A|B♭").any(" major| minor");
         } else {
-            m.sub('a').title(1, 5).say(".");
+            m.sub('a').title(1, 5).stop();
             if m.chance(0.65) {
                 m.sub('l').any("English|German|French|Spanish").any("|.");
             }
@@ -150,10 +49,10 @@ pub(super) fn title(m: &mut Maker) {
     let rest = m.chance(0.39);
     let says_who = m.chance(0.69);
     let medium = match m.plan.case.kind {
-        Kind::Music | Kind::Talk => (!m.plan.case.new_rules).then_some(0),
+        Kind::Music | Kind::Talk => (!m.plan.case.new_rules()).then_some(0),
         Kind::Video => Some(3),
         Kind::Map => Some(4),
-        _ => m.chance(0.06).then_some(1 + (m.plan.number % 2) as usize),
+        _ => m.chance(0.06).then_some(1 + (m.plan.work % 2) as usize),
     };
     let article = m.plan.language == Language::English && m.chance(0.22);
     m.linked(if article { "14" } else { "10" }, |m| {
@@ -177,7 +76,7 @@ pub(super) fn title(m: &mut Maker) {
         }
         if says_who {
             m.say(" /").sub('c');
-            m.any("|||by |edited by |[by] ").by();
+            m.any("|||by |edited by |[by] ").by_author();
             if m.chance(0.3) {
                 m.any(" and | & |, ").by();
             }
@@ -186,7 +85,7 @@ pub(super) fn title(m: &mut Maker) {
                 m.by();
             }
         }
-        m.say(".");
+        m.stop();
     });
 }
 
@@ -204,7 +103,7 @@ pub(super) fn other_title(m: &mut Maker) {
 }
 
 pub(super) fn related_title(m: &mut Maker) {
-    m.ind("0 ").sub('a').title(2, 7).say(".");
+    m.ind("0 ").sub('a').title(2, 7).stop();
 }
 
 pub(super) fn edition(m: &mut Maker) {
@@ -218,10 +117,12 @@ pub(super) fn edition(m: &mut Maker) {
             Language::French => {
                 m.any("2e éd.|Nouv. éd.|1re éd.|3. éd., revue et augmentée.")
             }
-            Language::Russian => {
-                let native = m.native;
-                m.say(if native { "Изд. " } else { "Izd. " }).range(1, 4).say(".")
-            }
+            Language::Russian => m.either("Изд. ", "Izd. ").range(1, 4).stop(),
+            Language::Greek => m.range(1, 4).either(". έκδ.", ". ekd."),
+            Language::Chinese => m.either("第", "Di ").range(1, 4).either("版.", " ban."),
+            Language::Japanese => m.either("第", "Dai ").range(1, 4).either("版.", "-han."),
+            Language::Arabic => m.either("الطبعة ", "al-Ṭabʻah ").range(1, 4).stop(),
+            Language::Hebrew => m.either("מהדורה ", "Mahadurah ").range(1, 4).stop(),
             _ => m.range(1, 4).any(". ed.|a ed."),
         };
     });
@@ -234,18 +135,14 @@ fn house(m: &mut Maker) {
     let (lexicon, native) = (language.lexicon(), m.native);
     let mut text = String::from("\u{1f}a");
     lexicon.place(&mut house, native, &mut text);
-    text.push_str(house.pick(
-        &["", "", "", " [etc.]", ", Mass.", ", N.J.", ", N.Y.", "", ""]
-            [..if language == Language::English { 9 } else { 3 }],
-    ));
     if house.chance(0.12) {
         text.push_str(" ;\u{1f}a");
         lexicon.place(&mut house, native, &mut text);
     }
     text.push_str(" :\u{1f}b");
     lexicon.family(&mut house, native, &mut text);
-    if house.chance(0.25) {
-        text.push_str(" and ");
+    if house.chance(0.45) {
+        text.push_str(" & ");
         lexicon.family(&mut house, native, &mut text);
     }
     if house.chance(0.7) {
@@ -259,14 +156,12 @@ pub(super) fn imprint(m: &mut Maker) {
     m.linked("  ", |m| {
         house(m);
         let year = m.plan.year;
-        m.say(",");
-        if m.chance(0.93) {
-            if m.chance(0.15) {
-                m.sub('c').say("[").num(year).any("]|?]");
-            } else {
-                m.sub('c').any("|c|").num(year).any(".|.|-");
-            }
-        }
+        match m.random.below(100) {
+            0..7 => m.stop(),
+            7..20 => m.say(",").sub('c').say("[").num(year).any("]|?]"),
+            20..60 if year > 1900 => m.say(",").sub('c').any("c|").num(year).stop(),
+            _ => m.say(",").sub('c').num(year).any(".|.|-"),
+        };
         if m.chance(0.028) {
             m.sub('e').say("(").place().say(" :").sub('f').title(1, 2).say(")");
         }
@@ -281,13 +176,18 @@ pub(super) fn production(m: &mut Maker) {
     }
     m.linked(" 1", |m| {
         house(m);
-        m.say(",").sub('c').any("[|").num(year).any("]|.");
+        m.say(",").sub('c');
+        if m.chance(0.5) {
+            m.say("[").num(year).say("]");
+        } else {
+            m.num(year).stop();
+        }
     });
 }
 
 pub(super) fn extent(m: &mut Maker) {
     m.ind("  ").sub('a');
-    let new = m.plan.case.new_rules;
+    let new = m.plan.case.new_rules();
     match m.plan.case.kind {
         Kind::Serial => {
             m.any("v. |volumes |v. (loose-leaf) ");
@@ -345,6 +245,7 @@ pub(super) fn extent(m: &mut Maker) {
     if m.chance(0.8) {
         m.say(";").sub('c').range(18, 31).any(" cm.| cm.| cm");
     }
+    m.trim();
 }
 
 pub(super) fn frequency(m: &mut Maker) {
@@ -363,7 +264,7 @@ pub(super) fn rda_type(m: &mut Maker) {
         Kind::Video => 3,
         Kind::Map => 4,
         Kind::Talk => 5,
-        _ if m.plan.number % 5 == 0 => 6,
+        _ if m.plan.work.is_multiple_of(5) => 6,
         _ => 0,
     };
     let (names, codes, list) = match m.tag {
@@ -430,7 +331,7 @@ fn series(m: &mut Maker, end: &str) {
 }
 
 pub(super) fn series_statement(m: &mut Maker) {
-    m.linked(if m.plan.number % 2 == 0 { "1 " } else { "0 " }, |m| {
+    m.linked(if m.plan.work.is_multiple_of(2) { "1 " } else { "0 " }, |m| {
         series(m, "");
         if m.chance(0.1) {
             m.sub('x').digits(4).say("-").digits(4);
@@ -442,9 +343,25 @@ pub(super) fn series_heading(m: &mut Maker) {
     m.linked(" 0", |m| {
         series(m, ".");
         if m.chance(0.06) {
-            m.sub('p').title(2, 4).say(".");
+            m.sub('p').title(2, 4).stop();
         }
     });
+}
+
+pub(super) fn series_of_person(m: &mut Maker) {
+    m.ind("1 ")
+        .person()
+        .sub('t')
+        .title(2, 5)
+        .say(" ;")
+        .sub('v')
+        .any("v. |no. |Bd. ")
+        .range(1, 60)
+        .stop();
+}
+
+pub(super) fn place_of_printing(m: &mut Maker) {
+    m.ind("  ").sub('a').any(COUNTRIES).sub('d').place().stop();
 }
 
 /// 773 to 787: a record that has to do with this one.
@@ -456,9 +373,9 @@ pub(super) fn relation(m: &mut Maker) {
         _ => m,
     };
     if m.chance(0.25) {
-        m.person();
+        m.person().stop();
     }
-    m.sub('t').title(2, 7).say(".");
+    m.sub('t').title(2, 7).stop();
     if m.chance(0.3) {
         m.sub('d');
         m.place().say(", ").year();
@@ -468,12 +385,3 @@ pub(super) fn relation(m: &mut Maker) {
     }
     m.sub('w').any("(OCoLC)|(DLC)   |(OCoLC)").digits(8);
 }
-
-/// A country or state: headings, bodies and subdivisions name them.
-pub(super) const COUNTRIES: &str = "\
-    United States|Great Britain|Germany|France|England|China|India|Italy|California|\
-    New York (State)|Soviet Union|Canada|Japan|Spain|New Zealand|Mexico|Pennsylvania|\
-    Russia|Ireland|Australia|Africa|Europe|Massachusetts|Texas|Illinois|Scotland|\
-    Israel|Greece|Poland|Brazil|South Africa|Argentina|Sweden|Austria|Switzerland|\
-    Netherlands|Latin America|Virginia|Michigan|Egypt|Turkey|Iran|Korea|\
-    Québec (Province)|São Paulo (Brazil : State)|Nigeria|Peru|Rome";

@@ -200,6 +200,9 @@ mod tests {
                 format!("{} {sum:016x}", d.name())
             })
             .collect();
-        assert_eq!(got, [""]);
+        assert_eq!(
+            got,
+            ["users 5ab084e5857ddcf4", "people ba35fc4e147e0413", "objects 4edd75631325aa16"]
+        );
     }
 }

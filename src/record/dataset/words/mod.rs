@@ -16,7 +16,9 @@ use super::random::{Random, Ranks, mix};
 
 /// Words and names are drawn by these laws; which one decides how well text compresses.
 const LINKS: Ranks = Ranks::new(4, 900);
-const WORDS: Ranks = Ranks::new(15, 1000);
+const WORDS: Ranks = Ranks::new(15, 880);
+/// So many words are equally common.
+const COMMON: u32 = 31;
 const GIVEN: Ranks = Ranks::new(7, 1000);
 const FAMILY: Ranks = Ranks::new(13, 1150);
 
@@ -165,7 +167,10 @@ impl Lexicon {
 
     /// A word at random, as running text has them: some often, most seldom.
     pub fn any_word(&self, random: &mut Random, native: bool, out: &mut String) {
-        self.word(random.rank(&WORDS), native, out);
+        let rank = random.rank(&WORDS);
+        // No word of a title is as common as the law has its first ones: those are the small words.
+        let rank = if rank < COMMON { random.below(COMMON) } else { rank };
+        self.word(rank, native, out);
     }
 
     /// A phrase of so many words, the small words between the others counted; the first begins
