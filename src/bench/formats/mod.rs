@@ -9,6 +9,7 @@
 
 mod contender;
 mod files;
+pub mod load;
 mod plan;
 mod records;
 
@@ -53,6 +54,8 @@ pub struct Options<'a> {
     pub baseline: Option<Format>,
     /// Whether to time files compressed with gzip and zstd too.
     pub compressed: bool,
+    /// Threads to pack and unpack files with: 1 to see what it costs, more to see how long it takes.
+    pub threads: usize,
     /// Seed, stop rule and the rest.
     pub plan: Plan,
     /// Files are written here, into a folder that is removed after; the system's place for
@@ -73,6 +76,7 @@ impl<'a> Options<'a> {
             formats: Vec::new(),
             baseline: None,
             compressed: true,
+            threads: 1,
             plan: Plan::default(),
             folder: None,
             out: None,
@@ -143,7 +147,7 @@ fn weigh<I: Item>(
             equal = contender::prove(format, records).0.equal;
         }
         let folder = scratch.path().join(format.name());
-        let mut contender = Contender::new(format, records, equal, folder);
+        let mut contender = Contender::new(format, records, equal, folder, options.threads);
         let sizes = contender.put_into_files(&packs).map_err(|e| e.in_place(format.name()))?;
         let row = results.competitors.iter_mut().find(|c| c.name == format.name());
         if let Some(row) = row {
