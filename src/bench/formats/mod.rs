@@ -83,6 +83,23 @@ impl<'a> Options<'a> {
             stop: None,
         }
     }
+
+    /// What fits in half a minute, for some thousand records: the guided tour.
+    pub fn tour(records: &'a Records) -> Self {
+        let mut options = Options::new(records);
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 30.0);
+        options
+    }
+
+    /// As published: marc21 and the five formats it was compared with, and two rounds.
+    pub fn as_published(records: &'a Records) -> Self {
+        let mut options = Options::new(records);
+        let published = ["marc21", "json", "sonic", "msgpack", "marshal", "marcxml"];
+        options.formats = published.iter().filter_map(|name| Format::named(name).ok()).collect();
+        let stop = &mut options.plan.stop;
+        (stop.max_rounds, stop.precision, stop.budget) = (2, 0.0, f64::from(u32::MAX));
+        options
+    }
 }
 
 /// Proves, times and compares. Results are also what [`Options::out`] was given.

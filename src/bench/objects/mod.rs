@@ -63,6 +63,17 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
+    /// What fits in a quarter of a minute: the guided tour.
+    pub fn tour() -> Self {
+        let mut options = Options {
+            counts: vec![1_000, 10_000],
+            wraps: vec![Wrap::Base64],
+            ..Options::default()
+        };
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 15.0);
+        options
+    }
+
     /// As published: 1,000 to 100,000 objects in steps of 1,000, each case 10 times, Ruby's Base64.
     pub fn as_published() -> Self {
         let mut options = Options {
