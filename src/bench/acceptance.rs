@@ -81,7 +81,7 @@ impl Competitor for Noisy {
 
 /// The default plan; with fewer resamples where the compiler does not optimise, for patience.
 fn usual_plan() -> Plan {
-    let resamples = if cfg!(debug_assertions) { 2000 } else { 10_000 };
+    let resamples = if cfg!(debug_assertions) { 1000 } else { 10_000 };
     Plan { resamples, ..Plan::default() }
 }
 

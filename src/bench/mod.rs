@@ -5,7 +5,8 @@
 //! a clock and counters whose own cost is known ([`instruments`] and the files it uses), and turns
 //! raw rounds into figures with intervals and verdicts ([`derive`](mod@derive), [`stats`]). What comes
 //! out is [`results::Results`]; `report` makes text of it. The rules that all this keeps are
-//! written down, with their sources, in `docs/measuring.md`.
+//! written down, with their sources, in `docs/measuring.md`, the shape of the results in
+//! `docs/results-schema.md`.
 //!
 //! [`stats`], [`schedule`], [`derive`](mod@derive) and [`histogram`] are pure: seeded, no I/O, no
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.

@@ -177,6 +177,20 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         whole(rounds as u64),
         fixed(results.clock.read_ns, 0)
     ));
+    let null = results.competitors.iter().find(|c| c.null).map(|c| c.name.as_str());
+    let costs: Vec<f64> = results
+        .cells
+        .iter()
+        .filter(|c| Some(c.competitor.as_str()) == null)
+        .filter_map(|c| Some(c.summary.as_ref()?.ns.middle))
+        .collect();
+    if !costs.is_empty() {
+        notes.push(format!(
+            "The harness itself takes {} to {} ns an operation, measured by a competitor that does nothing.",
+            short(costs.iter().copied().fold(f64::INFINITY, f64::min)),
+            short(costs.iter().copied().fold(0.0, f64::max)),
+        ));
+    }
     let versions: Vec<String> = ["steelyard", "rustc"]
         .iter()
         .filter_map(|name| results.software.get(*name).map(|v| (name, v)))

@@ -236,3 +236,32 @@ fn results_of_nothing_are_no_panic() {
         assert!(svg(&nothing).ends_with("</svg>\n"));
     }
 }
+
+/// The description of the file names every field there is.
+#[test]
+fn every_field_of_the_results_is_described() {
+    fn names(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(map) => map.iter().for_each(|(name, value)| {
+                found.insert(name.clone());
+                // What is keyed by names of formats or libraries has no fields.
+                if !["software", "settings", "sizes"].contains(&name.as_str()) {
+                    names(value, found);
+                }
+            }),
+            serde_json::Value::Array(list) => list.iter().for_each(|v| names(v, found)),
+            _ => {}
+        }
+    }
+    let mut results = formats();
+    derive(&mut results);
+    let mut found = std::collections::BTreeSet::new();
+    names(&serde_json::to_value(&results).unwrap(), &mut found);
+    let described = include_str!("../../docs/results-schema.md");
+    let missing: Vec<_> = found.iter().filter(|n| !described.contains(&format!("`{n}`"))).collect();
+    assert!(
+        found.len() > 80 && missing.is_empty(),
+        "{} fields, not described: {missing:?}",
+        found.len()
+    );
+}

@@ -3,7 +3,7 @@
 use std::{fs, hint::black_box, path::PathBuf};
 
 use super::{
-    files::{self, Pack},
+    files::{self, Pack, Place},
     plan::Task,
     records::Item,
 };
@@ -48,8 +48,7 @@ pub(super) struct Contender<'a, I> {
     pub format: Format,
     records: &'a [I],
     folder: PathBuf,
-    /// What was written when the round trip was proved; each start copies it to a new place.
-    masters: [PathBuf; 3],
+    threads: usize,
     encoded: Encoded,
     out: Vec<u8>,
     record: I,
@@ -94,13 +93,18 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> (Proof, Vec<usize
 impl<'a, I: Item> Contender<'a, I> {
     /// A contender that keeps its files in `folder`, which must be its own, and of whose records
     /// `equal` were seen to come back equal.
-    pub(super) fn new(format: Format, records: &'a [I], equal: u64, folder: PathBuf) -> Self {
-        let masters = Pack::ALL.map(|p| folder.join(format!("master{}", p.name())));
+    pub(super) fn new(
+        format: Format,
+        records: &'a [I],
+        equal: u64,
+        folder: PathBuf,
+        threads: usize,
+    ) -> Self {
         Contender {
             format,
             records,
             folder,
-            masters,
+            threads,
             encoded: Encoded::default(),
             out: Vec::new(),
             record: I::empty(),
@@ -121,11 +125,11 @@ impl<'a, I: Item> Contender<'a, I> {
             return Ok(vec![(Pack::Plain, length as u64)]);
         }
         for &pack in packs {
-            let path = self.masters[pack as usize].clone();
-            files::write(&path, pack, self.format, self.records.iter())?;
-            sizes.push((pack, fs::metadata(&path)?.len()));
+            let master = self.master(pack)?;
+            master.write(self.records.iter())?;
+            sizes.push((pack, fs::metadata(master.path())?.len()));
             let (mut at, mut equal) = (0, 0);
-            let read = files::read(&path, pack, self.format, u64::MAX, &mut self.record, |r| {
+            let read = master.read(u64::MAX, &mut self.record, |r| {
                 equal += u64::from(self.records.get(at).is_some_and(|w| w == r));
                 at += 1;
             })?;
@@ -144,8 +148,25 @@ impl<'a, I: Item> Contender<'a, I> {
         Ok(sizes)
     }
 
-    fn file(&self, pack: Pack) -> PathBuf {
-        self.folder.join(format!("read{}-{}", pack.name(), self.start))
+    /// A file of this contender's.
+    fn place(&self, name: &str, pack: Pack) -> Result<Place> {
+        let name = files::name(&self.folder.join(format!("{name}-{}", pack.name())))?;
+        Ok(Place { name, format: self.format, pack, threads: self.threads })
+    }
+
+    /// What was written when the round trip was proved; each start copies it to a new place.
+    fn master(&self, pack: Pack) -> Result<Place> {
+        self.place("master", pack)
+    }
+
+    /// What is read on a start.
+    fn copy(&self, pack: Pack, start: u32) -> Result<Place> {
+        self.place(&format!("copy{start}"), pack)
+    }
+
+    /// What is written in a window.
+    fn written(&self, pack: Pack) -> Result<Place> {
+        self.place("written", pack)
     }
 
     fn decode(&mut self, units: u64) -> Result<Counts> {
@@ -175,23 +196,17 @@ impl<'a, I: Item> Contender<'a, I> {
 
     /// Reads files until so many records have come, from the beginning each time.
     fn read(&mut self, pack: Pack, units: u64) -> Result<Counts> {
-        let path = self.file(pack);
+        let place = self.copy(pack, self.start)?;
         passes(units, self.records.len(), |some| {
-            files::read(&path, pack, self.format, some, &mut self.record, |r| {
+            place.read(some, &mut self.record, |r| {
                 black_box(r);
             })
         })
     }
 
     fn write(&self, pack: Pack, units: u64) -> Result<Counts> {
-        let path = self.written(pack);
-        passes(units, self.records.len(), |some| {
-            files::write(&path, pack, self.format, self.records[..some as usize].iter())
-        })
-    }
-
-    fn written(&self, pack: Pack) -> PathBuf {
-        self.folder.join(format!("written{}", pack.name()))
+        let place = self.written(pack)?;
+        passes(units, self.records.len(), |some| place.write(self.records[..some as usize].iter()))
     }
 }
 
@@ -223,14 +238,12 @@ impl<I: Item> Competitor for Contender<'_, I> {
         self.encoded = Encoded::default();
         self.encoded = Encoded::of(self.records, self.format)?;
         for pack in Pack::ALL {
-            let old = self.file(pack);
-            if self.masters[pack as usize].exists() {
-                fs::copy(
-                    &self.masters[pack as usize],
-                    self.folder.join(format!("read{}-{start}", pack.name())),
-                )?;
+            let master = self.master(pack)?;
+            if master.path().exists() {
+                let old = self.copy(pack, self.start)?;
+                fs::copy(master.path(), self.copy(pack, start)?.path())?;
                 if start != self.start {
-                    fs::remove_file(old)?;
+                    fs::remove_file(old.path())?;
                 }
             }
         }
@@ -249,7 +262,7 @@ impl<I: Item> Competitor for Contender<'_, I> {
 
     fn tidy(&mut self, phase: &Phase) -> Result<()> {
         match Task::of(phase)? {
-            Task::Write(pack) => Ok(fs::remove_file(self.written(pack))?),
+            Task::Write(pack) => Ok(fs::remove_file(self.written(pack)?.path())?),
             _ => Ok(()),
         }
     }

@@ -9,6 +9,7 @@
 
 mod contender;
 mod files;
+pub mod load;
 mod plan;
 mod records;
 
@@ -53,6 +54,8 @@ pub struct Options<'a> {
     pub baseline: Option<Format>,
     /// Whether to time files compressed with gzip and zstd too.
     pub compressed: bool,
+    /// Threads to pack and unpack files with: 1 to see what it costs, more to see how long it takes.
+    pub threads: usize,
     /// Seed, stop rule and the rest.
     pub plan: Plan,
     /// Files are written here, into a folder that is removed after; the system's place for
@@ -73,11 +76,29 @@ impl<'a> Options<'a> {
             formats: Vec::new(),
             baseline: None,
             compressed: true,
+            threads: 1,
             plan: Plan::default(),
             folder: None,
             out: None,
             stop: None,
         }
+    }
+
+    /// What fits in half a minute, for some thousand records: the guided tour.
+    pub fn tour(records: &'a Records) -> Self {
+        let mut options = Options::new(records);
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 30.0);
+        options
+    }
+
+    /// As published: marc21 and the five formats it was compared with, and two rounds.
+    pub fn as_published(records: &'a Records) -> Self {
+        let mut options = Options::new(records);
+        let published = ["marc21", "json", "sonic", "msgpack", "marshal", "marcxml"];
+        options.formats = published.iter().filter_map(|name| Format::named(name).ok()).collect();
+        let stop = &mut options.plan.stop;
+        (stop.max_rounds, stop.precision, stop.budget) = (2, 0.0, f64::from(u32::MAX));
+        options
     }
 }
 
@@ -143,7 +164,7 @@ fn weigh<I: Item>(
             equal = contender::prove(format, records).0.equal;
         }
         let folder = scratch.path().join(format.name());
-        let mut contender = Contender::new(format, records, equal, folder);
+        let mut contender = Contender::new(format, records, equal, folder, options.threads);
         let sizes = contender.put_into_files(&packs).map_err(|e| e.in_place(format.name()))?;
         let row = results.competitors.iter_mut().find(|c| c.name == format.name());
         if let Some(row) = row {

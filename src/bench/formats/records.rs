@@ -2,7 +2,8 @@
 
 use crate::{
     Result,
-    format::Format,
+    file::Sink,
+    format::{Coder, Format},
     marc::Record,
     record::{Document, Value},
 };
@@ -47,6 +48,10 @@ pub(super) trait Item: Clone + PartialEq {
     fn encode(&self, format: Format, out: &mut Vec<u8>) -> Result<()>;
     /// Reads it from its bytes, into the memory it has where it can.
     fn decode(&mut self, format: Format, bytes: &[u8]) -> Result<()>;
+    /// Reads it from its bytes in a file.
+    fn read(&mut self, coder: &mut Coder, bytes: &[u8]) -> Result<()>;
+    /// Writes it to a file.
+    fn put(&self, sink: &mut Sink) -> Result<()>;
     /// How many parts it has, to see that it was read in full.
     fn parts(&self) -> u64;
     /// Where it first differs from another, for a reader.
@@ -64,6 +69,14 @@ impl Item for Record {
     #[inline]
     fn decode(&mut self, format: Format, bytes: &[u8]) -> Result<()> {
         format.decode_marc(bytes, self)
+    }
+    #[inline]
+    fn read(&mut self, coder: &mut Coder, bytes: &[u8]) -> Result<()> {
+        coder.decode_marc(bytes, self)
+    }
+    #[inline]
+    fn put(&self, sink: &mut Sink) -> Result<()> {
+        sink.put_marc(self.as_ref())
     }
     #[inline]
     fn parts(&self) -> u64 {
@@ -97,6 +110,15 @@ impl Item for Document {
     fn decode(&mut self, format: Format, bytes: &[u8]) -> Result<()> {
         *self = format.decode(bytes)?;
         Ok(())
+    }
+    #[inline]
+    fn read(&mut self, coder: &mut Coder, bytes: &[u8]) -> Result<()> {
+        *self = coder.decode(bytes)?;
+        Ok(())
+    }
+    #[inline]
+    fn put(&self, sink: &mut Sink) -> Result<()> {
+        sink.put(self)
     }
     #[inline]
     fn parts(&self) -> u64 {

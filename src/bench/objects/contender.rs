@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::{Object, plan::Series};
+use super::plan::Series;
 use crate::{
     Error, Result,
     bench::{
@@ -10,6 +10,7 @@ use crate::{
         run::{Competitor, Counts},
     },
     format::{Coder, Format, Wrap, Wrapped},
+    record::dataset::objects::Object,
 };
 
 /// One way to write objects: the format, with a wrap around it or none.

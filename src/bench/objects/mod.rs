@@ -6,7 +6,6 @@
 //! and its bytes needed no Base64 at all. Here the seven series run for every format and wrap.
 
 mod contender;
-mod object;
 mod plan;
 
 use std::{
@@ -15,7 +14,6 @@ use std::{
 };
 
 use self::contender::{Contender, Null};
-pub use self::object::Object;
 use super::{
     instruments::Real,
     machine,
@@ -27,6 +25,7 @@ use super::{
 use crate::{
     Error, Result,
     format::{Format, Wrap},
+    record::dataset::objects::{Object, object},
 };
 
 /// What to weigh, and how.
@@ -64,6 +63,17 @@ impl Default for Options<'_> {
 }
 
 impl Options<'_> {
+    /// What fits in a quarter of a minute: the guided tour.
+    pub fn tour() -> Self {
+        let mut options = Options {
+            counts: vec![1_000, 10_000],
+            wraps: vec![Wrap::Base64],
+            ..Options::default()
+        };
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 15.0);
+        options
+    }
+
     /// As published: 1,000 to 100,000 objects in steps of 1,000, each case 10 times, Ruby's Base64.
     pub fn as_published() -> Self {
         let mut options = Options {
@@ -90,7 +100,7 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
         return Err(Error::invalid("no objects to weigh formats with: give counts of 1 or more"));
     };
     let seed = options.plan.seed;
-    let objects: Vec<Object> = (0..most).map(|n| object::object(seed, n)).collect();
+    let objects: Vec<Object> = (0..most).map(|n| object(seed, n)).collect();
     let wanted = match options.formats.is_empty() {
         true => Format::ALL.to_vec(),
         false => options.formats.clone(),
