@@ -42,7 +42,7 @@ fn main() {
             tags: ["red", "green", "blue"].map(str::to_owned).to_vec(),
         })
         .collect();
-    for format in [Format::Marshal] {
+    for format in [Format::Marshal, Format::Pickle] {
         if std::env::var("WALK").is_err() { measure(format, "MARC", &records); }
         measure_marc(format, &records);
         measure(format, "objects", &objects);

@@ -107,6 +107,7 @@ formats! {
     Msgpack msgpack;
     Cbor cbor;
     Marshal marshal;
+    Pickle pickle;
 }
 
 impl Format {
@@ -143,6 +144,7 @@ impl Format {
     pub fn decode_marc(self, bytes: &[u8], record: &mut Record) -> Result<()> {
         match self {
             Format::Marshal => marshal::decode_marc(bytes, record),
+            Format::Pickle => pickle::decode_marc(bytes, record),
             _ => self.decode(bytes).map(|r| *record = r),
         }
     }
