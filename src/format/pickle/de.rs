@@ -13,12 +13,13 @@ use serde::{
 use super::{
     machine,
     tape::{Kind, Node, Tape},
+    text::Text,
 };
 use crate::{
     Error, Result,
     format::objects::{
         limits::{Budget, deeper},
-        name::AsName,
+        name::{AsName, Key, ReadText},
         whole::Whole,
     },
     record::native::{BIGINT, DECIMAL, TIME},
@@ -36,29 +37,6 @@ pub fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
     let mut values =
         Values { tape: &tape, budget, links: Vec::new(), depth: 0, text: PhantomData::<T> };
     seed.deserialize(Item { values: &mut values, n: root })
-}
-
-/// How text is handed out: as text, checked; or as bytes, to types that take bytes for text.
-pub trait Text<'de>: Sized {
-    /// Hands over what should be UTF-8.
-    fn visit<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value>;
-}
-
-impl<'de> Text<'de> for &'de str {
-    #[inline]
-    fn visit<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value> {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => visitor.visit_borrowed_str(text),
-            Err(_) => visitor.visit_borrowed_bytes(bytes),
-        }
-    }
-}
-
-impl<'de> Text<'de> for &'de [u8] {
-    #[inline]
-    fn visit<V: Visitor<'de>>(bytes: &'de [u8], visitor: V) -> Result<V::Value> {
-        visitor.visit_borrowed_bytes(bytes)
-    }
 }
 
 /// The values of a pickle, as they are read.
@@ -254,8 +232,20 @@ impl<'t, 'de, T: Text<'de>> Item<'_, 't, 'de, T> {
         self.values.node(self.n)
     }
 
+    fn read_float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let node = self.node();
+        if let Kind::Long | Kind::Digits = node.kind
+            && let Ok(v) = self.values.whole(node)?.into_digits().parse()
+        {
+            return visitor.visit_f64(v);
+        }
+        self.values.visit(self.n, visitor)
+    }
+}
+
+impl<'de, T: Text<'de>> ReadText<'de> for Item<'_, '_, 'de, T> {
     #[inline]
-    fn read_str<V: Visitor<'de>>(self, name: bool, visitor: V) -> Result<V::Value> {
+    fn read_text<V: Visitor<'de>>(self, key: bool, visitor: V) -> Result<V::Value> {
         let node = self.node();
         match node.kind {
             Kind::Text if self.values.links.is_empty() => {
@@ -265,19 +255,9 @@ impl<'t, 'de, T: Text<'de>> Item<'_, 't, 'de, T> {
             Kind::Long | Kind::Digits => {
                 visitor.visit_string(self.values.whole(node)?.into_digits())
             }
-            _ if name => self.values.visit(self.n, AsName { inner: visitor, numbers: true }),
+            _ if key => self.values.visit(self.n, AsName { inner: visitor, numbers: true }),
             _ => self.values.visit(self.n, visitor),
         }
-    }
-
-    fn read_float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        let node = self.node();
-        if let Kind::Long | Kind::Digits = node.kind
-            && let Ok(v) = self.values.whole(node)?.into_digits().parse()
-        {
-            return visitor.visit_f64(v);
-        }
-        self.values.visit(self.n, visitor)
     }
 }
 
@@ -295,7 +275,7 @@ impl<'de, T: Text<'de>> de::Deserializer<'de> for Item<'_, '_, 'de, T> {
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.read_str(false, visitor)
+        self.read_text(false, visitor)
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -436,59 +416,6 @@ impl<'de, T: Text<'de>> de::Deserializer<'de> for Item<'_, '_, 'de, T> {
     }
 
     forward_to_deserialize_any! { bool i8 i16 i32 i64 i128 u8 u16 u32 u64 unit unit_struct }
-}
-
-/// A key: where a name is wanted, single values are turned into one.
-struct Key<'a, 't, 'de, T>(Item<'a, 't, 'de, T>);
-
-macro_rules! keys {
-    ($($method:ident($($arg:ident: $type:ty),*);)*) => {
-        $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value> {
-            self.0.$method($($arg,)* visitor)
-        })*
-    };
-}
-
-impl<'de, T: Text<'de>> de::Deserializer<'de> for Key<'_, '_, 'de, T> {
-    type Error = Error;
-
-    fn is_human_readable(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.deserialize_any(AsName { inner: visitor, numbers: false })
-    }
-
-    #[inline]
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.read_str(true, visitor)
-    }
-
-    #[inline]
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.read_str(true, visitor)
-    }
-
-    #[inline]
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.read_str(true, visitor)
-    }
-
-    keys! {
-        deserialize_bool(); deserialize_char();
-        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
-        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
-        deserialize_f32(); deserialize_f64(); deserialize_bytes(); deserialize_byte_buf();
-        deserialize_option(); deserialize_unit(); deserialize_unit_struct(name: &'static str);
-        deserialize_newtype_struct(name: &'static str); deserialize_seq();
-        deserialize_tuple(len: usize);
-        deserialize_tuple_struct(name: &'static str, len: usize); deserialize_map();
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
-        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
-        deserialize_ignored_any();
-    }
 }
 
 /// A variant of an enum and what it holds.

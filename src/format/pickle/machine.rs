@@ -45,7 +45,7 @@ pub fn run(input: &[u8]) -> Result<Tape<'_>> {
         at: 0,
         stack: Vec::with_capacity(64),
         marks: Vec::with_capacity(16),
-        memo: Vec::with_capacity(room),
+        memo: Vec::with_capacity(room.min(256)),
         memoized: 0,
     };
     machine.run()?;
@@ -99,9 +99,15 @@ impl<'de> Machine<'de> {
         }
     }
 
+    /// A new value on the stack. The one below is told what came after it, in case both become
+    /// items of the same list.
     #[inline]
     pub fn push(&mut self, node: Node) {
-        self.stack.push(self.tape.nodes.len() as u32);
+        let n = self.tape.nodes.len() as u32;
+        if let Some(&below) = self.stack.last() {
+            self.tape.nodes[below as usize].next = n;
+        }
+        self.stack.push(n);
         self.tape.nodes.push(node);
     }
 
@@ -168,7 +174,8 @@ impl<'de> Machine<'de> {
             return Err(self.wrong("what is below the values is not what they can be put into"));
         }
         self.chain(&mut node, from)?;
-        self.tape.nodes[into] = node;
+        let into = &mut self.tape.nodes[into];
+        (into.a, into.b, into.count) = (node.a, node.b, node.count);
         Ok(())
     }
 
@@ -180,13 +187,11 @@ impl<'de> Machine<'de> {
             return Err(self.wrong("a key without a value"));
         }
         let (Some(&first), Some(&last)) = (items.first(), items.last()) else { return Ok(()) };
-        let mut before = node.b;
-        for &item in items {
-            self.tape.nodes[before as usize].next = item;
-            before = item;
-        }
-        if node.a == 0 {
-            node.a = first;
+        // They are chained already; but the last may have had another above it, since popped.
+        self.tape.nodes[last as usize].next = 0;
+        match node.a {
+            0 => node.a = first,
+            _ => self.tape.nodes[node.b as usize].next = first,
         }
         node.b = last;
         let count = if node.kind == Kind::Map { items.len() / 2 } else { items.len() };
@@ -250,11 +255,17 @@ impl<'de> Machine<'de> {
             self.at = self.pos;
             let Some(&code) = self.tape.input.get(self.pos) else { return Err(self.short()) };
             self.pos += 1;
-            match code {
-                SHORT_BINUNICODE => {
-                    let [len] = self.array()?;
-                    self.push_span(Kind::Text, len.into())?;
+            // Most opcodes are these: told apart by a branch of their own.
+            if code == SHORT_BINUNICODE {
+                let [len] = self.array()?;
+                self.push_span(Kind::Text, len.into())?;
+                if self.tape.input.get(self.pos) == Some(&MEMOIZE) {
+                    self.pos += 1;
+                    self.put(self.memoized)?;
                 }
+                continue;
+            }
+            match code {
                 MEMOIZE => self.put(self.memoized)?,
                 BINGET => {
                     let [n] = self.array()?;

@@ -23,11 +23,13 @@
 //! Source: `Lib/pickletools.py` and `Modules/_pickle.c` of Python 3.11, PEP 307, 3154, 574.
 
 mod de;
+mod direct;
 mod machine;
 mod old;
 mod ops;
 mod ser;
 mod tape;
+mod text;
 
 use std::marker::PhantomData;
 
@@ -64,12 +66,15 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T> {
-    de::decode::<&str, _>(PhantomData, bytes)
+    // What is odd or wrong about it, the machine knows better.
+    direct::decode::<&str, _>(PhantomData, bytes)
+        .or_else(|_| de::decode::<&str, _>(PhantomData, bytes))
 }
 
 /// Reads a MARC record into one that is there, using its memory again.
 pub(super) fn decode_marc(bytes: &[u8], record: &mut Record) -> Result<()> {
-    de::decode::<&[u8], _>(RecordSeed(record), bytes)
+    direct::decode::<&[u8], _>(RecordSeed(record), bytes)
+        .or_else(|_| de::decode::<&[u8], _>(RecordSeed(record), bytes))
 }
 
 /// Where the first record in `bytes` ends; none where more bytes are needed to tell.
