@@ -42,15 +42,15 @@ fn main() {
             tags: ["red", "green", "blue"].map(str::to_owned).to_vec(),
         })
         .collect();
-    for format in [Format::Marshal] {
-        if std::env::var("WALK").is_err() {
-            measure(format, "MARC", &records);
-        }
+    for format in [Format::Marshal, Format::Pickle] {
+        measure(format, "MARC", &records);
         measure_marc(format, &records);
         measure(format, "objects", &objects);
     }
     // What real Ruby and Python wrote, if it is there: records one after another.
-    for (format, variable) in [(Format::Marshal, "STEELYARD_MARSHAL")] {
+    for (format, variable) in
+        [(Format::Marshal, "STEELYARD_MARSHAL"), (Format::Pickle, "STEELYARD_PICKLE")]
+    {
         let Ok(path) = env::var(variable) else { continue };
         let parts = parts(&fs::read(path).expect("a file"));
         decode::<Record>(format, variable, &parts);
@@ -99,7 +99,7 @@ fn measure<T: Serialize + DeserializeOwned + PartialEq>(format: Format, what: &s
 
 /// MARC records by their own way through the format, into one record used again and again.
 fn measure_marc(format: Format, records: &[Record]) {
-    if !wanted(&[format.name(), "MARC", "reuse", "read"]) {
+    if !wanted(&[format.name(), "reused", "read"]) {
         return;
     }
     let mut encoded = Vec::new();
@@ -107,12 +107,6 @@ fn measure_marc(format: Format, records: &[Record]) {
         let mut out = Vec::new();
         format.encode_marc(record.as_ref(), &mut out).expect("encodes");
         encoded.push(out);
-    }
-    if std::env::var("WALK").is_ok() {
-        for _ in 0..8 {
-            decode::<Walk>(format, "MARC", &encoded);
-        }
-        return;
     }
     let mut record = Record::new();
     let seconds = best(|| {
@@ -123,10 +117,6 @@ fn measure_marc(format: Format, records: &[Record]) {
     });
     let rate = records.len() as f64 / seconds;
     println!("{:8} {:18} read  {rate:>10.0} records/s", format.name(), "MARC, reused");
-    if std::env::var("WALK").is_ok() {
-        decode::<Walk>(format, "MARC", &encoded);
-        decode::<serde::de::IgnoredAny>(format, "MARC", &encoded);
-    }
 }
 
 /// True unless the arguments name something else.
@@ -135,7 +125,7 @@ fn wanted(words: &[&str]) -> bool {
 }
 
 fn decode<T: DeserializeOwned>(format: Format, what: &str, encoded: &[Vec<u8>]) {
-    if !wanted(&[format.name(), what, "read", if encoded.len() == 0 { "" } else { "reuse" }]) {
+    if !wanted(&[format.name(), what, "read"]) {
         return;
     }
     let seconds = best(|| {
@@ -226,50 +216,4 @@ fn iso2709(bytes: &[u8]) -> Option<Record> {
         record.push_bytes(bytes[entry..entry + 3].try_into().ok()?, field).ok()?;
     }
     Some(record)
-}
-
-/// Walks over everything, keeping nothing: what the format itself costs.
-struct Walk;
-impl<'de> Deserialize<'de> for Walk {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Walk, D::Error> {
-        struct V;
-        impl<'de> serde::de::Visitor<'de> for V {
-            type Value = Walk;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("x")
-            }
-            fn visit_str<E>(self, v: &str) -> Result<Walk, E> {
-                black_box(v);
-                Ok(Walk)
-            }
-            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut a: A) -> Result<Walk, A::Error> {
-                while let Some(Key) = a.next_key()? {
-                    a.next_value::<Walk>()?;
-                }
-                Ok(Walk)
-            }
-            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut a: A) -> Result<Walk, A::Error> {
-                while let Some(_) = a.next_element::<Walk>()? {}
-                Ok(Walk)
-            }
-        }
-        d.deserialize_any(V)
-    }
-}
-struct Key;
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Key, D::Error> {
-        struct V;
-        impl<'de> serde::de::Visitor<'de> for V {
-            type Value = Key;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("x")
-            }
-            fn visit_str<E>(self, v: &str) -> Result<Key, E> {
-                black_box(v);
-                Ok(Key)
-            }
-        }
-        d.deserialize_str(V)
-    }
 }

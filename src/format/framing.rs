@@ -21,7 +21,7 @@ pub(super) use scan::check_depth;
 
 use std::ops::Range;
 
-use super::{Format, Framing, Wrapped, bson, cbor, csv, marshal, msgpack};
+use super::{Format, Framing, Wrapped, bson, cbor, csv, marshal, msgpack, pickle};
 use crate::{
     Error, ErrorKind, Result,
     marc::{Frame, RECORD_END, iso2709, xml},
@@ -41,6 +41,7 @@ fn length_of(format: Format) -> Option<Length> {
         Format::Cbor => Some(cbor::length),
         Format::Bson => Some(bson::length),
         Format::Marshal => Some(marshal::length),
+        Format::Pickle => Some(pickle::length),
         _ => None,
     }
 }

@@ -15,7 +15,7 @@ mod wrap;
 use std::marker::PhantomData;
 
 use serde::{
-    Serialize,
+    Deserialize, Serialize,
     de::{DeserializeOwned, DeserializeSeed},
 };
 
@@ -116,7 +116,7 @@ macro_rules! formats {
                 self.decode_seed(bytes, PhantomData)
             }
 
-            fn decode_seed<'de, S: DeserializeSeed<'de>>(
+            fn decode_seed<'de, S: Again<'de>>(
                 self,
                 bytes: &'de [u8],
                 seed: S,
@@ -134,6 +134,7 @@ formats! {
     Cbor cbor;
     Bson bson;
     Marshal marshal;
+    Pickle pickle;
     Marc21 marc21;
     Marcxml marcxml;
     Line line;
@@ -207,8 +208,27 @@ impl Format {
             Format::Line => marc::line::read(bytes, record, troubles),
             Format::Json => marc::json::read(bytes, record),
             Format::Marshal => marshal::decode_marc(bytes, record),
+            Format::Pickle => pickle::decode_marc(bytes, record),
             _ => self.decode_seed(bytes, RecordSeed(record)),
         }
+    }
+}
+
+/// A seed that can be used again, for a format with a fast way of reading and a sure one.
+trait Again<'de>: DeserializeSeed<'de> {
+    /// The same seed once more.
+    fn again(&mut self) -> impl DeserializeSeed<'de, Value = Self::Value>;
+}
+
+impl<'de, T: Deserialize<'de>> Again<'de> for PhantomData<T> {
+    fn again(&mut self) -> impl DeserializeSeed<'de, Value = T> {
+        *self
+    }
+}
+
+impl<'de> Again<'de> for RecordSeed<'_> {
+    fn again(&mut self) -> impl DeserializeSeed<'de, Value = ()> {
+        RecordSeed(&mut *self.0)
     }
 }
 

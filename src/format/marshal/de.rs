@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     Error, Result,
-    format::objects::{name::AsName, whole::Whole},
+    format::objects::{name::{AsName, Key, ReadText}, whole::Whole},
     record::native::{BIGINT, DECIMAL, Native, TIME},
 };
 
@@ -269,15 +269,7 @@ impl<'de> de::Deserializer<'de> for Spelled<'de> {
 }
 
 impl<'de, T: Text<'de>> Reader<'de, T> {
-    #[inline]
-    fn read_str<V: Visitor<'de>>(&mut self, name: bool, visitor: V) -> Result<V::Value> {
-        if let Some(text) = self.common_text()? {
-            return text.visit(visitor);
-        }
-        self.read_text(name, visitor)
-    }
-
-    fn read_text<V: Visitor<'de>>(&mut self, name: bool, visitor: V) -> Result<V::Value> {
+    fn other_text<V: Visitor<'de>>(&mut self, key: bool, visitor: V) -> Result<V::Value> {
         match self.head()? {
             // Binary strings are common in Ruby for what is text.
             Head::Text(bytes, charset) if charset != Charset::Other => {
@@ -288,7 +280,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             Head::Big(negative, bytes) => {
                 visitor.visit_string(Whole::from_magnitude(negative, bytes).into_digits())
             }
-            head if name => self.visit(head, AsName { inner: visitor, numbers: true }),
+            head if key => self.visit(head, AsName { inner: visitor, numbers: true }),
             head => self.visit(head, visitor),
         }
     }
@@ -319,6 +311,16 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 }
 
+impl<'de, T: Text<'de>> ReadText<'de> for &mut Reader<'de, T> {
+    #[inline]
+    fn read_text<V: Visitor<'de>>(self, key: bool, visitor: V) -> Result<V::Value> {
+        match self.common_text()? {
+            Some(text) => text.visit(visitor),
+            None => self.other_text(key, visitor),
+        }
+    }
+}
+
 impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Reader<'de, T> {
     type Error = Error;
 
@@ -337,7 +339,7 @@ impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Reader<'de, T> {
 
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.read_str(false, visitor)
+        self.read_text(false, visitor)
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
@@ -476,59 +478,6 @@ impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Reader<'de, T> {
     }
 
     forward_to_deserialize_any! { bool i8 i16 i32 i64 i128 u8 u16 u32 u64 unit unit_struct }
-}
-
-/// A key: where a name is wanted, single values are turned into one.
-struct Key<'a, 'de, T>(&'a mut Reader<'de, T>);
-
-macro_rules! keys {
-    ($($method:ident($($arg:ident: $type:ty),*);)*) => {
-        $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value> {
-            self.0.$method($($arg,)* visitor)
-        })*
-    };
-}
-
-impl<'de, T: Text<'de>> de::Deserializer<'de> for Key<'_, 'de, T> {
-    type Error = Error;
-
-    fn is_human_readable(&self) -> bool {
-        false
-    }
-
-    #[inline]
-    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.deserialize_any(AsName { inner: visitor, numbers: false })
-    }
-
-    #[inline]
-    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.read_str(true, visitor)
-    }
-
-    #[inline]
-    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
-    }
-
-    #[inline]
-    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.deserialize_str(visitor)
-    }
-
-    keys! {
-        deserialize_bool(); deserialize_char();
-        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
-        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
-        deserialize_f32(); deserialize_f64(); deserialize_bytes(); deserialize_byte_buf();
-        deserialize_option(); deserialize_unit(); deserialize_unit_struct(name: &'static str);
-        deserialize_newtype_struct(name: &'static str); deserialize_seq();
-        deserialize_tuple(len: usize);
-        deserialize_tuple_struct(name: &'static str, len: usize); deserialize_map();
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
-        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
-        deserialize_ignored_any();
-    }
 }
 
 /// A variant of an enum: its name alone, or in a hash of one pair.

@@ -96,9 +96,9 @@ impl<'de> Reader<'de, &'de str> {
         }
         let end = self.input.len().min(to.max(from + FURTHER));
         let ahead = &self.input[from..end];
-        let valid = match simdutf8::compat::from_utf8(ahead) {
+        let valid = match std::str::from_utf8(ahead) {
             Ok(valid) => valid,
-            Err(e) => simdutf8::basic::from_utf8(&ahead[..e.valid_up_to()]).ok()?,
+            Err(e) => std::str::from_utf8(&ahead[..e.valid_up_to()]).ok()?,
         };
         self.valid = (valid, from);
         valid.get(..to - from)

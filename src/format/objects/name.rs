@@ -8,6 +8,62 @@ use std::fmt;
 
 use serde::de::{self, Deserializer, Visitor};
 
+use crate::{Error, Result};
+
+/// A deserializer that can be asked for text that is a key.
+pub trait ReadText<'de>: Deserializer<'de, Error = Error> {
+    /// Text; if it is a `key`, single values of other kinds as text too.
+    fn read_text<V: Visitor<'de>>(self, key: bool, visitor: V) -> Result<V::Value>;
+}
+
+/// A key: where a name is wanted, single values are turned into one.
+pub struct Key<D>(pub D);
+
+macro_rules! keys {
+    ($($method:ident($($arg:ident: $type:ty),*);)*) => {
+        $(fn $method<V: Visitor<'de>>(self, $($arg: $type,)* visitor: V) -> Result<V::Value> {
+            self.0.$method($($arg,)* visitor)
+        })*
+    };
+}
+
+impl<'de, D: ReadText<'de>> Deserializer<'de> for Key<D> {
+    type Error = Error;
+
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+    #[inline]
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.deserialize_any(AsName { inner: visitor, numbers: false })
+    }
+    #[inline]
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.read_text(true, visitor)
+    }
+    #[inline]
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.read_text(true, visitor)
+    }
+    #[inline]
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        self.0.read_text(true, visitor)
+    }
+    keys! {
+        deserialize_bool(); deserialize_char();
+        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64(); deserialize_i128();
+        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64(); deserialize_u128();
+        deserialize_f32(); deserialize_f64(); deserialize_bytes(); deserialize_byte_buf();
+        deserialize_option(); deserialize_unit(); deserialize_unit_struct(name: &'static str);
+        deserialize_newtype_struct(name: &'static str); deserialize_seq();
+        deserialize_tuple(len: usize);
+        deserialize_tuple_struct(name: &'static str, len: usize); deserialize_map();
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
+        deserialize_enum(name: &'static str, variants: &'static [&'static str]);
+        deserialize_ignored_any();
+    }
+}
+
 /// A visitor for a key, that turns single values into text for the visitor inside.
 pub struct AsName<V> {
     /// Who gets the name.

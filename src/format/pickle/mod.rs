@@ -1,0 +1,83 @@
+//! Python's pickle, read and written without Python.
+//!
+//! A pickle is a program for a machine with a stack. Its opcodes for data are run here; an opcode
+//! that would import, call or look up anything is refused by name and byte offset, so nothing a
+//! pickle says is ever executed. Files: `ops` (the opcodes), `machine` (runs them), `old` (the
+//! opcodes with text arguments), `tape` (what comes out: nodes), `de` and `ser`.
+//!
+//! | Python | read as |
+//! |---|---|
+//! | None, bool, int of any size, float | the same |
+//! | str | text (bytes where it has lone surrogates) |
+//! | bytes, bytearray | bytes; text where text is asked for and it is UTF-8 |
+//! | str of Python 2 | text where it is UTF-8, else bytes |
+//! | list, tuple, set, frozenset | list |
+//! | dict | map |
+//! | the same object again | a copy of it; an object inside itself is refused |
+//!
+//! Protocols 0 to 5 are read. Before protocol 4 Python itself writes sets as calls, before 3 bytes
+//! too, and datetime, Decimal and classes in every protocol: these are refused.
+//!
+//! Written: protocol 4, one frame a record; a key that comes again is a link.
+//!
+//! Source: `Lib/pickletools.py` and `Modules/_pickle.c` of Python 3.11, PEP 307, 3154, 574.
+
+mod de;
+mod direct;
+mod machine;
+mod old;
+mod ops;
+mod ser;
+mod tape;
+mod text;
+
+use serde::Serialize;
+
+use super::{Again, Framing, Info, Takes};
+use crate::{
+    Result,
+    marc::{Record, json::RecordSeed},
+    record::Kind,
+};
+
+pub(super) const INFO: Info = Info {
+    name: "pickle",
+    extensions: &["pickle", "pkl"],
+    framing: Framing::Delimited,
+    takes: Takes::Anything,
+    keeps: &[
+        Kind::Null,
+        Kind::Bool,
+        Kind::Int,
+        Kind::BigInt,
+        Kind::Float,
+        Kind::Text,
+        Kind::Bytes,
+        Kind::List,
+        Kind::Map,
+    ],
+    loses: "times and decimals become text",
+};
+
+pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
+    ser::encode(record, out)
+}
+
+pub(super) fn decode<'de, S: Again<'de>>(bytes: &'de [u8], mut seed: S) -> Result<S::Value> {
+    // What is odd or wrong about it, the machine knows better.
+    direct::decode::<&str, _>(seed.again(), bytes).or_else(|_| de::decode::<&str, _>(seed, bytes))
+}
+
+/// Reads a MARC record into one that is there, using its memory again.
+pub(super) fn decode_marc(bytes: &[u8], record: &mut Record) -> Result<()> {
+    direct::decode::<&[u8], _>(RecordSeed(record), bytes)
+        .or_else(|_| de::decode::<&[u8], _>(RecordSeed(record), bytes))
+}
+
+/// Where the first record in `bytes` ends; none where more bytes are needed to tell.
+///
+/// # Errors
+/// [`Malformed`](crate::ErrorKind::Malformed) where it is no pickle.
+pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
+    ops::length(bytes)
+}
