@@ -1,6 +1,9 @@
 //! A file's records in batches, for workers to convert side by side.
 
-use std::ops::Range;
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use crate::{Error, Result, file::Frames};
 
@@ -29,12 +32,12 @@ pub(super) struct Framed {
 }
 
 impl Batch {
-    /// The next batch of `frames`; none after the last record.
+    /// The next batch of `frames`, in `spare` memory; none after the last record.
     ///
     /// # Errors
     /// Where the file cannot be read.
-    pub fn next(frames: &mut Frames) -> Result<Option<Batch>> {
-        let mut batch = Batch::default();
+    pub fn next(frames: &mut Frames, spare: &Spare) -> Result<Option<Batch>> {
+        let mut batch = Batch { bytes: spare.take(), ..Batch::default() };
         while batch.bytes.len() < BATCH {
             let Some(frame) = frames.next()? else { break };
             let start = batch.bytes.len();
@@ -44,5 +47,27 @@ impl Batch {
         }
         batch.until = frames.offset();
         Ok((!batch.frames.is_empty()).then_some(batch))
+    }
+}
+
+/// Buffers that are used again. A new one costs more than filling it does: the system clears its
+/// pages first.
+#[derive(Default)]
+pub(super) struct Spare(Mutex<Vec<Vec<u8>>>);
+
+impl Spare {
+    /// An empty buffer.
+    pub fn take(&self) -> Vec<u8> {
+        self.buffers().pop().unwrap_or_default()
+    }
+
+    /// Gives a buffer back.
+    pub fn give(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.buffers().push(buffer);
+    }
+
+    fn buffers(&self) -> MutexGuard<'_, Vec<Vec<u8>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,9 @@
 //! One batch from bytes to bytes: read, choose, recode, write.
 
-use super::{Care, Options, Recode, batch::Batch};
+use super::{
+    Care, Options, Recode,
+    batch::{Batch, Spare},
+};
 use crate::{
     Error, Result,
     format::{Coder, Format, Takes, framing::Glue},
@@ -72,14 +75,21 @@ impl<'o> Converter<'o> {
         })
     }
 
-    pub fn convert(&mut self, batch: Batch) -> Converted {
-        let mut done = Converted { until: batch.until, ..Converted::default() };
-        let options = self.options;
-        let marc21 = options.from.format == Format::Marc21 && options.from.wraps.is_empty();
+    pub fn convert(&mut self, batch: Batch, spare: &Spare) -> Converted {
+        let out = spare.take();
+        let mut done = Converted { out, until: batch.until, ..Converted::default() };
+        let from = &self.options.from;
+        let marc21 = from.format == Format::Marc21 && from.wraps.is_empty();
         if marc21 && batch.frames.iter().all(|f| f.bad.is_none()) {
             self.convert_marc21(&batch, &mut done);
-            return done;
+        } else {
+            self.convert_each(&batch, &mut done);
         }
+        spare.give(batch.bytes);
+        done
+    }
+
+    fn convert_each(&mut self, batch: &Batch, done: &mut Converted) {
         for framed in &batch.frames {
             let bytes = &batch.bytes[framed.range.clone()];
             let mut troubles = Vec::new();
@@ -89,7 +99,6 @@ impl<'o> Converter<'o> {
             };
             done.settle(fate, troubles, framed.offset, bytes);
         }
-        done
     }
 
     /// ISO 2709 is read in one go, without a copy, which also keeps sound records as they stood.

@@ -26,7 +26,7 @@ use crate::{
     format::{Takes, Wrapped},
     marc::Trouble,
 };
-use batch::Batch;
+use batch::{Batch, Spare};
 use convert::{Converted, Converter};
 
 /// What to do with a record that contradicts itself, or that the target cannot hold.
@@ -181,15 +181,16 @@ pub fn copy(
     type Job = (Batch, mpsc::SyncSender<Converted>);
     let (jobs_in, jobs_out) = mpsc::sync_channel::<Job>(workers);
     let jobs_out = Mutex::new(jobs_out);
+    let spare = Spare::default();
     std::thread::scope(|scope| {
         for mut converter in converters {
-            let jobs_out = &jobs_out;
+            let (jobs_out, spare) = (&jobs_out, &spare);
             scope.spawn(move || {
                 loop {
                     let job = jobs_out.lock().expect("no worker panics with the lock").recv();
                     let Ok((batch, back)) = job else { break };
                     // Nobody waits for it where the run has ended with an error.
-                    let _ = back.send(converter.convert(batch));
+                    let _ = back.send(converter.convert(batch, spare));
                 }
             });
         }
@@ -198,18 +199,19 @@ pub fn copy(
         let mut waiting = VecDeque::new();
         loop {
             while waiting.len() < workers + 1
-                && let Some(batch) = Batch::next(&mut source)?
+                && let Some(batch) = Batch::next(&mut source, &spare)?
             {
                 let (back, result) = mpsc::sync_channel(1);
                 jobs_in.send((batch, back)).expect("workers live as long as the run");
                 waiting.push_back(result);
             }
             let Some(result) = waiting.pop_front() else { return Ok::<_, Error>(()) };
-            let done: Converted = result.recv().map_err(|_| {
+            let mut done: Converted = result.recv().map_err(|_| {
                 let what = "a worker ended early; this is a fault of steelyard";
                 Error::new(ErrorKind::Mismatch, what)
             })?;
             target.put_glued(&done.out, done.written)?;
+            spare.give(std::mem::take(&mut done.out));
             settle(&mut counts, done, follower)?;
         }
     })?;
