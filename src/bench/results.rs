@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::schedule::{StopRule, Stopped};
+use super::schedule::StopRule;
+pub use super::schedule::Stopped;
 
 /// The version of the shape below. A reader refuses a higher one.
 pub const SCHEMA: u32 = 1;

@@ -3,10 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::number::{fixed, short, whole};
-use crate::bench::{
-    results::{Cell, Proof, Results, Verdict, Versus},
-    schedule::Stopped,
-};
+use crate::bench::results::{Cell, Proof, Results, Stopped, Verdict, Versus};
 
 /// A share of the harness beyond which a cell is marked (rule 11).
 const HARNESS: f64 = 0.20;

@@ -1,3 +1,5 @@
+//! The workload of formats, run on a few small records.
+
 use super::*;
 use crate::{
     bench::schedule::StopRule,

@@ -37,7 +37,7 @@ pub(super) fn fields(m: &mut Maker) {
         m.finish("599");
     }
     if m.chance(CONTROL) {
-        m.ind("  ").sub('a').english(2, 4).any("\t|\n|\u{98}|\u{9c}").english(1, 2);
+        m.ind("  ").sub('a').english(2, 4).any("\t|\n|\r|\u{7f}").english(1, 2);
         m.finish("598");
     }
     if m.chance(PUNCTUATION_CODE) {

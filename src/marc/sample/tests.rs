@@ -391,7 +391,7 @@ fn records_are_pinned() {
             bytes(&record).iter().fold(sum, |s, b| mix(s ^ u64::from(*b)))
         })
     };
-    assert_eq!(format!("{:016x}", sum(&mut (0..500))), "10de23364cc60330");
+    assert_eq!(format!("{:016x}", sum(&mut (0..500))), "19b5e77a068d8b42");
     assert_eq!(format!("{:016x}", sum(&mut [1 << 40, 999_999].into_iter())), "05ce5f44c2d391c9");
     // Any order, any part: the same records.
     let catalogue = Catalogue::new(42);

@@ -16,6 +16,8 @@ pub struct Token {
 pub struct Path {
     pub segments: Vec<String>,
     pub line: usize,
+    /// It stands in code for tests only.
+    pub test: bool,
 }
 
 /// A source file, read into tokens.
@@ -59,7 +61,7 @@ impl Source {
                     modules.push((text(i + 1).to_string(), depth + 1));
                 }
                 root @ ("crate" | "self" | "super")
-                    if !(i > 0 && text(i - 1) == ":") && (self.colons(i + 1) || self.whole(i)) =>
+                    if !(i > 1 && self.colons(i - 2)) && (self.colons(i + 1) || self.whole(i)) =>
                 {
                     let inline = modules.iter().map(|(name, _)| name.clone());
                     let here: Vec<_> = self.module.iter().cloned().chain(inline).collect();
@@ -87,7 +89,7 @@ impl Source {
 
     /// Reads what follows `prefix` from token `i` on; returns the token after it.
     fn tree(&self, mut i: usize, mut prefix: Vec<String>, paths: &mut Vec<Path>) -> usize {
-        let line = self.tokens[i - 1].line;
+        let Token { line, test, .. } = self.tokens[i - 1];
         while self.colons(i) {
             let Some(next) = self.tokens.get(i + 2) else { break };
             match next.text.as_str() {
@@ -99,7 +101,7 @@ impl Source {
                             "," => i += 1,
                             "self" => {
                                 let line = token.line;
-                                paths.push(Path { segments: prefix.clone(), line });
+                                paths.push(Path { segments: prefix.clone(), line, test });
                                 i += 1;
                             }
                             word if is_word(word) => {
@@ -111,7 +113,8 @@ impl Source {
                                 }
                             }
                             _ => {
-                                paths.push(Path { segments: prefix.clone(), line: token.line });
+                                let line = token.line;
+                                paths.push(Path { segments: prefix.clone(), line, test });
                                 i += 1;
                             }
                         }
@@ -136,7 +139,7 @@ impl Source {
                 }
             }
         }
-        paths.push(Path { segments: prefix, line });
+        paths.push(Path { segments: prefix, line, test });
         i
     }
 }
