@@ -151,7 +151,10 @@ mod tests {
     fn one_empty_cell_is_not_an_empty_line() {
         let document = Document::from_iter([("", "")]);
         assert_eq!(encoded(&document), "\"\"\n\"\"\n");
-        assert_eq!(crate::format::Format::Csv.decode::<Document>(encoded(&document).as_bytes()).unwrap(), document);
+        assert_eq!(
+            crate::format::Format::Csv.decode::<Document>(encoded(&document).as_bytes()).unwrap(),
+            document
+        );
     }
 
     #[test]

@@ -354,14 +354,6 @@ mod tests {
     }
 
     #[test]
-    fn marc_keeps_bytes_that_are_no_text() {
-        let mut record = crate::marc::Record::new();
-        record.push_data(*b"245", *b"10", &[(b'a', b"caf\xe2e")]).unwrap();
-        let value = to_value(&record).unwrap();
-        assert_eq!(from_value::<crate::marc::Record>(value).unwrap(), record);
-    }
-
-    #[test]
     fn text_is_lent_not_copied() {
         let value = Value::from("lent");
         let text = <&str>::deserialize(&value).unwrap();

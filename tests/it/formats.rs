@@ -171,6 +171,14 @@ fn marc_records_come_back_equal() {
     }
 }
 
+#[test]
+fn marc_keeps_bytes_that_are_no_text_through_values() {
+    let mut record = marc::Record::new();
+    record.push_data(*b"245", *b"10", &[(b'a', b"caf\xe2e")]).unwrap();
+    let value = steelyard::record::to_value(&record).unwrap();
+    assert_eq!(steelyard::record::from_value::<marc::Record>(value).unwrap(), record);
+}
+
 /// Serializes half a map, then refuses.
 struct Refuses;
 

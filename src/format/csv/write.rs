@@ -51,7 +51,10 @@ impl Line<'_> {
         }
         self.cells += 1;
         let bytes = text.as_bytes();
-        if memchr::memchr3(b'"', b',', b'\n', bytes).is_none() && !bytes.contains(&b'\r') {
+        // A byte order mark at the start of a file would not be taken for text.
+        let marked = text.starts_with('\u{feff}');
+        if memchr::memchr3(b'"', b',', b'\n', bytes).is_none() && !bytes.contains(&b'\r') && !marked
+        {
             return self.out.extend_from_slice(bytes);
         }
         self.out.push(b'"');
