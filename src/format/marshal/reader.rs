@@ -134,12 +134,12 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
         self.wrong(self.input.len(), "the bytes end inside a value")
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn peek(&self) -> Option<u8> {
         self.input.get(self.pos).copied()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn byte(&mut self) -> Result<u8> {
         match self.peek() {
             Some(byte) => {
@@ -162,7 +162,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// A whole number of up to 32 bits.
-    #[inline]
+    #[inline(always)]
     pub fn long(&mut self) -> Result<i64> {
         match self.peek() {
             Some(first @ 5..128) => {
@@ -189,7 +189,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// How many parts follow, each of at least `size` bytes.
-    #[inline]
+    #[inline(always)]
     pub fn count(&mut self, size: usize) -> Result<usize> {
         let at = self.pos;
         let n = self.long()?;
@@ -213,7 +213,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// Enters an object that begins at `start` in the table.
-    #[inline]
+    #[inline(always)]
     pub(super) fn enter(&mut self, start: usize) {
         if self.entering {
             self.objects.push(Object { at: start as u32, text: T::default() });
@@ -274,7 +274,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// The count of a list or hash with this tag, if one begins here.
-    #[inline]
+    #[inline(always)]
     pub fn plain(&mut self, tag: u8, size: usize) -> Result<Option<usize>> {
         if self.peek() != Some(tag) {
             return Ok(None);
@@ -523,7 +523,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// One level deeper, for as long as the parts of a value are read.
-    #[inline]
+    #[inline(always)]
     pub fn deeper(&mut self) -> Result<()> {
         match deeper(self.depth) {
             Ok(depth) => {
@@ -535,7 +535,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// What is left to do after the parts of a value, one level up again.
-    #[inline]
+    #[inline(always)]
     pub fn finish(&mut self, tail: Tail) -> Result<()> {
         self.depth -= 1;
         if tail.default {

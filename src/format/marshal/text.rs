@@ -108,7 +108,7 @@ impl<'de> Reader<'de, &'de str> {
 impl<'de, T: Text<'de>> Reader<'de, T> {
     /// The text here, where it is of the commonest kinds: a UTF-8 string, a link to one, or a link
     /// to a symbol. Else none, and nothing is read.
-    #[inline]
+    #[inline(always)]
     pub fn common_text(&mut self) -> Result<Option<T>> {
         match self.input.get(self.pos..).and_then(|rest| rest.first_chunk()) {
             Some(&[b'I', b'"', n]) => Ok(self.utf8_string(n)),
@@ -127,7 +127,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// The UTF-8 string here, after whose tag stands `n`.
-    #[inline]
+    #[inline(always)]
     fn utf8_string(&mut self, n: u8) -> Option<T> {
         let start = self.pos;
         let (from, to) = match n {
@@ -157,7 +157,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// The text linked to from here. None for anything else; nothing is read.
-    #[inline]
+    #[inline(always)]
     fn linked_text(&mut self) -> Result<Option<T>> {
         let start = self.pos;
         self.pos += 1;

@@ -72,7 +72,7 @@ const NOWHERE: (u32, u32) = (u32::MAX, 0);
 
 impl<'de, T: Text<'de>> Direct<'de, T> {
     /// The next opcode, which stays.
-    #[inline]
+    #[inline(always)]
     fn peek(&mut self) -> Result<u8> {
         match self.input.get(self.pos) {
             Some(&FRAME) => {
@@ -85,14 +85,14 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
     }
 
     /// The next opcode.
-    #[inline]
+    #[inline(always)]
     fn next(&mut self) -> Result<u8> {
         let code = self.peek()?;
         self.pos += 1;
         Ok(code)
     }
 
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, n: usize) -> Result<&'de [u8]> {
         match self.input.get(self.pos..).and_then(|rest| rest.get(..n)) {
             Some(bytes) => {
@@ -103,7 +103,7 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
         match self.input.get(self.pos..).and_then(|rest| rest.first_chunk()) {
             Some(bytes) => {
@@ -115,8 +115,20 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
     }
 
     /// Memoizes what lies between two offsets, if the next opcode says so.
-    #[inline]
+    #[inline(always)]
     fn memoize(&mut self, from: u32, to: u32) -> Result<()> {
+        match self.input.get(self.pos) {
+            Some(&MEMOIZE) => {
+                self.pos += 1;
+                self.memo.push((from, to));
+                Ok(())
+            }
+            Some(&(BINPUT | LONG_BINPUT | FRAME)) => self.other_memoize(from, to),
+            _ => Ok(()),
+        }
+    }
+
+    fn other_memoize(&mut self, from: u32, to: u32) -> Result<()> {
         let n = match self.peek()? {
             MEMOIZE => self.memo.len(),
             BINPUT | LONG_BINPUT => self.memo_number()?,
@@ -143,7 +155,7 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
     }
 
     /// The text whose opcode this is, if it is one for text or a link to text.
-    #[inline]
+    #[inline(always)]
     fn text(&mut self, code: u8) -> Result<Option<&'de [u8]>> {
         let len = match code {
             SHORT_BINUNICODE => {
@@ -166,7 +178,7 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
         Ok(Some(bytes))
     }
 
-    #[inline]
+    #[inline(always)]
     fn linked(&mut self, n: usize) -> Result<&'de [u8]> {
         match self.memo.get(n) {
             Some(&(from, to)) if from <= to => {
@@ -177,23 +189,22 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
         }
     }
 
-    /// A list or dict after its first opcode: `many` and `one` end it.
+    /// A list or dict after its first opcode: `MANY` or `ONE` ends it.
     #[inline]
-    fn inside<R>(
+    fn inside<R, const MANY: u8, const ONE: u8>(
         &mut self,
-        [many, one]: [u8; 2],
-        read: impl FnOnce(&mut Items<'_, 'de, T>) -> Result<R>,
+        read: impl FnOnce(&mut Items<'_, 'de, T, MANY, ONE>) -> Result<R>,
     ) -> Result<R> {
         self.depth = deeper(self.depth)?;
         self.memoize(NOWHERE.0, NOWHERE.1)?;
         let left = match self.peek()? {
             MARK => {
                 self.pos += 1;
-                Left::Until(many)
+                Left::All
             }
             // What ends something around it, or the whole: it is empty.
             SETITEM | SETITEMS | APPEND | APPENDS | STOP => Left::Nothing,
-            _ => Left::One(one),
+            _ => Left::One,
         };
         let mut items = Items { direct: self, left, count: 0 };
         let done = read(&mut items)?;
@@ -207,12 +218,12 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
 
     #[inline]
     fn visit_list<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value> {
-        self.inside([APPENDS, APPEND], |items| visitor.visit_seq(items))
+        self.inside::<_, APPENDS, APPEND>(|items| visitor.visit_seq(items))
     }
 
     #[inline]
     fn visit_map<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value> {
-        self.inside([SETITEMS, SETITEM], |items| visitor.visit_map(items))
+        self.inside::<_, SETITEMS, SETITEM>(|items| visitor.visit_map(items))
     }
 
     /// Hands the value whose opcode this is to a visitor that takes anything.
@@ -266,36 +277,37 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
 #[derive(Clone, Copy)]
 enum Left {
     Nothing,
-    /// One item, and this opcode.
-    One(u8),
-    /// All up to this opcode.
-    Until(u8),
+    /// A single item, to be read.
+    One,
+    /// The end of a single item.
+    End,
+    /// All up to the end of many.
+    All,
 }
 
-/// The items of a list, or the keys and values of a dict.
-struct Items<'a, 'de, T> {
+/// The items of a list, or the keys and values of a dict, and the opcodes that end many and one.
+struct Items<'a, 'de, T, const MANY: u8, const ONE: u8> {
     direct: &'a mut Direct<'de, T>,
     left: Left,
     count: usize,
 }
 
-impl<'de, T: Text<'de>> Items<'_, 'de, T> {
+impl<'de, T: Text<'de>, const MANY: u8, const ONE: u8> Items<'_, 'de, T, MANY, ONE> {
     /// True if another item comes.
-    #[inline]
+    #[inline(always)]
     fn more(&mut self) -> Result<bool> {
         match self.left {
             Left::Nothing => Ok(false),
-            Left::One(end) if self.count == 0 => {
-                self.count = 1;
-                let _ = end;
+            Left::One => {
+                self.left = Left::End;
                 Ok(true)
             }
-            Left::One(end) => {
+            Left::End => {
                 self.left = Left::Nothing;
-                if self.direct.next()? == end { Ok(false) } else { Err(odd()) }
+                if self.direct.next()? == ONE { Ok(false) } else { Err(odd()) }
             }
-            Left::Until(end) => {
-                if self.direct.peek()? != end {
+            Left::All => {
+                if self.direct.peek()? != MANY {
                     self.count += 1;
                     return Ok(true);
                 }
@@ -309,14 +321,16 @@ impl<'de, T: Text<'de>> Items<'_, 'de, T> {
 
     fn hint(&self) -> Option<usize> {
         match self.left {
-            Left::Nothing => Some(0),
-            Left::One(_) => Some(1),
-            Left::Until(_) => None,
+            Left::Nothing | Left::End => Some(0),
+            Left::One => Some(1),
+            Left::All => None,
         }
     }
 }
 
-impl<'de, T: Text<'de>> de::SeqAccess<'de> for &mut Items<'_, 'de, T> {
+impl<'de, T: Text<'de>, const MANY: u8, const ONE: u8> de::SeqAccess<'de>
+    for &mut Items<'_, 'de, T, MANY, ONE>
+{
     type Error = Error;
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
@@ -330,7 +344,9 @@ impl<'de, T: Text<'de>> de::SeqAccess<'de> for &mut Items<'_, 'de, T> {
     }
 }
 
-impl<'de, T: Text<'de>> de::MapAccess<'de> for &mut Items<'_, 'de, T> {
+impl<'de, T: Text<'de>, const MANY: u8, const ONE: u8> de::MapAccess<'de>
+    for &mut Items<'_, 'de, T, MANY, ONE>
+{
     type Error = Error;
     #[inline]
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {

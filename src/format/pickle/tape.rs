@@ -1,6 +1,6 @@
 //! What a pickle makes: nodes that point into its bytes, and at one another.
 
-use super::super::objects::limits::Budget;
+use crate::format::objects::limits::Budget;
 
 /// A value. What `a` and `b` mean depends on the kind.
 #[derive(Debug, Clone, Copy)]
@@ -55,10 +55,6 @@ impl Node {
 
     pub fn to_wide(self) -> u64 {
         u64::from(self.a) | u64::from(self.b) << 32
-    }
-
-    pub fn is_container(self) -> bool {
-        matches!(self.kind, Kind::List | Kind::Map)
     }
 }
 
