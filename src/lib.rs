@@ -6,7 +6,7 @@
 //! - [`record`]: the waist. Values, documents, and seeded datasets.
 //! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
 //! - [`format`](mod@format): records to bytes and back.
-//! - [`file`]: places that are files: opened by name and content, packed, split, written whole.
+//! - [`file`](mod@file): places that are files: opened by name and content, packed, split, written whole.
 
 pub mod bench;
 pub mod copy;

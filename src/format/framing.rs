@@ -9,8 +9,8 @@
 //! file as one array. A file that begins with `[` and then `{` is such an array; any other file
 //! is taken for lines if its first record ends with its line.
 //!
-//! To add a framing: a variant of [`Framing`], its [`Rule`] and, for the writer, its arm in
-//! `glue.rs`. To add a format whose records say where they end: its `length` in [`length_of`].
+//! To add a framing: a variant of [`Framing`], its `Rule` and, for the writer, its arm in
+//! `glue.rs`. To add a format whose records say where they end: its `length` in `length_of`.
 
 mod glue;
 mod json;
