@@ -205,16 +205,17 @@ fn the_intervals_alone_keep_their_word_without_the_3_percent() {
 #[test]
 fn a_whole_table_of_equals_stays_quiet() {
     let mut called = 0;
-    for seed in 0..20 {
-        let plan = Plan { effect: 1.0, ..usual_plan() };
+    for seed in 0..60 {
+        let plan = Plan { effect: 1.0, resamples: 2000, ..usual_plan() };
         let t = trial(3000 + seed, &[1000.0; 5], 3, USUAL, plan);
         let any = (1..5).any(|c| {
             (0..3).any(|p| t.verdict(&c.to_string(), &format!("p{p}")) != Verdict::NoDifference)
         });
         called += usize::from(any);
     }
-    println!("tables of 12 comparisons: {called} of 20 called a difference");
-    assert!(called <= 3, "{called} of 20");
+    println!("tables of 12 comparisons: {called} of 60 called a difference");
+    // 5 % of 60, and what chance adds to it once in forty times.
+    assert!(called <= 7, "{called} of 60");
 }
 
 #[test]

@@ -77,8 +77,8 @@ impl Default for Plan {
         Plan {
             seed: 1,
             stop: StopRule::default(),
-            window_ns: 10_000_000,
-            warm_up_ns: 5_000_000,
+            window_ns: 5_000_000,
+            warm_up_ns: 2_000_000,
             resamples: 10_000,
             level: 0.95,
             effect: 1.03,

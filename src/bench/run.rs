@@ -19,9 +19,13 @@ use super::{
     instruments::Instruments,
     results::{Cell, Memory, Phase, Results},
     schedule::{Orders, Stopped},
-    stats::{Steady, WINDOWS},
+    stats::{LAST, Steady, WINDOWS},
 };
 use crate::{Error, ErrorKind, Result};
+
+/// The share of the budget that warming up may take; what has not settled by then is timed as it is,
+/// and marked.
+const WARM_UP: f64 = 0.25;
 
 /// What a window of work came to. A competitor counts what it has verified, not what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -367,7 +371,10 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             units = whole_passes(units * 2, pass);
         }
         let mut windows = Vec::with_capacity(WINDOWS);
-        while Steady::of(&windows) == Steady::NotYet {
+        let late = WARM_UP * self.results.plan.stop.budget;
+        while Steady::of(&windows) == Steady::NotYet
+            && (windows.len() < LAST || self.seconds() < late)
+        {
             windows.push(self.time(p, s, units)?.1.ns as f64 / units as f64);
         }
         let cell = &mut self.results.cells[self.seats[p][s].cell];

@@ -55,7 +55,14 @@ fn verdict(results: &Results) -> Vec<String> {
     let write = leaders(results, "encode");
     let names =
         |cells: &[&Cell]| list(&cells.iter().map(|c| c.competitor.as_str()).collect::<Vec<_>>());
+    let known = |cells: &[&Cell]| {
+        cells.iter().all(|c| c.summary.as_ref().is_some_and(|s| s.ns.low.is_some()))
+    };
     match (&read[..], &write[..]) {
+        (r, w) if !known(r) || !known(w) => first.push_str(&format!(
+            ", {} is the smallest; there were too few rounds to tell which is the fastest.",
+            smallest.name
+        )),
         ([], _) | (_, []) => first.push_str(&format!(", {} is the smallest.", smallest.name)),
         ([r], [w]) if r.competitor == smallest.name && w.competitor == smallest.name => {
             first.push_str(&format!(

@@ -18,4 +18,4 @@ mod steady;
 pub use bootstrap::{Bootstrap, Estimate, Sample};
 pub use compare::{Ratio, Rule, Verdict, groups, holm, paired};
 pub use figures::{Quantile, median, outliers, quantile, quantile_ranks};
-pub use steady::{Steady, WINDOWS};
+pub use steady::{LAST, Steady, WINDOWS};

@@ -9,7 +9,7 @@ use super::figures::median;
 /// How many windows a cell is given to settle.
 pub const WINDOWS: usize = 25;
 /// How many of the last windows must agree.
-const LAST: usize = 7;
+pub const LAST: usize = 7;
 /// How far from their median each may lie.
 const WITHIN: f64 = 0.075;
 /// Mann and Kendall's S for 7 values beyond which a trend is no accident (p = 0.03, two-sided).
