@@ -114,9 +114,8 @@ pub fn write_time(time: Time) -> (Vec<u8>, u32) {
         | 1 << 30
         | ((near - 1900) as u32) << 14
         | (month as u32 - 1) << 10
-        | (day as u32) << 5
-        | of_day / 3600;
-    let second = (of_day / 60 % 60) << 26 | (of_day % 60) << 20 | nanos / 1000;
+        | (day as u32) << 5 | (of_day / 3600);
+    let second = (of_day / 60 % 60) << 26 | (of_day % 60) << 20 | (nanos / 1000);
     let mut dump = Vec::with_capacity(12);
     dump.extend_from_slice(&first.to_le_bytes());
     dump.extend_from_slice(&second.to_le_bytes());
