@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compares a file of generated records with the figures counted in real ones.
 
-    steelyard generate catalogue --count 11428 --out sample.mrc
+    steelyard generate catalogue --count 11428 sample.mrc
     scripts/calibrate.py sample.mrc STATS.json
 
 Prints both side by side: sizes, fields, subfields, scripts, kinds, tags, and how well the file
