@@ -6,7 +6,7 @@
 //!
 //! The ways in and out, one file or folder each: [`iso2709`] (MARC 21 and UNIMARC exchange files),
 //! [`xml`] (MARCXML), [`json`] (MARC-in-JSON, which is also the shape in which records travel
-//! through serde), [`line`] (for people); [`marc8`] is the character set that
+//! through serde), [`line`](mod@line) (for people); [`marc8`] is the character set that
 //! came before Unicode, [`encoding`] turns whole records. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
 //! [`sample`] makes records of a catalogue from a seed.

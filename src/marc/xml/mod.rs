@@ -7,7 +7,7 @@
 //! (ISO 25577) is read too.
 //!
 //! - [`Framer`] finds the record elements in a stream of bytes.
-//! - [`read`] reads one of them, [`write`] writes one; [`PROLOGUE`] and [`EPILOGUE`] go around.
+//! - [`read()`] reads one of them, [`write()`] writes one; [`PROLOGUE`] and [`EPILOGUE`] go around.
 //! - [`encoding()`] says what to do with files that are not in UTF-8.
 //!
 //! Reading runs on two paths. `fast` takes whole fields in the spelling that nearly all tools write
