@@ -36,6 +36,8 @@ mod reader;
 mod ser;
 mod skip;
 mod text;
+#[cfg(test)]
+mod tests;
 
 use serde::{Serialize, de::DeserializeSeed};
 
