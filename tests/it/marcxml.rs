@@ -6,9 +6,16 @@ use std::{
     process::Command,
 };
 
-use steelyard::marc::{
-    Frame, Record, Severity, Trouble, TroubleKind, iso2709, line,
-    xml::{self, Encoding, Framer},
+use proptest::prelude::*;
+use steelyard::{
+    format::{
+        Format, Wrapped,
+        framing::{self, Glue, Next},
+    },
+    marc::{
+        Frame, Record, Severity, Trouble, TroubleKind, iso2709, line,
+        xml::{self, Encoding, Framer},
+    },
 };
 
 use crate::real;
@@ -255,4 +262,61 @@ fn real_iso2709_records_come_back_through_both() {
         "{through_lines} records through lines, {through_xml} through MARCXML; {refused} refused"
     );
     assert!(through_xml > 0);
+}
+
+/// Records of text that XML can hold, blanks and all.
+fn records() -> impl Strategy<Value = Vec<Record>> {
+    let text = "[ -~\\n\\r\\té–\u{1f4d6}]{0,12} {0,2}";
+    let field = ("0[0-9]{2}|[1-9][0-9]{2}", "[0-9 ]{2}", prop::collection::vec(text, 0..4));
+    let record = prop::collection::vec(field, 0..5).prop_map(|fields| {
+        let mut record = Record::new();
+        for (tag, indicators, texts) in fields {
+            let tag = tag.as_bytes().try_into().unwrap();
+            let indicators = indicators.as_bytes().try_into().unwrap();
+            let subfields: Vec<_> = texts.iter().map(|t| (b'a', t.as_bytes())).collect();
+            match &texts[..] {
+                [text] => record.push_plain(tag, text.as_bytes()).unwrap(),
+                _ => record.push_data(tag, indicators, &subfields).unwrap(),
+            }
+        }
+        record
+    });
+    prop::collection::vec(record, 0..4)
+}
+
+proptest! {
+    /// Through files, in whatever blocks they are read.
+    #[test]
+    fn files_of_records_come_back(
+        records in records(),
+        format in prop::sample::select(vec![Format::Marcxml, Format::Line]),
+        block in 1..100usize,
+    ) {
+        let wrapped = Wrapped { format, wraps: vec![] };
+        let (mut glue, mut bytes) = (Glue::new(&wrapped), Vec::new());
+        for record in &records {
+            glue.put(&mut bytes, |out| format.encode_marc(record.as_ref(), out)).unwrap();
+        }
+        glue.finish(&mut bytes);
+        let mut framer = framing::Framer::new(&wrapped).unwrap();
+        let (mut pos, mut end, mut found) = (0, 0, Vec::new());
+        loop {
+            match framer.next(&bytes[pos..end], end == bytes.len()) {
+                Next::Record { range, next } => {
+                    let (mut record, mut troubles) = (Record::new(), Vec::new());
+                    let raw = &bytes[pos..][range];
+                    format.read_marc(raw, &mut record, &mut troubles).unwrap();
+                    let worst = troubles.iter().map(|t| t.kind.severity()).max();
+                    prop_assert!(worst <= Some(Severity::Note), "{:?}", troubles);
+                    found.push(record);
+                    pos += next;
+                }
+                Next::Skip(n) => pos += n,
+                Next::Bad { error, .. } => prop_assert!(false, "{}", error),
+                Next::More => end = (end + block).min(bytes.len()),
+                Next::End => break,
+            }
+        }
+        prop_assert_eq!(found, records);
+    }
 }
