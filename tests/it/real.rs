@@ -1,5 +1,7 @@
 //! Real records, where `STEELYARD_TEST_DATA` names the folder that holds them.
 
+mod formats;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
