@@ -9,7 +9,7 @@ use steelyard::{
 
 fuzz_target!(|data: &[u8]| {
     let mut ours = Record::new();
-    let read = json::read(data, &mut ours);
+    let read = json::read(data, &mut ours, &mut Vec::new());
     let theirs = Format::Json.decode::<Record>(data);
     if let (Ok(()), Ok(theirs)) = (&read, &theirs) {
         assert_eq!(&ours, theirs);
@@ -18,7 +18,7 @@ fuzz_target!(|data: &[u8]| {
         let mut out = Vec::new();
         json::write(ours.as_ref(), &mut out).expect("what came from JSON is UTF-8");
         let mut again = Record::new();
-        json::read(&out, &mut again).expect("our own JSON");
+        json::read(&out, &mut again, &mut Vec::new()).expect("our own JSON");
         assert_eq!(again, ours);
     }
 });

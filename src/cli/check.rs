@@ -136,6 +136,8 @@ fn check(args: &Args, file: &str, out: &mut impl Write) -> Result<Option<Severit
                 settle(number, &mut troubles, out)?;
             }
         } else {
+            // The offset of a bad stretch counts from the file's beginning, any other from the frame's.
+            let from = if frame.bad.is_some() { frame.offset } else { 0 };
             let read = frame.bad.map_or(Ok(frame.bytes), Err).and_then(|bytes| {
                 let bytes = coder.unwrap(bytes)?;
                 if format.format.info().takes == Takes::Marc {
@@ -148,7 +150,7 @@ fn check(args: &Args, file: &str, out: &mut impl Write) -> Result<Option<Severit
             if let Err(e) = read
                 && !troubles.iter().any(|t| t.kind.severity() == Severity::Lost)
             {
-                let at = e.place().offset.unwrap_or(0) as usize;
+                let at = e.place().offset.unwrap_or(from).saturating_sub(from) as usize;
                 let detail = super::chain_without_place(&e);
                 troubles.push(Trouble::new(TroubleKind::Syntax, at, detail));
             }

@@ -347,7 +347,10 @@ fn marc(frame: Frame) -> Next {
     match frame {
         Frame::Record(range) => Next::Record { next: range.end, range },
         Frame::Bad(range, trouble) => {
-            let context = format!("{}: {}", trouble.kind.meaning(), trouble.detail);
+            let context = match trouble.kind.meaning() {
+                meaning if trouble.detail.is_empty() || trouble.detail == meaning => meaning.into(),
+                meaning => format!("{meaning}: {}", trouble.detail),
+            };
             let error = Error::malformed(context).at(trouble.offset);
             Next::Bad { len: range.end, error }
         }

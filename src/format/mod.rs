@@ -206,7 +206,7 @@ impl Format {
             Format::Marc21 => marc::iso2709::read(bytes, record, troubles),
             Format::Marcxml => marc::xml::read(bytes, record, troubles),
             Format::Line => marc::line::read(bytes, record, troubles),
-            Format::Json => marc::json::read(bytes, record),
+            Format::Json => marc::json::read(bytes, record, troubles),
             Format::Marshal => marshal::decode_marc(bytes, record),
             Format::Pickle => pickle::decode_marc(bytes, record),
             _ => self.decode_seed(bytes, RecordSeed(record)),

@@ -61,7 +61,7 @@ pub fn to_utf8(
             let detail = format!("{}: {fault}", field.tag_text());
             troubles.push(Trouble::new(TroubleKind::BadText, at, detail));
         });
-        Ok(())
+        Ok(field.tag())
     })
 }
 
@@ -86,12 +86,13 @@ pub fn to_marc8(record: RecordRef<'_>, to: &mut Record, troubles: &mut Vec<Troub
             let detail = format!("{}: MARC-8 has no {c:?}", field.tag_text());
             troubles.push(Trouble::new(TroubleKind::BadText, at, detail));
         });
-        Ok(())
+        Ok(field.tag())
     })
 }
 
-/// Makes `to` the same record with each byte that is not UTF-8 replaced by U+FFFD and reported: the
-/// last resort, for text in an encoding nobody knows.
+/// Makes `to` the same record with each byte that is not UTF-8 replaced by U+FFFD (in leader and
+/// tags, whose length is fixed, by `?`) and reported: the last resort, for text in an encoding nobody
+/// knows.
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) where a field cannot be built, naming it.
@@ -100,8 +101,24 @@ pub fn replace_invalid(
     to: &mut Record,
     troubles: &mut Vec<Trouble>,
 ) -> Result<()> {
+    let ascii = |bytes: &mut [u8]| {
+        bytes.iter_mut().filter(|b| !b.is_ascii()).for_each(|b| *b = b'?');
+    };
+    let mut leader = record.leader();
+    if let Err(e) = std::str::from_utf8(&leader.0) {
+        let at = e.valid_up_to();
+        let detail = format!("0x{:02x} replaced by ?", leader.0[at]);
+        troubles.push(Trouble::new(TroubleKind::Leader, at, detail));
+        ascii(&mut leader.0);
+    }
     recode(record, true, to, |field, text| {
         let mut at = record.offset_of(&field);
+        let mut tag = field.tag();
+        if std::str::from_utf8(&tag).is_err() {
+            let detail = format!("{:?}, replaced by ?", field.tag_text());
+            troubles.push(Trouble::new(TroubleKind::Tag, at, detail));
+            ascii(&mut tag);
+        }
         for chunk in field.bytes().utf8_chunks() {
             text.extend_from_slice(chunk.valid().as_bytes());
             at += chunk.valid().len();
@@ -112,24 +129,26 @@ pub fn replace_invalid(
             }
             at += chunk.invalid().len();
         }
-        Ok(())
-    })
+        Ok(tag)
+    })?;
+    to.set_leader(leader.with_utf8(true));
+    Ok(())
 }
 
-/// Makes `to` the record with each field's bytes through `each`.
+/// Makes `to` the record with each field's bytes through `each`, which gives its tag.
 fn recode<'a>(
     record: RecordRef<'a>,
     utf8: bool,
     to: &mut Record,
-    mut each: impl FnMut(FieldRef<'a>, &mut Vec<u8>) -> Result<()>,
+    mut each: impl FnMut(FieldRef<'a>, &mut Vec<u8>) -> Result<[u8; 3]>,
 ) -> Result<()> {
     to.clear();
     to.set_leader(record.leader().with_utf8(utf8));
     let mut bytes = Vec::new();
     for field in record.fields() {
         bytes.clear();
-        each(field, &mut bytes)?;
-        to.push_bytes(field.tag(), &bytes)?;
+        let tag = each(field, &mut bytes)?;
+        to.push_bytes(tag, &bytes)?;
     }
     Ok(())
 }
@@ -184,5 +203,20 @@ mod tests {
         );
         assert_eq!(troubles.len(), 1);
         assert_eq!(troubles[0].offset, 5);
+    }
+
+    #[test]
+    fn leader_and_tags_that_are_no_text_are_replaced_too() {
+        let mut r = record(true, b"a");
+        let mut leader = r.leader();
+        leader.0[22] = 0xff;
+        r.set_leader(leader);
+        r.push_plain(*b"\xffX9", b"x").unwrap();
+        let (mut to, mut troubles) = (Record::new(), Vec::new());
+        replace_invalid(r.as_ref(), &mut to, &mut troubles).unwrap();
+        assert_eq!(&to.leader().0[20..], b"45?0");
+        assert!(to.as_ref().field(*b"?X9").is_some() && to.as_ref().field(*b"100").is_some());
+        let kinds: Vec<_> = troubles.iter().map(|t| t.kind).collect();
+        assert_eq!(kinds, [TroubleKind::Leader, TroubleKind::Tag]);
     }
 }

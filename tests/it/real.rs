@@ -1,5 +1,8 @@
 //! Real records, where `STEELYARD_TEST_DATA` names the folder that holds them.
 
+mod formats;
+mod whole;
+
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},

@@ -7,24 +7,24 @@ use std::borrow::Cow;
 
 use crate::{
     Error, Result,
-    marc::{Leader, Record, record::FieldBuilder},
+    marc::{Leader, Record, Trouble, TroubleKind, record::FieldBuilder},
 };
 
 /// How deep lists and objects may be nested in what is skipped.
 const DEEPEST: usize = 128;
 
 /// Reads one JSON object into `record`, whose memory is used again. Names that do not belong to
-/// the shape are skipped.
+/// the shape are skipped; each is a trouble, with its offset.
 ///
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed), with the byte offset, where `json` is not JSON or
 /// not the shape; `record` then holds what was read so far.
-pub fn read(json: &[u8], record: &mut Record) -> Result<()> {
+pub fn read(json: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Result<()> {
     record.clear();
     if let Err(e) = simdutf8::compat::from_utf8(json) {
         return Err(Error::malformed("not UTF-8").at(e.valid_up_to() as u64));
     }
-    let mut scan = Scan { json, at: 0 };
+    let mut scan = Scan { json, at: 0, troubles };
     let (mut leader, mut fields) = (false, false);
     scan.object("a MARC record: an object with \"leader\" and \"fields\"", |scan, key| {
         match key {
@@ -43,7 +43,7 @@ pub fn read(json: &[u8], record: &mut Record) -> Result<()> {
                 scan.list("the list of fields", |scan| field(scan, record))?;
                 fields = true;
             }
-            _ => scan.skip(0)?,
+            _ => scan.leave_out(key)?,
         }
         Ok(())
     })?;
@@ -60,7 +60,7 @@ pub fn read(json: &[u8], record: &mut Record) -> Result<()> {
 }
 
 /// One field: `{"001": "text"}` or `{"245": {"ind1": …, "ind2": …, "subfields": […]}}`.
-fn field(scan: &mut Scan<'_>, record: &mut Record) -> Result<()> {
+fn field(scan: &mut Scan<'_, '_>, record: &mut Record) -> Result<()> {
     if let Some((tag, indicators)) = scan.usual_field() {
         let mut field = record.begin(tag, Some(indicators));
         let mut unescaped = true;
@@ -100,7 +100,7 @@ fn field(scan: &mut Scan<'_>, record: &mut Record) -> Result<()> {
                     b"subfields" => {
                         scan.list(SUBFIELDS, |scan| subfield(scan, &mut field, &mut unescaped))?;
                     }
-                    _ => scan.skip(0)?,
+                    _ => scan.leave_out(key)?,
                 }
                 Ok(())
             },
@@ -114,7 +114,11 @@ const SUBFIELDS: &str = "the list of subfields";
 
 /// One subfield: `{"a": "text"}`.
 #[inline]
-fn subfield(scan: &mut Scan<'_>, field: &mut FieldBuilder<'_>, unescaped: &mut bool) -> Result<()> {
+fn subfield(
+    scan: &mut Scan<'_, '_>,
+    field: &mut FieldBuilder<'_>,
+    unescaped: &mut bool,
+) -> Result<()> {
     if scan.usual_subfield(field) {
         return Ok(());
     }
@@ -131,15 +135,24 @@ fn subfield(scan: &mut Scan<'_>, field: &mut FieldBuilder<'_>, unescaped: &mut b
     })
 }
 
-struct Scan<'j> {
+struct Scan<'j, 't> {
     json: &'j [u8],
     at: usize,
+    troubles: &'t mut Vec<Trouble>,
 }
 
 /// A text: borrowed from the line, or unescaped.
 type Text<'j> = Cow<'j, [u8]>;
 
-impl<'j> Scan<'j> {
+impl<'j> Scan<'j, '_> {
+    /// Passes over a value that has no place in a record, and says so.
+    fn leave_out(&mut self, name: &[u8]) -> Result<()> {
+        let name = String::from_utf8_lossy(name);
+        let detail = format!("the name {name:?} and what it holds");
+        self.troubles.push(Trouble::new(TroubleKind::Skipped, self.at, detail));
+        self.skip(0)
+    }
+
     fn unexpected(&self, wanted: &str) -> Error {
         let found = match self.json.get(self.at) {
             Some(b) => format!("{:?}", char::from(*b)),
@@ -215,7 +228,7 @@ impl<'j> Scan<'j> {
     fn object(
         &mut self,
         what: &str,
-        mut each: impl FnMut(&mut Scan<'j>, &[u8]) -> Result<()>,
+        mut each: impl FnMut(&mut Self, &[u8]) -> Result<()>,
     ) -> Result<()> {
         if !self.take(b'{') {
             return Err(self.unexpected(what));
@@ -238,11 +251,7 @@ impl<'j> Scan<'j> {
 
     /// `[ value, … ]`; `each` reads the value.
     #[inline]
-    fn list(
-        &mut self,
-        what: &str,
-        mut each: impl FnMut(&mut Scan<'j>) -> Result<()>,
-    ) -> Result<()> {
+    fn list(&mut self, what: &str, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
         if !self.take(b'[') {
             return Err(self.unexpected(what));
         }
@@ -408,7 +417,8 @@ mod tests {
             (r#"{"x":nul}"#, "byte 5: 'n' instead of a value"),
             (r#"{"x":"\ud800"}"#, "surrogate"),
         ] {
-            let error = read(json.as_bytes(), &mut Record::new()).unwrap_err().to_string();
+            let error =
+                read(json.as_bytes(), &mut Record::new(), &mut Vec::new()).unwrap_err().to_string();
             assert!(error.contains(want), "{json}: {error}");
         }
     }
@@ -416,7 +426,7 @@ mod tests {
     #[test]
     fn nesting_is_bounded() {
         let json = format!("{{\"x\":{}", "[".repeat(100_000));
-        let error = read(json.as_bytes(), &mut Record::new()).unwrap_err();
+        let error = read(json.as_bytes(), &mut Record::new(), &mut Vec::new()).unwrap_err();
         assert!(error.to_string().contains("128 deep"), "{error}");
     }
 
@@ -424,10 +434,25 @@ mod tests {
     fn every_cut_is_an_error() {
         let json = r#"{"leader":"00000nam a2200000 i 4500","fields":[{"001":"\u00fc\ud83d\ude00"},{"245":{"ind1":"1","subfields":[{"a":"x\n"}]}}]}"#;
         let mut record = Record::new();
-        read(json.as_bytes(), &mut record).unwrap();
+        read(json.as_bytes(), &mut record, &mut Vec::new()).unwrap();
         assert_eq!(record.as_ref().field(*b"001").unwrap().bytes(), "ü😀".as_bytes());
         for cut in 0..json.len() {
-            assert!(read(&json.as_bytes()[..cut], &mut record).is_err(), "{cut}");
+            assert!(read(&json.as_bytes()[..cut], &mut record, &mut Vec::new()).is_err(), "{cut}");
         }
+    }
+
+    #[test]
+    fn what_has_no_place_is_told() {
+        let json = r#"{"_id":7,"leader":"00000nam a2200000 i 4500","fields":[{"245":{"ind1":"1","ind3":"2","subfields":[]}}]}"#;
+        let (mut record, mut troubles) = (Record::new(), Vec::new());
+        read(json.as_bytes(), &mut record, &mut troubles).unwrap();
+        let told: Vec<_> = troubles.iter().map(|t| (t.kind.name(), t.offset, &*t.detail)).collect();
+        let rest = "and what it holds";
+        let wanted =
+            [("_id", 7), ("ind3", 81)].map(|(n, at)| (at, format!("the name {n:?} {rest}")));
+        assert!(
+            told.iter().copied().eq(wanted.iter().map(|(at, d)| ("skipped", *at, &**d))),
+            "{told:?}"
+        );
     }
 }

@@ -122,7 +122,12 @@ struct Bytes<F>(F);
 impl<'de, R, F: FnOnce(&[u8]) -> R> DeserializeSeed<'de> for Bytes<F> {
     type Value = R;
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<R, D::Error> {
-        deserializer.deserialize_str(self)
+        // Text that is not UTF-8 stands as bytes in binary formats, some of which tell the two
+        // apart and have to be asked for whichever is there.
+        match deserializer.is_human_readable() {
+            true => deserializer.deserialize_str(self),
+            false => deserializer.deserialize_any(self),
+        }
     }
 }
 

@@ -252,7 +252,7 @@ mod tests {
             let mut json = Vec::new();
             super::write(record.as_ref(), &mut json).unwrap();
             let mut again = Record::new();
-            super::super::read(&json, &mut again).unwrap();
+            super::super::read(&json, &mut again, &mut Vec::new()).unwrap();
             prop_assert_eq!(again, record);
         }
     }
