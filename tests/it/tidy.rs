@@ -95,7 +95,7 @@ fn arrows(file: &File, tests: &HashSet<String>) -> Vec<String> {
             let part: Vec<&str> = part.split("::").collect();
             target.starts_with(&part)
         };
-        if target[0] != room.as_str() && !allowed.iter().any(|part| within(part)) {
+        if target[0] != room.as_str() && !allowed.iter().any(within) {
             let target = target.join("::");
             let known = if allowed.is_empty() { "nothing".into() } else { allowed.join(", ") };
             found.push(file.at(path.line, format!("{room} uses {target}; it may use {known}")));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::*;
 use crate::{
     ErrorKind,
-    format::objects::limits::DEPTH,
+    format::{Format, objects::limits::DEPTH},
     record::{Document, Value},
 };
 
@@ -16,7 +16,7 @@ fn dump<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8]) -> Result<Value> {
-    decode(bytes)
+    Format::Marshal.decode(bytes)
 }
 
 /// What Ruby 3.1 wrote, without the version.
@@ -208,7 +208,7 @@ fn typed_records_from_hashes_objects_and_structs() {
         b"S:\x09User\x07:\x07idi\x0c:\x09name:\x08Ada",
     ] {
         let bytes = [&HEADER[..], body].concat();
-        assert_eq!(decode::<User>(&bytes).unwrap(), want, "{body:?}");
+        assert_eq!(Format::Marshal.decode::<User>(&bytes).unwrap(), want, "{body:?}");
     }
     for kind in [
         Kind::Plain,
@@ -217,7 +217,7 @@ fn typed_records_from_hashes_objects_and_structs() {
         Kind::Full { since: 2026, of: [(-5, 'ü'), (300, 'x')].into() },
     ] {
         let user = User { id: u32::MAX, name: String::new(), kind: Some(kind) };
-        assert_eq!(decode::<User>(&dump(&user)).unwrap(), user);
+        assert_eq!(Format::Marshal.decode::<User>(&dump(&user)).unwrap(), user);
     }
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -230,8 +230,8 @@ fn typed_records_from_hashes_objects_and_structs() {
         class: String,
     }
     let bytes = [&HEADER[..], b"o:\x08Foo\x06:\x07@ai\x06"].concat();
-    assert_eq!(decode::<Strict>(&bytes).unwrap().a, 1);
-    assert_eq!(decode::<Asks>(&bytes).unwrap().class, "Foo");
+    assert_eq!(Format::Marshal.decode::<Strict>(&bytes).unwrap().a, 1);
+    assert_eq!(Format::Marshal.decode::<Asks>(&bytes).unwrap().class, "Foo");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn counts_that_were_not_known_are_put_right() {
     for told in [None, Some(0), Some(1), Some(3), Some(200)] {
         for count in [0, 1, 2, 200, 70_000] {
             let bytes = dump(&[Lies(told, count), Lies(told, count)]);
-            let read: Vec<Document> = decode(&bytes).unwrap();
+            let read: Vec<Document> = Format::Marshal.decode(&bytes).unwrap();
             assert_eq!(read.iter().map(Document::len).collect::<Vec<_>>(), [count, count]);
         }
     }
@@ -306,8 +306,8 @@ fn any_mutation_is_read_or_refused() {
             }
         }
         let _ = length(&bytes);
-        let _ = decode::<User>(&bytes);
-        let _ = decode::<serde::de::IgnoredAny>(&bytes);
+        let _ = Format::Marshal.decode::<User>(&bytes);
+        let _ = Format::Marshal.decode::<serde::de::IgnoredAny>(&bytes);
         match load(&bytes) {
             Ok(_) => read += 1,
             Err(_) => refused += 1,
@@ -341,7 +341,7 @@ fn depth_has_a_limit_both_ways() {
         }
         let deep = nested(100_000, open);
         assert_eq!(length(&deep).unwrap(), Some(deep.len()));
-        decode::<serde::de::IgnoredAny>(&deep).unwrap();
+        Format::Marshal.decode::<serde::de::IgnoredAny>(&deep).unwrap();
     }
     // Variables of strings and of times, inside one another: passed over, not descended into.
     for open in [&b"I\"\0\x06:\x06a"[..], b"I\"\0\x06:\rencoding", b"Iu:\tTime\0\x06:\rnano_num"] {

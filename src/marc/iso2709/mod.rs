@@ -4,15 +4,15 @@
 //! length and start of each field) and the fields, each ended by a terminator. That is said twice,
 //! by counts and by terminators, so damage can be seen and mostly be mended:
 //!
-//! - [`simd`]: the terminators of a block, found at memory speed;
+//! - `simd`: the terminators of a block, found at memory speed;
 //! - [`block`](self): walks them against leader and directory. A record in which both agree costs
 //!   a few comparisons a field;
 //! - [`repair`](self): any other record, slowly: every contradiction is a [`Trouble`], and what
 //!   can be read is read;
 //! - [`frame`]: where the next record ends, for splitting files;
 //! - [`Reader`] and [`Records`]: the above over a stream and over a slice;
-//! - [`read`]: one record by itself;
-//! - [`write`]: and back.
+//! - [`read()`]: one record by itself;
+//! - [`write()`]: and back.
 //!
 //! [`Trouble`]: super::Trouble
 
