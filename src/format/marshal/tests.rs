@@ -1,3 +1,5 @@
+//! Marshal as Ruby writes it, typed and dynamic, and what must be refused.
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
