@@ -1,11 +1,13 @@
-use std::collections::BTreeMap;
+//! What Ruby writes and reads, bytes known by heart; and bytes from strangers.
+
+use std::{collections::BTreeMap, marker::PhantomData};
 
 use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::{
     ErrorKind,
-    format::objects::limits::DEPTH,
+    format::DEPTH,
     record::{Document, Value},
 };
 
@@ -17,6 +19,10 @@ fn dump<T: Serialize>(value: &T) -> Vec<u8> {
 
 fn load(bytes: &[u8]) -> Result<Value> {
     decode(bytes)
+}
+
+fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
+    super::decode(bytes, PhantomData)
 }
 
 /// What Ruby 3.1 wrote, without the version.
