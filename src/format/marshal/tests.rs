@@ -1,13 +1,13 @@
-//! Marshal as Ruby writes it, typed and dynamic, and what must be refused.
+//! What Ruby writes and reads, bytes known by heart; and bytes from strangers.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, marker::PhantomData};
 
 use serde::{Deserialize, Serialize};
 
 use super::*;
 use crate::{
     ErrorKind,
-    format::{Format, objects::limits::DEPTH},
+    format::DEPTH,
     record::{Document, Value},
 };
 
@@ -18,7 +18,11 @@ fn dump<T: Serialize>(value: &T) -> Vec<u8> {
 }
 
 fn load(bytes: &[u8]) -> Result<Value> {
-    Format::Marshal.decode(bytes)
+    decode(bytes)
+}
+
+fn decode<'de, T: Deserialize<'de>>(bytes: &'de [u8]) -> Result<T> {
+    super::decode(bytes, PhantomData)
 }
 
 /// What Ruby 3.1 wrote, without the version.
@@ -210,7 +214,7 @@ fn typed_records_from_hashes_objects_and_structs() {
         b"S:\x09User\x07:\x07idi\x0c:\x09name:\x08Ada",
     ] {
         let bytes = [&HEADER[..], body].concat();
-        assert_eq!(Format::Marshal.decode::<User>(&bytes).unwrap(), want, "{body:?}");
+        assert_eq!(decode::<User>(&bytes).unwrap(), want, "{body:?}");
     }
     for kind in [
         Kind::Plain,
@@ -219,7 +223,7 @@ fn typed_records_from_hashes_objects_and_structs() {
         Kind::Full { since: 2026, of: [(-5, 'ü'), (300, 'x')].into() },
     ] {
         let user = User { id: u32::MAX, name: String::new(), kind: Some(kind) };
-        assert_eq!(Format::Marshal.decode::<User>(&dump(&user)).unwrap(), user);
+        assert_eq!(decode::<User>(&dump(&user)).unwrap(), user);
     }
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -232,8 +236,8 @@ fn typed_records_from_hashes_objects_and_structs() {
         class: String,
     }
     let bytes = [&HEADER[..], b"o:\x08Foo\x06:\x07@ai\x06"].concat();
-    assert_eq!(Format::Marshal.decode::<Strict>(&bytes).unwrap().a, 1);
-    assert_eq!(Format::Marshal.decode::<Asks>(&bytes).unwrap().class, "Foo");
+    assert_eq!(decode::<Strict>(&bytes).unwrap().a, 1);
+    assert_eq!(decode::<Asks>(&bytes).unwrap().class, "Foo");
 }
 
 #[test]
@@ -252,7 +256,7 @@ fn counts_that_were_not_known_are_put_right() {
     for told in [None, Some(0), Some(1), Some(3), Some(200)] {
         for count in [0, 1, 2, 200, 70_000] {
             let bytes = dump(&[Lies(told, count), Lies(told, count)]);
-            let read: Vec<Document> = Format::Marshal.decode(&bytes).unwrap();
+            let read: Vec<Document> = decode(&bytes).unwrap();
             assert_eq!(read.iter().map(Document::len).collect::<Vec<_>>(), [count, count]);
         }
     }
@@ -308,8 +312,8 @@ fn any_mutation_is_read_or_refused() {
             }
         }
         let _ = length(&bytes);
-        let _ = Format::Marshal.decode::<User>(&bytes);
-        let _ = Format::Marshal.decode::<serde::de::IgnoredAny>(&bytes);
+        let _ = decode::<User>(&bytes);
+        let _ = decode::<serde::de::IgnoredAny>(&bytes);
         match load(&bytes) {
             Ok(_) => read += 1,
             Err(_) => refused += 1,
@@ -343,7 +347,7 @@ fn depth_has_a_limit_both_ways() {
         }
         let deep = nested(100_000, open);
         assert_eq!(length(&deep).unwrap(), Some(deep.len()));
-        Format::Marshal.decode::<serde::de::IgnoredAny>(&deep).unwrap();
+        decode::<serde::de::IgnoredAny>(&deep).unwrap();
     }
     // Variables of strings and of times, inside one another: passed over, not descended into.
     for open in [&b"I\"\0\x06:\x06a"[..], b"I\"\0\x06:\rencoding", b"Iu:\tTime\0\x06:\rnano_num"] {

@@ -1,10 +1,6 @@
 //! Limits that hold whatever the bytes say.
 
-use crate::{Error, ErrorKind, Result};
-
-/// How deep lists and maps may nest, read and written. Each level costs stack while it is built;
-/// unoptimised code with a 2 MiB stack must survive it.
-pub const DEPTH: usize = 200;
+use crate::{Error, ErrorKind, Result, format::DEPTH};
 
 /// Refuses one level more than [`DEPTH`].
 #[inline]

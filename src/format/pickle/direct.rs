@@ -75,12 +75,20 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
     #[inline(always)]
     fn peek(&mut self) -> Result<u8> {
         match self.input.get(self.pos) {
-            Some(&FRAME) => {
-                self.pos += 9;
-                self.input.get(self.pos).copied().ok_or_else(odd)
-            }
+            Some(&FRAME) => self.after_frame(),
             Some(&code) => Ok(code),
             None => Err(odd()),
+        }
+    }
+
+    /// Passes over the beginning of a frame.
+    #[cold]
+    fn after_frame(&mut self) -> Result<u8> {
+        self.pos += 1;
+        let len = u64::from_le_bytes(self.array()?);
+        match self.input.get(self.pos) {
+            Some(&code) if len <= (self.input.len() - self.pos) as u64 => Ok(code),
+            _ => Err(odd()),
         }
     }
 

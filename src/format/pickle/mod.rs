@@ -30,6 +30,8 @@ mod ops;
 mod ser;
 mod tape;
 mod text;
+#[cfg(test)]
+mod tests;
 
 use serde::Serialize;
 
