@@ -87,7 +87,7 @@ impl<'a> Options<'a> {
     /// What fits in half a minute, for some thousand records: the guided tour.
     pub fn tour(records: &'a Records) -> Self {
         let mut options = Options::new(records);
-        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 30.0);
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (8, 30.0);
         options
     }
 
