@@ -10,6 +10,7 @@ use crate::bench::results::{Cell, Contender, Results, Verdict, Versus};
 
 pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict(results);
+    lead.extend(trial(results));
     lead.extend(marks::cautions(results));
     lead.extend(results.dataset.remarks.iter().cloned());
     let mut sections =
@@ -41,6 +42,26 @@ fn records(results: &Results) -> String {
         true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
         false => format!("{} {}", whole(data.records), data.kind),
     }
+}
+
+/// What a trial of the method came to on this machine, where there was one (rule 22).
+fn trial(results: &Results) -> Option<String> {
+    let verdicts = |name: &str| {
+        let of = results.cells.iter().filter(|c| c.competitor == name);
+        let found: Vec<Verdict> =
+            of.filter_map(|c| c.summary.as_ref()?.versus.map(|v| v.verdict)).collect();
+        (!found.is_empty()).then_some(found)
+    };
+    let (again, slowed) = (verdicts("again")?, verdicts("slowed")?);
+    let called = again.iter().filter(|v| **v != Verdict::NoDifference).count();
+    let found = slowed.iter().filter(|v| **v == Verdict::Slower).count();
+    let base = &results.baseline;
+    Some(format!(
+        "The method on trial: {base} against itself was called different in {called} of {} phases, \
+         {base} slowed by 5 % was found slower in {found} of {}.",
+        again.len(),
+        slowed.len()
+    ))
 }
 
 /// The sentences that answer the question.
@@ -109,9 +130,10 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// True where every record comes back as it was.
+/// True where every record comes back as it was. Those who are there to try the method do not count.
 fn keeps_all(contender: &Contender) -> bool {
-    contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
+    let trial = ["again", "slowed"].contains(&contender.name.as_str());
+    !trial && contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
 }
 
 fn smallest<'a>(results: &'a Results, wrap: &str) -> Option<&'a Contender> {

@@ -34,6 +34,7 @@ use super::{
     run::{self, Entry, Progress, Stage, Watch},
     save,
     scratch::Scratch,
+    trial,
 };
 use crate::{Error, Result, format::Format};
 
@@ -54,6 +55,8 @@ pub struct Options<'a> {
     pub baseline: Option<Format>,
     /// Whether to time files compressed with gzip and zstd too.
     pub compressed: bool,
+    /// Whether to put the method on trial: the baseline runs again, and slowed by 5 %.
+    pub trial: bool,
     /// Threads to pack and unpack files with: 1 to see what it costs, more to see how long it takes.
     pub threads: usize,
     /// Seed, stop rule and the rest.
@@ -76,6 +79,7 @@ impl<'a> Options<'a> {
             formats: Vec::new(),
             baseline: None,
             compressed: true,
+            trial: false,
             threads: 1,
             plan: Plan::default(),
             folder: None,
@@ -177,6 +181,23 @@ fn weigh<I: Item>(
     results.baseline = baseline.name().to_owned();
     results.phases = plan::phases(records.len() as u64, &packs);
     results.contrasts = plan::contrasts(&taking, baseline.name(), &results.phases);
+    if options.trial {
+        let equal = |c: &results::Contender| c.proof.as_ref().map_or(0, |p| p.equal);
+        let row = results.competitor(baseline.name()).cloned().unwrap_or_default();
+        let contender = |name: &str| {
+            let folder = scratch.path().join(name);
+            Contender::new(baseline, records, equal(&row), folder, options.threads)
+        };
+        let (mut again, mut slowed) = (contender(trial::AGAIN), contender(trial::SLOWED));
+        again.put_into_files(&packs)?;
+        slowed.put_into_files(&packs)?;
+        for name in [trial::AGAIN, trial::SLOWED] {
+            results.competitors.push(results::Contender { name: name.into(), ..row.clone() });
+        }
+        entries.push(Entry { name: trial::AGAIN.into(), competitor: Box::new(again) });
+        let slowed = Box::new(trial::Slowed(slowed));
+        entries.push(Entry { name: trial::SLOWED.into(), competitor: slowed });
+    }
     results.competitors.push(results::Contender {
         name: "null".into(),
         null: true,

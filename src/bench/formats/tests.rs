@@ -96,6 +96,18 @@ fn documents_show_what_is_lost() {
 }
 
 #[test]
+fn the_method_can_be_tried_on_this_machine() {
+    let records = records();
+    let formats = vec![Format::Marc21];
+    let options = Options { plan: quick(), formats, trial: true, ..Options::new(&records) };
+    let results = run(&options, &mut |_| {}).unwrap();
+    for id in ["decode", "write-zstd", "file-roundtrip"] {
+        let cell = |name: &str| results.cell(name, id).unwrap().summary.clone().unwrap();
+        assert!(cell("again").versus.is_some() && cell("slowed").versus.is_some());
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_said_first() {
     let none = Records::Documents(Vec::new());
     assert!(run(&Options::new(&none), &mut |_| {}).is_err());
