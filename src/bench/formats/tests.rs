@@ -116,3 +116,21 @@ fn what_cannot_be_done_is_said_first() {
     let error = run(&options, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("marc21 cannot be the baseline"), "{error}");
 }
+
+#[test]
+fn records_that_one_format_cannot_hold_are_left_out_for_all() {
+    let Records::Marc(mut list) = records() else { unreachable!() };
+    // XML has no word for this character; JSON has.
+    list[7].push_plain(*b"500", b"a\x02b").unwrap();
+    let records = Records::Marc(list);
+    let formats = ["marc21", "marcxml"].map(|f| Format::named(f).unwrap()).into();
+    let options = Options { plan: quick(), formats, trial: true, ..Options::new(&records) };
+    let results = run(&options, &mut |_| {}).unwrap();
+    assert_eq!((results.dataset.records, results.dataset.of), (49, 50));
+    assert!(results.dataset.remarks[0].starts_with("1 record is left out"), "{:?}", results.dataset);
+    let xml = results.competitor("marcxml").unwrap();
+    assert_eq!((xml.proof.as_ref().unwrap().equal, xml.refused.is_none()), (49, true));
+    for cell in results.cells.iter().filter(|c| c.phase == "decode") {
+        assert_eq!(cell.units % 49, 0, "{}", cell.competitor);
+    }
+}
