@@ -230,7 +230,8 @@ fn a_run_is_what_its_seed_makes_it() {
 
 #[test]
 fn every_cell_is_timed_once_a_round_and_places_even_out() {
-    let stop = StopRule { precision: 0.0, max_rounds: 24, ..StopRule::default() };
+    let stop =
+        StopRule { precision: 0.0, max_rounds: 24, rounds_per_start: 2, ..StopRule::default() };
     let t = trial(6, &[1000.0, 1200.0, 1500.0], 2, USUAL, Plan { stop, ..usual_plan() });
     assert_eq!(t.results.stopped, Some(Stopped::Rounds));
     assert_eq!(t.results.probes.len(), 24);
@@ -312,7 +313,7 @@ fn a_lost_record_fails_the_run_with_the_place_named() {
             Ok(())
         }
         fn run(&mut self, _: &Phase, units: u64) -> Result<Counts> {
-            let lost = u64::from(self.0 == 2);
+            let lost = u64::from(self.0 == 4);
             Ok(Counts { done: units - lost, ..Counts::default() })
         }
     }

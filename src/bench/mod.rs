@@ -32,6 +32,7 @@ pub mod save;
 pub mod schedule;
 pub mod scratch;
 pub mod stats;
+pub mod trial;
 
 #[cfg(test)]
 mod acceptance;

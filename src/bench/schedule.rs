@@ -129,7 +129,7 @@ pub struct StopRule {
     pub precision: f64,
     /// No sooner than after this many starts (fresh data).
     pub min_starts: u32,
-    /// Rounds on each start.
+    /// Rounds on each start: 1 where fresh data are cheap, for starts are what intervals are made of.
     pub rounds_per_start: u32,
     /// No later than after this many rounds.
     pub max_rounds: u32,
@@ -141,8 +141,8 @@ impl Default for StopRule {
     fn default() -> Self {
         StopRule {
             precision: 0.02,
-            min_starts: 8,
-            rounds_per_start: 2,
+            min_starts: 12,
+            rounds_per_start: 1,
             max_rounds: 60,
             budget: 120.0,
         }
@@ -262,7 +262,8 @@ mod tests {
 
     #[test]
     fn the_stop_rule_asks_for_precision_last_and_goes_on_a_quarter() {
-        let mut stopping = StopRule { min_starts: 8, ..StopRule::default() }.watch();
+        let mut stopping =
+            StopRule { min_starts: 8, rounds_per_start: 2, ..StopRule::default() }.watch();
         assert_eq!(stopping.ends(60, None, 0.0, || unreachable!()), Some(Stopped::Rounds));
         assert_eq!(stopping.ends(6, None, 121.0, || unreachable!()), Some(Stopped::Budget));
         assert_eq!(stopping.ends(6, Some(3), 1.0, || unreachable!()), None);

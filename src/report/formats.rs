@@ -6,10 +6,11 @@ use super::{
     page::Page,
     tables,
 };
-use crate::bench::results::{Cell, Contender, Results, Verdict};
+use crate::bench::results::{Cell, Contender, Results, Verdict, Versus};
 
 pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict(results);
+    lead.extend(trial(results));
     lead.extend(marks::cautions(results));
     lead.extend(results.dataset.remarks.iter().cloned());
     let mut sections =
@@ -43,6 +44,26 @@ fn records(results: &Results) -> String {
     }
 }
 
+/// What a trial of the method came to on this machine, where there was one (rule 22).
+fn trial(results: &Results) -> Option<String> {
+    let verdicts = |name: &str| {
+        let of = results.cells.iter().filter(|c| c.competitor == name);
+        let found: Vec<Verdict> =
+            of.filter_map(|c| c.summary.as_ref()?.versus.map(|v| v.verdict)).collect();
+        (!found.is_empty()).then_some(found)
+    };
+    let (again, slowed) = (verdicts("again")?, verdicts("slowed")?);
+    let called = again.iter().filter(|v| **v != Verdict::NoDifference).count();
+    let found = slowed.iter().filter(|v| **v == Verdict::Slower).count();
+    let base = &results.baseline;
+    Some(format!(
+        "The method on trial: {base} against itself was called different in {called} of {} phases, \
+         {base} slowed by 5 % was found slower in {found} of {}.",
+        again.len(),
+        slowed.len()
+    ))
+}
+
 /// The sentences that answer the question.
 fn verdict(results: &Results) -> Vec<String> {
     let mut paragraphs = Vec::new();
@@ -51,38 +72,31 @@ fn verdict(results: &Results) -> Vec<String> {
     if let Some(size) = results.competitor(&results.baseline).and_then(|c| c.sizes.get("")) {
         first.push_str(&format!(" ({} as {})", bytes(*size), results.baseline));
     }
-    let read = leaders(results, "decode");
-    let write = leaders(results, "encode");
-    let names =
-        |cells: &[&Cell]| list(&cells.iter().map(|c| c.competitor.as_str()).collect::<Vec<_>>());
-    let known = |cells: &[&Cell]| {
-        cells.iter().all(|c| c.summary.as_ref().is_some_and(|s| s.ns.low.is_some()))
-    };
-    match (&read[..], &write[..]) {
-        (r, w) if !known(r) || !known(w) => first.push_str(&format!(
-            ", {} is the smallest; there were too few rounds to tell which is the fastest.",
-            smallest.name
-        )),
-        ([], _) | (_, []) => first.push_str(&format!(", {} is the smallest.", smallest.name)),
-        ([r], [w]) if r.competitor == smallest.name && w.competitor == smallest.name => {
-            first.push_str(&format!(
-                ", {} is the smallest and the fastest: it reads {} and writes {} records/s in memory on one core.",
-                smallest.name, rate(r), rate(w)
-            ));
-        }
-        (r, w) if names(r) == names(w) => {
-            first.push_str(&format!(
-                ", {} is the smallest; the fastest to read and to write {} ({} and {} records/s in memory on one core).",
-                smallest.name, is_are(r, &names(r)), rate(r[0]), rate(w[0])
-            ));
-        }
+    let (read, write) = (leaders(results, "decode"), leaders(results, "encode"));
+    let alone = |cells: &[&Cell]| matches!(cells, [one] if one.competitor == smallest.name);
+    let told = match (who(&read), who(&write)) {
+        (None, None) => "; which is the fastest these rounds cannot tell".to_owned(),
+        (Some(_), Some(_)) if alone(&read) && alone(&write) => format!(
+            " and the fastest: it reads {} and writes {} records/s in memory on one core",
+            rate(read[0]),
+            rate(write[0])
+        ),
+        (Some(r), Some(w)) if r == w => format!(
+            "; the fastest to read and to write {r} ({} and {} records/s in memory on one core)",
+            rate(read[0]),
+            rate(write[0])
+        ),
         (r, w) => {
-            first.push_str(&format!(
-                ", {} is the smallest; the fastest to read {} ({} records/s in memory on one core), to write {} ({} records/s).",
-                smallest.name, is_are(r, &names(r)), rate(r[0]), is_are(w, &names(w)), rate(w[0])
-            ));
+            let one = |who: Option<String>, cells: &[&Cell], way: &str| match who {
+                Some(who) => {
+                    format!("the fastest to {way} {who} ({} records/s in memory)", rate(cells[0]))
+                }
+                None => format!("which is the fastest to {way} these rounds cannot tell"),
+            };
+            format!("; {}; {}", one(r, &read, "read"), one(w, &write, "write"))
         }
-    }
+    };
+    first.push_str(&format!(", {} is the smallest{told}.", smallest.name));
     first.push_str(&against(results));
     paragraphs.push(first);
     paragraphs.extend(originals(results));
@@ -94,10 +108,16 @@ fn rate(cell: &Cell) -> String {
     cell.summary.as_ref().map_or(String::new(), |s| short(1e9 / s.ns.middle))
 }
 
-fn is_are(cells: &[&Cell], names: &str) -> String {
-    match cells.len() {
-        1 => format!("is {names}"),
-        _ => format!("are {names}, with no difference shown between them"),
+/// Who leads: one, or a few that were not told apart. Of many, or without intervals, nobody does.
+fn who(leaders: &[&Cell]) -> Option<String> {
+    let known = leaders.iter().all(|c| c.summary.as_ref().is_some_and(|s| s.ns.low.is_some()));
+    let names: Vec<&str> = leaders.iter().map(|c| c.competitor.as_str()).collect();
+    match names[..] {
+        [one] if known => Some(format!("is {one}")),
+        [_, _] | [_, _, _] if known => {
+            Some(format!("are {}, with no difference shown between them", list(&names)))
+        }
+        _ => None,
     }
 }
 
@@ -110,9 +130,10 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// True where every record comes back as it was.
+/// True where every record comes back as it was. Those who are there to try the method do not count.
 fn keeps_all(contender: &Contender) -> bool {
-    contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
+    let trial = ["again", "slowed"].contains(&contender.name.as_str());
+    !trial && contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
 }
 
 fn smallest<'a>(results: &'a Results, wrap: &str) -> Option<&'a Contender> {
@@ -188,22 +209,34 @@ fn originals(results: &Results) -> Option<String> {
     };
     if let (Some(read), Some(write)) = (cost("read-gzip", "read"), cost("write-gzip", "write")) {
         text.push_str(&format!(
-            "; from and to files it takes {} as long to read as plain {} and {} as long to write",
-            times(read.ratio.middle),
+            "; compared with plain {} files it takes {} to read and {} to write",
             results.baseline,
-            times(write.ratio.middle)
+            longer(&read),
+            longer(&write)
         ));
     }
     text.push('.');
     Some(text)
 }
 
+/// How long something takes, beside something else.
+fn longer(versus: &Versus) -> String {
+    let ratio = versus.ratio.middle;
+    match versus.verdict {
+        Verdict::Slower => format!("{} as long", times(ratio)),
+        Verdict::Faster => format!("{} % of the time", fixed(100.0 * ratio, 0)),
+        Verdict::NoDifference => "no longer (as far as these rounds can tell)".into(),
+    }
+}
+
 /// What to do: for speed, for space.
 fn advice(results: &Results) -> Option<String> {
-    let fast = leaders(results, "read")
-        .first()
-        .copied()
-        .or(leaders(results, "decode").first().copied())?;
+    let leaders = match leaders(results, "read") {
+        none if none.is_empty() => leaders(results, "decode"),
+        some => some,
+    };
+    who(&leaders)?;
+    let fast = leaders[0];
     let packed: Vec<(&Contender, &str, u64)> = results
         .competitors
         .iter()
@@ -221,7 +254,8 @@ fn advice(results: &Results) -> Option<String> {
             let of = |p: &(&Contender, &str, u64)| time(&p.0.name, p.1).unwrap_or(f64::INFINITY);
             of(a).total_cmp(&of(b)).then(a.2.cmp(&b.2))
         })?;
-    let mut text = format!("So: for speed keep them as {}", fast.competitor);
+    let names: Vec<&str> = leaders.iter().map(|c| c.competitor.as_str()).collect();
+    let mut text = format!("So: for speed keep them as {}", names.join(" or "));
     let near = if size as f64 > least { ", within 5 % of the smallest" } else { "" };
     if wrap.is_empty() {
         if small.name == fast.competitor {

@@ -59,15 +59,23 @@ pub(super) struct Contender<'a, I> {
     unfiled: Option<String>,
 }
 
-/// Writes every record, reads it back and compares it by value (rule 1). Returns what came back,
-/// and the indexes of the records that were refused.
-pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> (Proof, Vec<usize>) {
+/// Which records a format does not return as they were.
+pub(super) struct Proved {
+    pub proof: Proof,
+    /// Those it cannot write, or not read back.
+    pub refused: Vec<usize>,
+    /// Those that come back different.
+    pub changed: Vec<usize>,
+}
+
+/// Writes every record, reads it back and compares it by value (rule 1).
+pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
     let mut proof = Proof {
         records: records.len() as u64,
         declared: format.info().loses.to_owned(),
         ..Proof::default()
     };
-    let mut refused = Vec::new();
+    let (mut refused, mut changed) = (Vec::new(), Vec::new());
     let (mut bytes, mut back) = (Vec::new(), I::empty());
     for (i, record) in records.iter().enumerate() {
         bytes.clear();
@@ -80,14 +88,14 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> (Proof, Vec<usize
         } else if let Err(e) = back.decode(format, &bytes) {
             note(format!("written, but not read back: {}", chain(&e)));
             refused.push(i);
-        } else if back == *record {
-            proof.equal += 1;
-        } else {
+        } else if back != *record {
             note(record.difference(&back));
+            changed.push(i);
         }
     }
     proof.refused = refused.len() as u64;
-    (proof, refused)
+    proof.equal = proof.records - proof.refused - changed.len() as u64;
+    Proved { proof, refused, changed }
 }
 
 impl<'a, I: Item> Contender<'a, I> {

@@ -16,7 +16,7 @@ mod records;
 use std::{
     borrow::Cow,
     collections::BTreeSet,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
@@ -31,9 +31,10 @@ use super::{
     instruments::Real,
     machine,
     results::{self, Dataset, Plan, Results, SCHEMA},
-    run::{self, Entry, Progress, Stage, Watch},
+    run::{self, Competitor, Entry, Progress, Stage, Watch},
     save,
     scratch::Scratch,
+    trial,
 };
 use crate::{Error, Result, format::Format};
 
@@ -54,6 +55,8 @@ pub struct Options<'a> {
     pub baseline: Option<Format>,
     /// Whether to time files compressed with gzip and zstd too.
     pub compressed: bool,
+    /// Whether to put the method on trial: the baseline runs again, and slowed by 5 %.
+    pub trial: bool,
     /// Threads to pack and unpack files with: 1 to see what it costs, more to see how long it takes.
     pub threads: usize,
     /// Seed, stop rule and the rest.
@@ -76,6 +79,7 @@ impl<'a> Options<'a> {
             formats: Vec::new(),
             baseline: None,
             compressed: true,
+            trial: false,
             threads: 1,
             plan: Plan::default(),
             folder: None,
@@ -87,7 +91,7 @@ impl<'a> Options<'a> {
     /// What fits in half a minute, for some thousand records: the guided tour.
     pub fn tour(records: &'a Records) -> Self {
         let mut options = Options::new(records);
-        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 30.0);
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (8, 30.0);
         options
     }
 
@@ -122,61 +126,11 @@ fn weigh<I: Item>(
     if records.is_empty() {
         return Err(Error::invalid("no records to weigh formats with"));
     }
-    let scratch = Scratch::new(options.folder.as_deref())?;
-    let wanted = match options.formats.is_empty() {
-        true => Format::ALL.to_vec(),
-        false => options.formats.clone(),
-    };
-    let packs = if options.compressed { Pack::ALL.to_vec() } else { vec![Pack::Plain] };
     let mut results = blank(options);
-    let mut proving = |format: Format, cell: usize| {
-        progress(Progress {
-            stage: Stage::Proving,
-            rounds: 0,
-            cell,
-            cells: 2 * wanted.len(),
-            competitor: format.name(),
-            phase: "",
-            seconds: 0.0,
-            budget: options.plan.stop.budget,
-        });
-    };
-    let mut taking = Vec::new();
-    let mut left_out = BTreeSet::new();
-    for (i, &format) in wanted.iter().enumerate() {
-        proving(format, i);
-        let (proof, refused) = contender::prove(format, records);
-        let mut row = results::Contender { name: format.name().into(), ..Default::default() };
-        if refused.len() as f64 <= FEW * records.len() as f64 {
-            left_out.extend(refused);
-            taking.push((format, proof.equal));
-        } else {
-            row.refused = proof.first.clone();
-        }
-        row.proof = Some(proof);
-        results.competitors.push(row);
-    }
+    let scratch = Scratch::new(options.folder.as_deref())?;
+    let (taking, left_out) = prove_all(options, records, &mut results, progress);
     let records = &remaining(records, &left_out, &mut results)[..];
-    let mut entries: Vec<Entry<'_>> = Vec::new();
-    for (i, &(format, mut equal)) in taking.iter().enumerate() {
-        proving(format, wanted.len() + i);
-        if !left_out.is_empty() {
-            equal = contender::prove(format, records).0.equal;
-        }
-        let folder = scratch.path().join(format.name());
-        let mut contender = Contender::new(format, records, equal, folder, options.threads);
-        let sizes = contender.put_into_files(&packs).map_err(|e| e.in_place(format.name()))?;
-        let row = results.competitors.iter_mut().find(|c| c.name == format.name());
-        if let Some(row) = row {
-            row.sizes = sizes.into_iter().map(|(p, n)| (p.name().to_owned(), n)).collect();
-        }
-        entries.push(Entry { name: format.name().into(), competitor: Box::new(contender) });
-    }
-    let taking: Vec<Format> = taking.into_iter().map(|t| t.0).collect();
-    let baseline = baseline(options.baseline, &taking)?;
-    results.baseline = baseline.name().to_owned();
-    results.phases = plan::phases(records.len() as u64, &packs);
-    results.contrasts = plan::contrasts(&taking, baseline.name(), &results.phases);
+    let mut entries = enter_all(options, &taking, records, scratch.path(), &mut results, progress)?;
     results.competitors.push(results::Contender {
         name: "null".into(),
         null: true,
@@ -194,6 +148,117 @@ fn weigh<I: Item>(
     };
     run::run(&mut results, &mut entries, &mut Real::new(scratch.path()), &mut watch)?;
     Ok(results)
+}
+
+/// A format that takes part.
+struct Taking {
+    format: Format,
+    /// How many of the records that are timed come back equal.
+    equal: u64,
+}
+
+/// Proves every format. Returns those that take part, and the records that one or another of them
+/// cannot hold.
+fn prove_all<I: Item>(
+    options: &Options<'_>,
+    records: &[I],
+    results: &mut Results,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> (Vec<Taking>, BTreeSet<usize>) {
+    let mut wanted: Vec<Format> = Vec::new();
+    for &format in if options.formats.is_empty() { Format::ALL } else { &options.formats } {
+        if !wanted.contains(&format) {
+            wanted.push(format);
+        }
+    }
+    let (mut taking, mut left_out) = (Vec::new(), BTreeSet::new());
+    for (i, &format) in wanted.iter().enumerate() {
+        proving(options, format, (i, 2 * wanted.len()), progress);
+        let proved = contender::prove(format, records);
+        let takes = proved.refused.len() as f64 <= FEW * records.len() as f64;
+        results.competitors.push(results::Contender {
+            name: format.name().into(),
+            refused: proved.proof.first.clone().filter(|_| !takes),
+            proof: Some(proved.proof),
+            ..Default::default()
+        });
+        if takes {
+            left_out.extend(proved.refused);
+            taking.push((format, proved.changed));
+        }
+    }
+    let kept = (records.len() - left_out.len()) as u64;
+    let changed = |of: &[usize]| of.iter().filter(|i| !left_out.contains(i)).count() as u64;
+    let taking =
+        taking.iter().map(|(format, c)| Taking { format: *format, equal: kept - changed(c) });
+    (taking.collect(), left_out)
+}
+
+/// Makes a competitor of every format that takes part, with its files, and plans the phases.
+fn enter_all<'a, I: Item>(
+    options: &Options<'_>,
+    taking: &[Taking],
+    records: &'a [I],
+    folder: &Path,
+    results: &mut Results,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Vec<Entry<'a>>> {
+    let formats: Vec<Format> = taking.iter().map(|t| t.format).collect();
+    let baseline = baseline(options.baseline, &formats)?;
+    let packs = if options.compressed { &Pack::ALL[..] } else { &[Pack::Plain] };
+    results.baseline = baseline.name().to_owned();
+    results.phases = plan::phases(records.len() as u64, packs);
+    results.contrasts = plan::contrasts(&formats, baseline.name(), &results.phases);
+
+    let enter = |taking: &Taking, name: &str| -> Result<_> {
+        let (format, equal) = (taking.format, taking.equal);
+        let mut made = Contender::new(format, records, equal, folder.join(name), options.threads);
+        let sizes = made.put_into_files(packs).map_err(|e| e.in_place(name))?;
+        Ok((made, sizes))
+    };
+    let mut entries: Vec<Entry<'a>> = Vec::new();
+    for (i, taking) in taking.iter().enumerate() {
+        let name = taking.format.name();
+        let n = formats.len();
+        proving(options, taking.format, (n + i, 2 * n), progress);
+        let (made, sizes) = enter(taking, name)?;
+        if let Some(row) = results.competitors.iter_mut().find(|c| c.name == name) {
+            row.sizes = sizes.into_iter().map(|(p, n)| (p.name().to_owned(), n)).collect();
+        }
+        entries.push(Entry { name: name.into(), competitor: Box::new(made) });
+    }
+    let tried = taking.iter().find(|t| options.trial && t.format == baseline);
+    if let Some(taking) = tried {
+        let row = results.competitor(baseline.name()).cloned().unwrap_or_default();
+        for name in [trial::AGAIN, trial::SLOWED] {
+            let made = enter(taking, name)?.0;
+            let competitor: Box<dyn Competitor + 'a> = match name {
+                trial::SLOWED => Box::new(trial::Slowed(made)),
+                _ => Box::new(made),
+            };
+            entries.push(Entry { name: name.into(), competitor });
+            results.competitors.push(results::Contender { name: name.into(), ..row.clone() });
+        }
+    }
+    Ok(entries)
+}
+
+fn proving(
+    options: &Options<'_>,
+    format: Format,
+    (cell, cells): (usize, usize),
+    progress: &mut dyn FnMut(Progress<'_>),
+) {
+    progress(Progress {
+        stage: Stage::Proving,
+        rounds: 0,
+        cell,
+        cells,
+        competitor: format.name(),
+        phase: "",
+        seconds: 0.0,
+        budget: options.plan.stop.budget,
+    });
 }
 
 /// The records that every format taking part can hold, so that all are timed on the same ones.

@@ -96,6 +96,18 @@ fn documents_show_what_is_lost() {
 }
 
 #[test]
+fn the_method_can_be_tried_on_this_machine() {
+    let records = records();
+    let formats = vec![Format::Marc21];
+    let options = Options { plan: quick(), formats, trial: true, ..Options::new(&records) };
+    let results = run(&options, &mut |_| {}).unwrap();
+    for id in ["decode", "write-zstd", "file-roundtrip"] {
+        let cell = |name: &str| results.cell(name, id).unwrap().summary.clone().unwrap();
+        assert!(cell("again").versus.is_some() && cell("slowed").versus.is_some());
+    }
+}
+
+#[test]
 fn what_cannot_be_done_is_said_first() {
     let none = Records::Documents(Vec::new());
     assert!(run(&Options::new(&none), &mut |_| {}).is_err());
@@ -103,4 +115,22 @@ fn what_cannot_be_done_is_said_first() {
     let options = Options { baseline: Some(Format::Marc21), ..Options::new(&records) };
     let error = run(&options, &mut |_| {}).unwrap_err();
     assert!(error.to_string().contains("marc21 cannot be the baseline"), "{error}");
+}
+
+#[test]
+fn records_that_one_format_cannot_hold_are_left_out_for_all() {
+    let Records::Marc(mut list) = records() else { unreachable!() };
+    // XML has no word for this character; JSON has.
+    list[7].push_plain(*b"500", b"a\x02b").unwrap();
+    let records = Records::Marc(list);
+    let formats = ["marc21", "marcxml"].map(|f| Format::named(f).unwrap()).into();
+    let options = Options { plan: quick(), formats, trial: true, ..Options::new(&records) };
+    let results = run(&options, &mut |_| {}).unwrap();
+    assert_eq!((results.dataset.records, results.dataset.of), (49, 50));
+    assert!(results.dataset.remarks[0].starts_with("1 record is left out"), "{:?}", results.dataset);
+    let xml = results.competitor("marcxml").unwrap();
+    assert_eq!((xml.proof.as_ref().unwrap().equal, xml.refused.is_none()), (49, true));
+    for cell in results.cells.iter().filter(|c| c.phase == "decode") {
+        assert_eq!(cell.units % 49, 0, "{}", cell.competitor);
+    }
 }

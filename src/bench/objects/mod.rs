@@ -70,7 +70,7 @@ impl Options<'_> {
             wraps: vec![Wrap::Base64],
             ..Options::default()
         };
-        (options.plan.stop.min_starts, options.plan.stop.budget) = (6, 15.0);
+        (options.plan.stop.min_starts, options.plan.stop.budget) = (8, 15.0);
         options
     }
 
