@@ -127,7 +127,11 @@ fn records_that_one_format_cannot_hold_are_left_out_for_all() {
     let options = Options { plan: quick(), formats, trial: true, ..Options::new(&records) };
     let results = run(&options, &mut |_| {}).unwrap();
     assert_eq!((results.dataset.records, results.dataset.of), (49, 50));
-    assert!(results.dataset.remarks[0].starts_with("1 record is left out"), "{:?}", results.dataset);
+    assert!(
+        results.dataset.remarks[0].starts_with("1 record is left out"),
+        "{:?}",
+        results.dataset
+    );
     let xml = results.competitor("marcxml").unwrap();
     assert_eq!((xml.proof.as_ref().unwrap().equal, xml.refused.is_none()), (49, true));
     for cell in results.cells.iter().filter(|c| c.phase == "decode") {
