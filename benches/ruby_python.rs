@@ -1,7 +1,9 @@
 //! Records a second of CPU through Marshal and pickle: MARC records, and a plain struct.
 //!
 //! `STEELYARD_TEST_DATA=<folder of MARC files> cargo bench --bench ruby_python`; without the folder,
-//! a handful of records made here. Prints the best of several rounds.
+//! a handful of records made here. `STEELYARD_MARSHAL` and `STEELYARD_PICKLE` may name files of MARC
+//! records dumped by real Ruby and Python, each after its length in 4 bytes, big end first. Prints the
+//! best of several rounds.
 
 use std::{env, fs, hint::black_box, path::Path};
 
@@ -47,13 +49,15 @@ fn main() {
         measure_marc(format, &records);
         measure(format, "objects", &objects);
     }
-    // What real Ruby and Python wrote, if it is there: records one after another.
-    for (format, variable) in
-        [(Format::Marshal, "STEELYARD_MARSHAL"), (Format::Pickle, "STEELYARD_PICKLE")]
-    {
+    // What real Ruby and Python wrote, if it is there.
+    for (format, variable, what) in [
+        (Format::Marshal, "STEELYARD_MARSHAL", "MARC by Ruby"),
+        (Format::Pickle, "STEELYARD_PICKLE", "MARC by Python"),
+    ] {
         let Ok(path) = env::var(variable) else { continue };
-        let parts = parts(&fs::read(path).expect("a file"));
-        decode::<Record>(format, variable, &parts);
+        let encoded = parts(&fs::read(path).expect("a file"));
+        decode::<Record>(format, what, &encoded);
+        decode_marc(format, what, &encoded);
     }
 }
 
@@ -90,7 +94,7 @@ fn measure<T: Serialize + DeserializeOwned + PartialEq>(format: Format, what: &s
         });
         let rate = items.len() as f64 / seconds;
         println!(
-            "{:8} {what:18} write {rate:>10.0} records/s  {size:>6} bytes each",
+            "{:8} {what:22} write {rate:>10.0} records/s  {size:>6} bytes each",
             format.name()
         );
     }
@@ -99,24 +103,41 @@ fn measure<T: Serialize + DeserializeOwned + PartialEq>(format: Format, what: &s
 
 /// MARC records by their own way through the format, into one record used again and again.
 fn measure_marc(format: Format, records: &[Record]) {
-    if !wanted(&[format.name(), "reused", "read"]) {
-        return;
-    }
     let mut encoded = Vec::new();
     for record in records {
         let mut out = Vec::new();
         format.encode_marc(record.as_ref(), &mut out).expect("encodes");
+        let mut read = Record::new();
+        format.decode_marc(&out, &mut read).expect("decodes");
+        assert!(read == *record, "comes back the same");
         encoded.push(out);
+    }
+    decode_marc(format, "MARC", &encoded);
+}
+
+fn decode_marc(format: Format, what: &str, encoded: &[Vec<u8>]) {
+    if !wanted(&[format.name(), what, "reused", "read"]) {
+        return;
     }
     let mut record = Record::new();
     let seconds = best(|| {
-        for bytes in &encoded {
+        for bytes in encoded {
             format.decode_marc(bytes, &mut record).expect("decodes");
             black_box(&record);
         }
     });
-    let rate = records.len() as f64 / seconds;
-    println!("{:8} {:18} read  {rate:>10.0} records/s", format.name(), "MARC, reused");
+    print(format, &format!("{what}, reused"), encoded, seconds);
+}
+
+fn print(format: Format, what: &str, encoded: &[Vec<u8>], seconds: f64) {
+    let size: usize = encoded.iter().map(Vec::len).sum();
+    println!(
+        "{:8} {what:22} read  {:>10.0} records/s  {:>6.0} MB/s  {:>6} bytes each",
+        format.name(),
+        encoded.len() as f64 / seconds,
+        size as f64 / seconds / 1e6,
+        size / encoded.len().max(1)
+    );
 }
 
 /// True unless the arguments name something else.
@@ -133,13 +154,7 @@ fn decode<T: DeserializeOwned>(format: Format, what: &str, encoded: &[Vec<u8>]) 
             black_box(format.decode::<T>(bytes).expect("decodes"));
         }
     });
-    let size: usize = encoded.iter().map(Vec::len).sum();
-    println!(
-        "{:8} {what:18} read  {:>10.0} records/s  {:>6.0} MB/s",
-        format.name(),
-        encoded.len() as f64 / seconds,
-        size as f64 / seconds / 1e6
-    );
+    print(format, what, encoded, seconds);
 }
 
 /// The least CPU seconds of a dozen rounds.

@@ -7,4 +7,5 @@ mod iso2709;
 mod marc8;
 mod marcxml;
 mod real;
+mod ruby_python;
 mod tidy;

@@ -1,0 +1,296 @@
+//! Marshal and pickle against real Ruby and real Python: they read what we write as what it is, and
+//! we read what they write, thousands of made objects each; and against ourselves, for any value.
+
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    process::{Command, Stdio},
+};
+
+use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
+use steelyard::{
+    format::Format,
+    record::{Document, Time, Value},
+};
+
+/// Any value; in maps, no name twice.
+fn values() -> impl Strategy<Value = Value> {
+    let digits = "[1-9][0-9]{19,80}";
+    let single = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::Bool),
+        any::<i64>().prop_map(Value::Int),
+        (any::<i64>(), 0..63).prop_map(|(v, bits)| Value::Int(v >> bits)),
+        (any::<bool>(), digits).prop_map(|(minus, digits)| {
+            Value::BigInt(format!("{}{digits}", if minus { "-" } else { "" }).into())
+        }),
+        any::<f64>().prop_map(|v| Value::Float(if v.is_nan() { f64::NAN } else { v })),
+        (-1000i32..1000).prop_map(|v| Value::Float(f64::from(v) / 8.0)),
+        "-?(0|[1-9][0-9]{0,30})(\\.[0-9]{1,20})?(e-?[1-9][0-9]?)?"
+            .prop_map(|digits| Value::Decimal(digits.into())),
+        any::<String>().prop_map(Value::Text),
+        "[a-z]{0,300}".prop_map(Value::Text),
+        proptest::collection::vec(any::<u8>(), 0..300).prop_map(Value::Bytes),
+        (-377_000_000_000i64..253_000_000_000, 0u32..1_000_000_000)
+            .prop_map(|(s, n)| Value::Time(Time::from_unix(s, n).expect("in range"))),
+    ];
+    let name = prop_oneof!["ind[12]", "[a-z]{0,3}", any::<String>()];
+    single.prop_recursive(5, 64, 8, move |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..8).prop_map(Value::List),
+            proptest::collection::vec((name.clone(), inner), 0..8).prop_map(|entries| {
+                let mut map = Document::new();
+                entries.into_iter().for_each(|(name, value)| drop(map.insert(name, value)));
+                Value::Map(map)
+            }),
+        ]
+    })
+}
+
+fn encoded(format: Format, value: &Value) -> Vec<u8> {
+    let mut out = Vec::new();
+    format.encode(value, &mut out).expect("encodes");
+    out
+}
+
+/// What is left of a value after pickle: times and decimals are text.
+fn without_natives(value: Value) -> Value {
+    match value {
+        Value::Time(time) => Value::Text(time.to_string()),
+        Value::Decimal(digits) => Value::Text(digits.into()),
+        Value::List(items) => Value::List(items.into_iter().map(without_natives).collect()),
+        Value::Map(map) => {
+            Value::Map(map.into_iter().map(|(name, v)| (name, without_natives(v))).collect())
+        }
+        other => other,
+    }
+}
+
+proptest! {
+    #[test]
+    fn marshal_keeps_any_value(value in values()) {
+        prop_assert_eq!(Format::Marshal.decode::<Value>(&encoded(Format::Marshal, &value))?, value);
+    }
+
+    #[test]
+    fn pickle_keeps_any_value_but_times_and_decimals(value in values()) {
+        let value = without_natives(value);
+        prop_assert_eq!(Format::Pickle.decode::<Value>(&encoded(Format::Pickle, &value))?, value);
+    }
+}
+
+fn hex(out: &mut String, bytes: &[u8]) {
+    bytes.iter().for_each(|b| write!(out, "{b:02x}").expect("a string"));
+}
+
+/// The line a value is in the notation of the peers.
+fn show(value: &Value, out: &mut String) {
+    match value {
+        Value::Null => out.push('n'),
+        Value::Bool(v) => out.push(if *v { 't' } else { 'f' }),
+        Value::Int(v) => write!(out, "i{v}").expect("a string"),
+        Value::BigInt(digits) => write!(out, "i{digits}").expect("a string"),
+        Value::Float(v) if v.is_nan() => out.push_str("dnan"),
+        Value::Float(v) => write!(out, "d{:016x}", v.to_bits()).expect("a string"),
+        Value::Decimal(digits) => out.push_str(&normal(digits)),
+        Value::Text(text) => {
+            out.push('s');
+            hex(out, text.as_bytes());
+        }
+        Value::Bytes(bytes) => {
+            out.push('b');
+            hex(out, bytes);
+        }
+        Value::Time(time) => {
+            let (seconds, nanos) = time.to_unix();
+            write!(out, "T{seconds}.{nanos}").expect("a string");
+        }
+        Value::List(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                out.push_str(if i == 0 { "" } else { "," });
+                show(item, out);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            out.push('{');
+            for (i, (name, value)) in map.iter().enumerate() {
+                out.push_str(if i == 0 { "s" } else { ",s" });
+                hex(out, name.as_bytes());
+                out.push(':');
+                show(value, out);
+            }
+            out.push('}');
+        }
+    }
+}
+
+/// A decimal as `D`, sign, digits without zeros around them, and where the point stands.
+fn normal(decimal: &str) -> String {
+    if decimal.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        return format!("D{decimal}");
+    }
+    let (sign, plain) = match decimal.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", decimal),
+    };
+    let (plain, exponent) = plain.split_once('e').unwrap_or((plain, "0"));
+    let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_start_matches('0');
+    let leading = (digits.len() - significant.len()) as i64;
+    let point = whole.len() as i64 - leading + exponent.parse::<i64>().expect("a number");
+    match significant.trim_end_matches('0') {
+        "" => format!("D{sign}0e0"),
+        significant => format!("D{sign}{significant}e{point}"),
+    }
+}
+
+/// What a peer prints, line by line; none where the program is not there.
+fn peer(program: &str, arguments: &[&str], input: Vec<u8>) -> Option<Vec<String>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/ruby_python/");
+    let script = format!("{folder}peer.{}", if program == "ruby" { "rb" } else { "py" });
+    let mut command = Command::new(program);
+    command.arg(script).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(e) if std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1") => {
+            panic!("{program} has to be there: {e}")
+        }
+        Err(_) => {
+            println!("skipped: no {program}");
+            return None;
+        }
+    };
+    let mut stdin = child.stdin.take().expect("piped");
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().expect("an end");
+    writer.join().expect("no panic").expect("all read");
+    assert!(output.status.success(), "{program} failed");
+    let text = String::from_utf8(output.stdout).expect("text");
+    Some(text.lines().map(str::to_owned).collect())
+}
+
+/// Some hundreds of values, the same every time.
+fn made() -> Vec<Value> {
+    let mut runner = TestRunner::deterministic();
+    let strategy = values();
+    (0..800).map(|_| strategy.new_tree(&mut runner).expect("a value").current()).collect()
+}
+
+/// The single values in a value.
+fn singles(value: Value, out: &mut Vec<Value>) {
+    match value {
+        Value::List(items) => items.into_iter().for_each(|v| singles(v, out)),
+        Value::Map(map) => map.into_iter().for_each(|(_, v)| singles(v, out)),
+        single => out.push(single),
+    }
+}
+
+fn reads_ours(program: &str, format: Format, values: &[Value]) {
+    let input = values.iter().flat_map(|v| encoded(format, v)).collect();
+    let Some(lines) = peer(program, &["show"], input) else { return };
+    assert_eq!(lines.len(), values.len());
+    for (line, value) in lines.iter().zip(values) {
+        let mut want = String::new();
+        show(value, &mut want);
+        assert!(*line == want, "{value:?}\nis to {program} {line}");
+    }
+}
+
+fn we_read(program: &str, format: Format, arguments: &[&str]) -> usize {
+    let Some(lines) = peer(program, arguments, Vec::new()) else { return 0 };
+    for line in &lines {
+        let (bytes, want) = line.split_once('\t').expect("a tab");
+        let digit = |b: u8| char::from(b).to_digit(16).expect("hex") as u8;
+        let bytes: Vec<u8> =
+            bytes.as_bytes().chunks(2).map(|b| digit(b[0]) * 16 + digit(b[1])).collect();
+        let mut got = String::new();
+        match format.decode::<Value>(&bytes) {
+            Ok(value) => show(&value, &mut got),
+            Err(e) => panic!("{e:?}\n{}\n{want}", bytes.escape_ascii()),
+        }
+        assert!(got == want, "{}\nis {want}\nread {got}", bytes.escape_ascii());
+    }
+    lines.len()
+}
+
+#[test]
+fn ruby_reads_what_we_write() {
+    let mut values = made();
+    // NaN, objects and structs, which are not among them.
+    let map = |entries: Vec<(&str, Value)>| Value::Map(entries.into_iter().collect());
+    let object = map(vec![("^class", "Plain".into()), ("a", 1.into()), ("b_c", "x".into())]);
+    let of_struct = map(vec![("^struct", "Point".into()), ("x", 1.5.into()), ("y", Value::Null)]);
+    let range = map(vec![
+        ("^class", "Range".into()),
+        ("excl", true.into()),
+        ("begin", 1.into()),
+        ("end", 9.into()),
+    ]);
+    let inert = map(vec![("^class", "Gem::Requirement".into()), ("^data", Value::List(vec![]))]);
+    values.push(Value::List(vec![
+        f64::NAN.into(),
+        object.clone(),
+        of_struct,
+        object,
+        range,
+        inert,
+    ]));
+    reads_ours("ruby", Format::Marshal, &values);
+}
+
+#[test]
+fn ruby_writes_what_we_write() {
+    // Single values: in lists and maps we link only keys, Ruby whatever is the same object. Not
+    // decimals, for which Ruby notes a precision.
+    let mut values = Vec::new();
+    made().into_iter().for_each(|v| singles(v, &mut values));
+    values.retain(|v| !matches!(v, Value::Decimal(_)));
+    let input = values.iter().flat_map(|v| encoded(Format::Marshal, v)).collect();
+    let Some(lines) = peer("ruby", &["again"], input) else { return };
+    assert!(lines.len() == values.len() && lines.len() > 1000, "{}", lines.len());
+    for (line, value) in lines.iter().zip(&values) {
+        let mut ours = String::new();
+        hex(&mut ours, &encoded(Format::Marshal, value));
+        assert_eq!(*line, ours, "{value:?}");
+    }
+}
+
+#[test]
+fn we_read_what_ruby_writes() {
+    for seed in 1..=6 {
+        we_read("ruby", Format::Marshal, &["make", &seed.to_string(), "400"]);
+    }
+}
+
+#[test]
+fn python_reads_what_we_write() {
+    let values: Vec<Value> = made().into_iter().map(without_natives).collect();
+    reads_ours("python3", Format::Pickle, &values);
+}
+
+#[test]
+fn we_read_what_python_writes() {
+    for protocol in 0..=5 {
+        for seed in 1..=2 {
+            let (seed, protocol) = (seed.to_string(), protocol.to_string());
+            we_read("python3", Format::Pickle, &["make", &seed, "400", &protocol]);
+        }
+    }
+}
+
+#[test]
+fn decimals_have_one_normal_form() {
+    for (decimal, want) in [
+        ("1.50", "D15e1"),
+        ("-0.0010", "D-1e-2"),
+        ("120e3", "D12e6"),
+        ("0.00", "D0e0"),
+        ("-0", "D-0e0"),
+        ("Infinity", "DInfinity"),
+    ] {
+        assert_eq!(normal(decimal), want);
+    }
+}
