@@ -48,14 +48,23 @@ pub fn first_wide(results: &Results, precision: f64, hint: usize) -> Option<usiz
             return false;
         }
         let Some(base) = results.cell(&results.baseline, &cell.phase) else { return false };
-        timed(base) && tools.wider(&cell.means(), &base.means(), precision)
+        timed(base)
+            && tools.wider(
+                &cell.means(results.plan.basis),
+                &base.means(results.plan.basis),
+                precision,
+            )
     });
     with_baseline.or_else(|| {
         results
             .contrasts
             .iter()
             .position(|c| match (results.cell(&c.of.0, &c.of.1), results.cell(&c.to.0, &c.to.1)) {
-                (Some(a), Some(b)) => tools.wider(&a.means(), &b.means(), precision),
+                (Some(a), Some(b)) => tools.wider(
+                    &a.means(results.plan.basis),
+                    &b.means(results.plan.basis),
+                    precision,
+                ),
                 _ => false,
             })
             .map(|i| n + i)
@@ -102,12 +111,17 @@ fn add_sums(results: &mut Results) {
 fn means_of(results: &Results, cell: usize) -> Means {
     let cell = &results.cells[cell];
     let Some(phase) = results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) else {
-        return cell.means();
+        return cell.means(results.plan.basis);
     };
     let parts: Vec<Means> = phase
         .sum_of
         .iter()
-        .map(|id| results.cell(&cell.competitor, id).map(Cell::means).unwrap_or_default())
+        .map(|id| {
+            results
+                .cell(&cell.competitor, id)
+                .map(|c| c.means(results.plan.basis))
+                .unwrap_or_default()
+        })
         .collect();
     let Some((first, rest)) = parts.split_first() else { return Means::new() };
     first
@@ -208,7 +222,7 @@ impl Tools {
             return None;
         }
         let cost = results.cell(&null.name, &cell.phase)?;
-        let values: Vec<f64> = cost.means().iter().map(|m| m.2).collect();
+        let values: Vec<f64> = cost.means(results.plan.basis).iter().map(|m| m.2).collect();
         Some(median(&values)? / ns)
     }
 

@@ -53,11 +53,25 @@ pub struct Results {
     pub probes: Vec<Probe>,
 }
 
+/// Which time figures and verdicts are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Basis {
+    /// Elapsed time: what a user waits for.
+    #[default]
+    Elapsed,
+    /// Processor time, user and system, of all threads: hardly touched by others on the machine,
+    /// and blind to waiting for disks and networks.
+    Processor,
+}
+
 /// How the run was to go: all that the figures follow from, beside the machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// Orders, data and resamples follow from it.
     pub seed: u64,
+    /// Which time figures and verdicts are made of.
+    pub basis: Basis,
     /// When to end.
     pub stop: StopRule,
     /// A timed window is at least this long (small passes are repeated).
@@ -76,6 +90,7 @@ impl Default for Plan {
     fn default() -> Self {
         Plan {
             seed: 1,
+            basis: Basis::Elapsed,
             stop: StopRule::default(),
             window_ns: 5_000_000,
             warm_up_ns: 2_000_000,
@@ -406,8 +421,12 @@ impl Figure {
 
 impl Cell {
     /// Nanoseconds an operation took in each round, with start and round.
-    pub fn means(&self) -> Vec<(u32, u32, f64)> {
+    pub fn means(&self, basis: Basis) -> Vec<(u32, u32, f64)> {
         let units = self.units.max(1) as f64;
-        self.rounds.iter().map(|r| (r.start, r.round, r.ns as f64 / units)).collect()
+        let time = |r: &Round| match basis {
+            Basis::Elapsed => r.ns,
+            Basis::Processor => r.user_ns + r.system_ns,
+        };
+        self.rounds.iter().map(|r| (r.start, r.round, time(r) as f64 / units)).collect()
     }
 }

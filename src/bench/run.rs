@@ -17,7 +17,7 @@ use super::{
     clock::shortest_window,
     derive::{derive, first_wide},
     instruments::Instruments,
-    results::{Cell, Memory, Phase, Results},
+    results::{Basis, Cell, Memory, Phase, Results},
     schedule::{Orders, Stopped},
     stats::{LAST, Steady, WINDOWS},
 };
@@ -375,7 +375,12 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         while Steady::of(&windows) == Steady::NotYet
             && (windows.len() < LAST || self.seconds() < late)
         {
-            windows.push(self.time(p, s, units)?.1.ns as f64 / units as f64);
+            let used = self.time(p, s, units)?.1;
+            let ns = match self.results.plan.basis {
+                Basis::Elapsed => used.ns,
+                Basis::Processor => used.user_ns + used.system_ns,
+            };
+            windows.push(ns as f64 / units as f64);
         }
         let cell = &mut self.results.cells[self.seats[p][s].cell];
         cell.settled = Steady::of(&windows) == Steady::Settled;

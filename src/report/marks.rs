@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::number::{fixed, short, whole};
-use crate::bench::results::{Cell, Proof, Results, Stopped, Verdict, Versus};
+use crate::bench::results::{Basis, Cell, Proof, Results, Stopped, Verdict, Versus};
 
 /// A share of the harness beyond which a cell is marked (rule 11).
 const HARNESS: f64 = 0.20;
@@ -147,6 +147,12 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         results.plan.seed,
         whole(u64::from(results.plan.resamples)),
     ));
+    if results.plan.basis == Basis::Processor {
+        notes.push(
+            "Times are processor time, user and system of all threads, not what a user waits for."
+                .into(),
+        );
+    }
     for (name, value) in &results.settings {
         notes.push(format!("{name}: {value}"));
     }

@@ -5,7 +5,7 @@ use super::{
     number::{NONE, beside, bytes, fixed, megabytes, percent, ranged, short, whole},
     page::{Section, Table},
 };
-use crate::bench::results::{Cell, Contender, Phase, Results};
+use crate::bench::results::{Basis, Cell, Contender, Phase, Results};
 
 /// The cells of a phase, the fastest first, then those without figures; never the null competitor.
 pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contender, &'a Cell)> {
@@ -31,10 +31,14 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
         1e9.. => ("seconds", 1e9),
         _ => ("ms", 1e6),
     };
+    let unit = match results.plan.basis {
+        Basis::Elapsed => unit.to_owned(),
+        Basis::Processor => format!("CPU {unit}"),
+    };
     let mut table = Table::new(&[
         "<",
         "rank",
-        unit,
+        &unit,
         &base,
         "records/s",
         "MB/s",

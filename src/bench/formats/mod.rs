@@ -237,7 +237,11 @@ fn enter_all<'a, I: Item>(
                 _ => Box::new(made),
             };
             entries.push(Entry { name: name.into(), competitor });
-            results.competitors.push(results::Contender { name: name.into(), ..row.clone() });
+            results.competitors.push(results::Contender {
+                name: name.into(),
+                sizes: Default::default(),
+                ..row.clone()
+            });
         }
     }
     Ok(entries)
