@@ -199,8 +199,10 @@ impl Repair<'_> {
         let segments: Vec<usize> =
             memchr::memchr_iter(FIELD_END, &raw[base..end]).map(|i| base + i).collect();
         let by_order = !all_good && segments.len() == entries.len();
-        // Entries that say nothing are how fields too long for four digits are written.
-        let silent = |e: &Entry| matches!(e.1, Some((0, _))) || raw.len() > 99_999;
+        // Zeros are how numbers too large for their digits are written.
+        let silent = |e: &Entry, found: usize| {
+            raw.len() > 99_999 || (found > 9_999 && matches!(e.1, Some((0, _))))
+        };
         let mut expected = 0;
         let mut in_order = true;
         let mut from = base;
@@ -213,7 +215,11 @@ impl Repair<'_> {
                 from = segments[i] + 1;
                 let said = entry.1.map(|(n, at)| (base + at, (base + at + n).wrapping_sub(1)));
                 if said != Some(range) {
-                    let kind = if silent(entry) { Kind::Oversized } else { Kind::DirectoryEntry };
+                    let kind = if silent(entry, range.1 + 1 - range.0) {
+                        Kind::Oversized
+                    } else {
+                        Kind::DirectoryEntry
+                    };
                     match more {
                         0 => self.entry_trouble(
                             kind,
