@@ -1,7 +1,7 @@
 //! Records a second of CPU through Marshal and pickle: MARC records, and a plain struct.
 //!
 //! `STEELYARD_TEST_DATA=<folder of MARC files> cargo bench --bench ruby_python`; without the folder,
-//! a handful of records made here. `STEELYARD_MARSHAL` and `STEELYARD_PICKLE` may name files of MARC
+//! the sample catalogue. `STEELYARD_MARSHAL` and `STEELYARD_PICKLE` may name files of MARC
 //! records dumped by real Ruby and Python, each after its length in 4 bytes, big end first. Prints the
 //! best of several rounds.
 
@@ -11,7 +11,7 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use steelyard::{
     format::Format,
-    marc::{Leader, Record},
+    marc::{Leader, Record, sample::Catalogue},
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -171,7 +171,7 @@ fn best(mut round: impl FnMut()) -> f64 {
     (0..30).map(|_| measured(&mut round)).fold(f64::MAX, f64::min)
 }
 
-/// Sound records of the test data, or a few made up.
+/// Sound records of the test data, or of the sample catalogue.
 fn marc() -> Vec<Record> {
     let mut records = Vec::new();
     if let Ok(folder) = env::var("STEELYARD_TEST_DATA") {
@@ -184,16 +184,9 @@ fn marc() -> Vec<Record> {
             }
         }
     }
-    for i in 0..if records.is_empty() { 1000 } else { 0 } {
-        let mut record = Record::new();
-        record.push_plain(*b"001", format!("{i:08}").as_bytes()).expect("sound");
-        for n in 0..20 {
-            let text = format!("Weights and measures of town {i}, part {n} /");
-            let subfields =
-                [(b'a', text.as_bytes()), (b'b', b"a history"), (b'c', b"A. Steelyard.")];
-            record.push_data(*b"500", *b"1 ", &subfields).expect("sound");
-        }
-        records.push(record);
+    if records.is_empty() {
+        let catalogue = Catalogue::new(1);
+        records.extend((0..4000).map(|n| catalogue.record(n)));
     }
     records
 }
