@@ -201,7 +201,7 @@ fn originals(results: &Results) -> Option<String> {
             .find(|c| {
                 c.of == ("json".into(), of.into()) && c.to == (results.baseline.clone(), to.into())
             })
-            .and_then(|c| c.versus)
+            .and_then(|c| c.versus.filter(|v| v.ratio.low.is_some()))
     };
     if let (Some(read), Some(write)) = (cost("read-gzip", "read"), cost("write-gzip", "write")) {
         text.push_str(&format!(
@@ -221,7 +221,7 @@ fn longer(versus: &Versus) -> String {
     match versus.verdict {
         Verdict::Slower => format!("{} as long", times(ratio)),
         Verdict::Faster => format!("{} % of the time", fixed(100.0 * ratio, 0)),
-        Verdict::NoDifference => "no longer (as far as these rounds can tell)".into(),
+        Verdict::NoDifference => "about as long (no difference shown)".into(),
     }
 }
 

@@ -95,7 +95,7 @@ fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section 
         for phase in phases {
             row.push(match results.cell(name, &phase.id).map(|c| (c, c.summary.as_ref())) {
                 Some((cell, Some(s))) => {
-                    let first = if s.group == 1 { " 1st" } else { "" };
+                    let first = if s.group == 1 && s.ns.low.is_some() { " 1st" } else { "" };
                     format!("{}{}{first}", ranged(&s.ns.scaled(1e-3)), marks.of(cell))
                 }
                 _ => NONE.into(),
