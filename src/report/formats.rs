@@ -130,10 +130,14 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-/// True where every record comes back as it was. Those who are there to try the method do not count.
+/// True of those that run to try the method: the baseline again, and slowed.
+fn is_trial(contender: &Contender) -> bool {
+    ["again", "slowed"].contains(&contender.name.as_str())
+}
+
+/// True where every record comes back as it was.
 fn keeps_all(contender: &Contender) -> bool {
-    let trial = ["again", "slowed"].contains(&contender.name.as_str());
-    !trial && contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
+    !is_trial(contender) && contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
 }
 
 fn smallest<'a>(results: &'a Results, wrap: &str) -> Option<&'a Contender> {
@@ -157,26 +161,18 @@ fn leaders<'a>(results: &'a Results, phase: &str) -> Vec<&'a Cell> {
 
 /// How the others compare with the baseline when read: the span of the ratios.
 fn against(results: &Results) -> String {
-    let ratios: Vec<f64> = results
-        .cells
-        .iter()
-        .filter(|c| c.phase == "decode")
-        .filter_map(|c| c.summary.as_ref()?.versus.as_ref())
-        .filter(|v| v.verdict == Verdict::Slower)
-        .map(|v| v.ratio.middle)
+    let versus: Vec<&Versus> = tables::ranked(results, "decode")
+        .into_iter()
+        .filter(|(contender, _)| !is_trial(contender))
+        .filter_map(|(_, cell)| cell.summary.as_ref()?.versus.as_ref())
         .collect();
-    let compared = results
-        .cells
-        .iter()
-        .filter(|c| c.phase == "decode")
-        .filter(|c| c.summary.as_ref().is_some_and(|s| s.versus.is_some()))
-        .count();
-    if ratios.is_empty() || ratios.len() < compared {
+    if versus.is_empty() || versus.iter().any(|v| v.verdict != Verdict::Slower) {
         return String::new();
     }
+    let ratios: Vec<f64> = versus.iter().map(|v| v.ratio.middle).collect();
     let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
     let high = ratios.iter().copied().fold(0.0, f64::max);
-    match compared {
+    match ratios.len() {
         1 => format!(" The other takes {} as long to read.", times(low)),
         _ => format!(" The others take {} to {} as long to read.", fixed(low, 1), times(high)),
     }
@@ -205,7 +201,7 @@ fn originals(results: &Results) -> Option<String> {
             .find(|c| {
                 c.of == ("json".into(), of.into()) && c.to == (results.baseline.clone(), to.into())
             })
-            .and_then(|c| c.versus)
+            .and_then(|c| c.versus.filter(|v| v.ratio.low.is_some()))
     };
     if let (Some(read), Some(write)) = (cost("read-gzip", "read"), cost("write-gzip", "write")) {
         text.push_str(&format!(
@@ -225,7 +221,7 @@ fn longer(versus: &Versus) -> String {
     match versus.verdict {
         Verdict::Slower => format!("{} as long", times(ratio)),
         Verdict::Faster => format!("{} % of the time", fixed(100.0 * ratio, 0)),
-        Verdict::NoDifference => "no longer (as far as these rounds can tell)".into(),
+        Verdict::NoDifference => "about as long (no difference shown)".into(),
     }
 }
 

@@ -44,6 +44,8 @@ impl Marks {
     /// The mark of a comparison that shows nothing.
     pub fn verdict(&mut self, versus: &Versus) -> &'static str {
         match versus.verdict {
+            // Without an interval nothing was tried.
+            _ if versus.ratio.low.is_none() => "",
             Verdict::NoDifference => {
                 self.add('=', "no difference shown: under 3 %, or less than chance can make");
                 " ="
@@ -95,11 +97,16 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         }
         Some(_) => {}
     }
-    if starts(results) == 1 {
-        said.push(
+    let most = results.cells.iter().filter_map(|c| c.summary.as_ref()).map(|s| s.n).max();
+    match (most, starts(results)) {
+        (Some(1), _) => {
+            said.push("One round only: no figure has an interval, and none a rank.".into())
+        }
+        (_, 1) => said.push(
             "One start only: the intervals say how rounds differ, not how another start would."
                 .into(),
-        );
+        ),
+        _ => {}
     }
     said
 }

@@ -6,7 +6,7 @@ use super::{
     page::{Page, Section, Table},
     tables,
 };
-use crate::bench::results::{Cell, Contrast, Figure, Phase, Results, Verdict};
+use crate::bench::results::{Basis, Cell, Contrast, Figure, Phase, Results, Verdict};
 
 pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict(results);
@@ -74,7 +74,11 @@ fn series(results: &Results, size: u64) -> Vec<Section> {
             let phases: Vec<&Phase> =
                 phases.iter().copied().filter(|p| wrap_of(p) == wrap).collect();
             let about = wrap.map_or("plain".to_owned(), |w| format!("in {w}"));
-            let title = format!("Microseconds an object, {about} ({} objects)", whole(size));
+            let time = match results.plan.basis {
+                Basis::Elapsed => "Microseconds",
+                Basis::Processor => "Microseconds of processor time",
+            };
+            let title = format!("{time} an object, {about} ({} objects)", whole(size));
             series_table(results, &phases, title)
         })
         .collect()
@@ -87,12 +91,11 @@ fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section 
     let mut marks = Marks::default();
     let mut refused = Vec::new();
     for name in competitors(results) {
-        let proof = results.competitor(name).and_then(|c| c.proof.as_ref());
-        let mut row = vec![format!("{name}{}", marks.lossy(proof))];
+        let mut row = vec![name.to_owned()];
         for phase in phases {
             row.push(match results.cell(name, &phase.id).map(|c| (c, c.summary.as_ref())) {
                 Some((cell, Some(s))) => {
-                    let first = if s.group == 1 { " 1st" } else { "" };
+                    let first = if s.group == 1 && s.ns.low.is_some() { " 1st" } else { "" };
                     format!("{}{}{first}", ranged(&s.ns.scaled(1e-3)), marks.of(cell))
                 }
                 _ => NONE.into(),
@@ -100,7 +103,11 @@ fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section 
         }
         match row[1..].iter().all(|c| c == NONE) {
             true => refused.push(name),
-            false => table.rows.push(row),
+            false => {
+                let proof = results.competitor(name).and_then(|c| c.proof.as_ref());
+                row[0].push_str(marks.lossy(proof));
+                table.rows.push(row);
+            }
         }
     }
     let mut footnotes: Vec<String> =

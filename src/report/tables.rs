@@ -76,7 +76,7 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
         );
         table.rows.push(vec![
             name,
-            s.group.to_string(),
+            s.ns.low.map_or(NONE.into(), |_| s.group.to_string()),
             ranged(&s.ns.scaled(pass)),
             versus,
             short(1e9 / s.ns.middle),

@@ -171,6 +171,21 @@ fn a_page_that_warns() {
     insta::assert_snapshot!("formats-warned", text(&results));
 }
 
+/// One round is no ground for a rank or a verdict.
+#[test]
+fn a_page_of_one_round_ranks_nobody() {
+    let mut results = formats();
+    results.cells.iter_mut().for_each(|c| c.rounds.truncate(1));
+    derive(&mut results);
+    let text = text(&results);
+    assert!(text.contains("which is the fastest these rounds cannot tell"), "{text}");
+    assert!(
+        text.contains("19.1 ±?") && text.contains("One round only") && !text.contains(" ="),
+        "{text}"
+    );
+    assert!(!text.contains("as long"), "{text}");
+}
+
 fn objects() -> Results {
     let mut phases = Vec::new();
     for size in [1_000u64, 10_000] {
