@@ -308,6 +308,33 @@ impl Record {
         field.finish()
     }
 
+    /// Checks all fields at once, for those that were finished as known text without being so: one
+    /// pass over a record costs less than two over each of its fields.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where something in a field cannot stand there.
+    pub(crate) fn check_fields(&mut self) -> Result<()> {
+        self.utf8 = simdutf8::basic::from_utf8(&self.data).is_ok();
+        let found = self.data.iter().filter(|b| (RECORD_END..=SUBFIELD).contains(*b)).count();
+        if found == self.marks.len() + self.spans.len() {
+            return Ok(());
+        }
+        let wrong = self.spans.iter().find_map(|span| {
+            let bytes = &self.data[span.start as usize..span.end as usize];
+            let marks = (span.marks.1 - span.marks.0) as usize;
+            if memchr::memchr2(FIELD_END, RECORD_END, bytes).is_some() {
+                Some((span.tag, "a field or record terminator inside a field"))
+            } else if memchr::memchr_iter(SUBFIELD, bytes).count() != marks {
+                Some((span.tag, "a subfield delimiter inside a subfield"))
+            } else {
+                None
+            }
+        });
+        let (tag, bad) = wrong.unwrap_or((*b"   ", "a delimiter where none can be"));
+        let tag = String::from_utf8_lossy(&tag).into_owned();
+        Err(Error::invalid(format!("field {tag}: {bad}")))
+    }
+
     /// Begins a field at the end; what is pushed into it counts once it is finished.
     pub(crate) fn begin(&mut self, tag: [u8; 3], indicators: Option<[u8; 2]>) -> FieldBuilder<'_> {
         let start = self.data.len();
@@ -407,6 +434,7 @@ impl FieldBuilder<'_> {
     }
 
     /// Begins a subfield.
+    #[inline]
     pub fn code(&mut self, code: &[u8]) {
         if code.len() > 1 || code.iter().any(|c| (RECORD_END..=SUBFIELD).contains(c)) {
             self.bad = Some("a subfield code that is not one character");
@@ -416,7 +444,8 @@ impl FieldBuilder<'_> {
         self.record.data.extend_from_slice(code);
     }
 
-    /// The text of the subfield begun last, known to be UTF-8 without control characters.
+    /// The text of the subfield begun last, known to be UTF-8 without control characters, or to be
+    /// checked by [`check_fields`](Record::check_fields).
     #[inline]
     pub fn value_text(&mut self, text: &[u8]) {
         if self.record.data.last() == Some(&SUBFIELD) && !text.is_empty() {
@@ -463,7 +492,8 @@ impl FieldBuilder<'_> {
         self.finish_text()
     }
 
-    /// Counts the field in, all of whose text is known to be UTF-8 without control characters.
+    /// Counts the field in, all of whose text is known to be UTF-8 without control characters, or
+    /// to be checked by [`check_fields`](Record::check_fields).
     ///
     /// # Errors
     /// As [`finish`](Self::finish).

@@ -319,6 +319,17 @@ impl<'de, T: Text<'de>> ReadText<'de> for &mut Reader<'de, T> {
             None => self.other_text(key, visitor),
         }
     }
+
+    #[inline]
+    fn read_key<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        match self.common_text()? {
+            Some(text) => text.visit(visitor),
+            None => {
+                let head = self.head()?;
+                self.visit(head, AsName { inner: visitor, numbers: false })
+            }
+        }
+    }
 }
 
 impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Reader<'de, T> {

@@ -106,7 +106,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             .at(0));
         }
         // A guess that spares most records growing the tables.
-        let (symbols, objects) = if measuring { (0, 0) } else { (16, input.len() / 16 + 8) };
+        let (symbols, objects) = if measuring { (0, 0) } else { (16, input.len() / 8 + 8) };
         Ok(Reader {
             input,
             pos: 2,

@@ -14,6 +14,8 @@ use crate::{Error, Result};
 pub trait ReadText<'de>: Deserializer<'de, Error = Error> {
     /// Text; if it is a `key`, single values of other kinds as text too.
     fn read_text<V: Visitor<'de>>(self, key: bool, visitor: V) -> Result<V::Value>;
+    /// A key of whatever kind; single values that are neither text nor whole numbers as text.
+    fn read_key<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value>;
 }
 
 /// A key: where a name is wanted, single values are turned into one.
@@ -35,7 +37,7 @@ impl<'de, D: ReadText<'de>> Deserializer<'de> for Key<D> {
     }
     #[inline]
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
-        self.0.deserialize_any(AsName { inner: visitor, numbers: false })
+        self.0.read_key(visitor)
     }
     #[inline]
     fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {

@@ -259,6 +259,16 @@ impl<'de, T: Text<'de>> ReadText<'de> for Item<'_, '_, 'de, T> {
             _ => self.values.visit(self.n, visitor),
         }
     }
+    #[inline]
+    fn read_key<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let node = self.node();
+        match node.kind {
+            Kind::Text if self.values.links.is_empty() => {
+                T::visit(self.values.span(node), visitor)
+            }
+            _ => self.values.visit(self.n, AsName { inner: visitor, numbers: false }),
+        }
+    }
 }
 
 impl<'de, T: Text<'de>> de::Deserializer<'de> for Item<'_, '_, 'de, T> {

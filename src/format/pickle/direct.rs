@@ -386,6 +386,15 @@ impl<'de, T: Text<'de>> ReadText<'de> for &mut Direct<'de, T> {
             None => self.visit(code, visitor),
         }
     }
+
+    #[inline]
+    fn read_key<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
+        let code = self.next()?;
+        match self.text(code)? {
+            Some(text) => T::visit(text, visitor),
+            None => self.visit(code, AsName { inner: visitor, numbers: false }),
+        }
+    }
 }
 
 impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Direct<'de, T> {

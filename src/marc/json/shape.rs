@@ -193,7 +193,7 @@ impl<'de> Visitor<'de> for RecordSeed<'_> {
         match (leader, fields) {
             (false, _) => Err(A::Error::missing_field("leader")),
             (_, false) => Err(A::Error::missing_field("fields")),
-            _ => Ok(()),
+            _ => self.0.check_fields().map_err(A::Error::custom),
         }
     }
 }
@@ -262,10 +262,12 @@ impl<'de> Visitor<'de> for ContentSeed<'_> {
         f.write_str("text, or a map with \"ind1\", \"ind2\" and \"subfields\"")
     }
     fn visit_str<E: de::Error>(self, v: &str) -> Result<(), E> {
-        self.0.push_bytes(self.1, v.as_bytes()).map_err(E::custom)
+        self.visit_bytes(v.as_bytes())
     }
     fn visit_bytes<E: de::Error>(self, v: &[u8]) -> Result<(), E> {
-        self.0.push_bytes(self.1, v).map_err(E::custom)
+        let mut field = self.0.begin(self.1, None);
+        field.text(v);
+        field.finish_text().map_err(E::custom)
     }
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         let mut field = self.0.begin(self.1, Some(*b"  "));
@@ -289,7 +291,7 @@ impl<'de> Visitor<'de> for ContentSeed<'_> {
                 Key::Other => drop(map.next_value::<de::IgnoredAny>()?),
             }
         }
-        field.finish().map_err(A::Error::custom)
+        field.finish_text().map_err(A::Error::custom)
     }
 }
 
@@ -329,7 +331,7 @@ impl<'de> Visitor<'de> for SubfieldSeed<'_, '_> {
     }
     fn visit_map<A: de::MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(()) = map.next_key_seed(Bytes(|code: &[u8]| self.0.code(code)))? {
-            map.next_value_seed(Bytes(|text: &[u8]| self.0.value(text)))?;
+            map.next_value_seed(Bytes(|text: &[u8]| self.0.value_text(text)))?;
         }
         Ok(())
     }
