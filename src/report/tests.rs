@@ -178,9 +178,9 @@ fn a_page_of_one_round_ranks_nobody() {
     results.cells.iter_mut().for_each(|c| c.rounds.truncate(1));
     derive(&mut results);
     let text = text(&results);
-    assert!(text.contains("which is the fastest these rounds cannot tell"), "{text}");
+    assert!(text.contains("these rounds cannot tell."), "{text}");
     assert!(
-        text.contains("19.1 ±?") && text.contains("One round only") && !text.contains(" ="),
+        text.contains("19.1 ±?") && text.contains("One round only") && !text.contains("±? ="),
         "{text}"
     );
     assert!(!text.contains("as long"), "{text}");
