@@ -12,17 +12,15 @@ use steelyard::{
     Error, Result,
     bench::{
         self,
-        formats::Records,
-        results::{Dataset, Plan, Results},
+        formats::load,
+        results::{Basis, Plan, Results},
         run::{Progress, Stage},
     },
-    file::{Frames, Reading},
-    format::{Coder, Format, Takes, Wrap, Wrapped},
-    marc::{Record, Severity, encoding, iso2709, sample::Catalogue},
-    record::Document,
+    file::Reading,
+    format::{Format, Wrap, Wrapped},
 };
 
-use super::{Outcome, parsed, progress::count};
+use super::{Outcome, parsed};
 
 /// Weighs formats on your own records, with figures that hold up.
 ///
@@ -56,9 +54,12 @@ struct FormatsArgs {
     /// The files' format, where name and content do not tell.
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
-    /// Use the first N records.
+    /// Use N records, a random sample where there are more [default: 20000].
     #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    limit: Option<u64>,
+    /// Try the method too: the baseline runs a second time, and slowed by 5 %.
+    #[arg(long)]
+    trial: bool,
     /// Leave the compressed files out.
     #[arg(long)]
     no_compressed: bool,
@@ -96,6 +97,9 @@ struct Common {
     /// Stop after this many seconds at most.
     #[arg(long, value_name = "SECONDS")]
     budget: Option<f64>,
+    /// Compare processor time, not elapsed time: for machines that others use too.
+    #[arg(long)]
+    cpu: bool,
     /// Orders, data and resamples follow from it.
     #[arg(long)]
     seed: Option<u64>,
@@ -147,7 +151,7 @@ pub fn run(args: Args) -> Result<Outcome> {
 const TOUR: (u64, f64) = (2_000, 45.0);
 
 fn tour(common: &Common) -> Result<Outcome> {
-    let (records, dataset) = sample(TOUR.0, common.seed.unwrap_or(1));
+    let (records, dataset) = load::catalogue(TOUR.0, common.seed.unwrap_or(1))?;
     let mut options = bench::formats::Options::new(&records);
     options.dataset = dataset;
     options.plan = common.plan(Plan::default(), Some(TOUR.1));
@@ -164,13 +168,18 @@ fn tour(common: &Common) -> Result<Outcome> {
 
 fn weigh_formats(args: FormatsArgs) -> Result<Outcome> {
     let common = &args.common;
+    let seed = common.seed.unwrap_or(1);
     let (records, dataset) = match args.files.is_empty() {
-        true => sample(args.limit.unwrap_or(18_881) as u64, common.seed.unwrap_or(1)),
-        false => load(&args)?,
+        true => load::catalogue(args.limit.unwrap_or(18_881), seed)?,
+        false => {
+            let reading = Reading { format: args.from.clone(), ..Reading::default() };
+            load::read(&args.files, &reading, args.limit.unwrap_or(load::USUAL), seed)?
+        }
     };
     let mut options = bench::formats::Options::new(&records);
     options.dataset = dataset;
     options.compressed = !args.no_compressed;
+    options.trial = args.trial;
     options.plan = common.plan(Plan::default(), None);
     options.formats = common.formats.iter().map(|f| f.0).collect();
     options.baseline = common.baseline.map(|f| f.0);
@@ -202,6 +211,9 @@ fn weigh_objects(args: ObjectsArgs) -> Result<Outcome> {
 impl Common {
     fn plan(&self, mut plan: Plan, budget: Option<f64>) -> Plan {
         plan.seed = self.seed.unwrap_or(plan.seed);
+        if self.cpu {
+            plan.basis = Basis::Processor;
+        }
         if let Some(rounds) = self.rounds {
             plan.stop.max_rounds = rounds;
         }
@@ -250,83 +262,4 @@ fn tell(bar: &ProgressBar, p: &Progress<'_>) {
         p.competitor,
         p.phase
     ));
-}
-
-fn sample(number: u64, seed: u64) -> (Records, Dataset) {
-    let catalogue = Catalogue::new(seed).mean_bytes(1_650).expect("a size that can be made");
-    let records: Vec<Record> = (0..number).map(|n| catalogue.record(n)).collect();
-    let name = format!("generated catalogue, seed {seed}");
-    let dataset = Dataset { name, records: number, of: number, ..Dataset::default() };
-    (Records::Marc(records), dataset)
-}
-
-/// The records of all files: MARC records if the first of them is one.
-fn load(args: &FormatsArgs) -> Result<(Records, Dataset)> {
-    let limit = args.limit.unwrap_or(usize::MAX);
-    let (mut marc, mut documents): (Vec<Record>, Vec<Document>) = (Vec::new(), Vec::new());
-    let (mut met, mut bad, mut repaired, mut recoded) = (0u64, 0u64, 0u64, 0u64);
-    let mut is_marc = None;
-    for file in &args.files {
-        let reading = Reading { format: args.from.clone(), ..Reading::default() };
-        let mut frames = Frames::open(file, &reading)?;
-        let wrapped = frames.format().clone();
-        let mut coder = Coder::new(wrapped.clone())?;
-        while let Some(frame) = frames.next()? {
-            met += 1;
-            if marc.len() + documents.len() >= limit {
-                continue;
-            }
-            let bytes = match frame.bad.map_or(Ok(frame.bytes), Err).and_then(|b| coder.unwrap(b)) {
-                Ok(bytes) => bytes,
-                Err(_) => {
-                    bad += 1;
-                    continue;
-                }
-            };
-            let (mut record, mut troubles) = (Record::new(), Vec::new());
-            let read = wrapped.format.read_marc(bytes, &mut record, &mut troubles);
-            let marc_here =
-                *is_marc.get_or_insert(read.is_ok() || wrapped.format.info().takes == Takes::Marc);
-            if !marc_here {
-                match wrapped.format.decode::<Document>(bytes) {
-                    Ok(document) => documents.push(document),
-                    Err(_) => bad += 1,
-                }
-                continue;
-            }
-            if read.is_err() {
-                bad += 1;
-                continue;
-            }
-            repaired += u64::from(troubles.iter().any(|t| t.kind.severity() > Severity::Note));
-            // Parity: every format gets the same text, and text formats have no MARC-8.
-            if encoding::encoding(record.as_ref()) == encoding::Encoding::Marc8 {
-                let mut utf8 = Record::new();
-                encoding::to_utf8(record.as_ref(), false, &mut utf8, &mut troubles)?;
-                record = utf8;
-                recoded += 1;
-            }
-            // The lengths in its leader as a MARC 21 file would have them, in every format.
-            record.set_leader(iso2709::leader(record.as_ref()));
-            marc.push(record);
-        }
-    }
-    let records = match is_marc {
-        Some(true) => Records::Marc(marc),
-        _ => Records::Documents(documents),
-    };
-    let mut remarks = Vec::new();
-    for (n, what) in [
-        (bad, "could not be read and left out"),
-        (repaired, "repaired before measuring (`steelyard check` says what)"),
-        (recoded, "turned from MARC-8 into UTF-8 before measuring"),
-    ] {
-        if n > 0 {
-            remarks.push(format!("{} {what}.", count(n, "record")));
-        }
-    }
-    let name = args.files.join(", ");
-    let dataset =
-        Dataset { name, records: records.len() as u64, of: met, remarks, ..Dataset::default() };
-    Ok((records, dataset))
 }
