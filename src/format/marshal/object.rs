@@ -13,17 +13,44 @@ use super::{
 use crate::{Error, Result, format::objects::text::if_text};
 
 /// What is being written.
+#[derive(Clone, Copy)]
 enum State {
     /// Elements, or keys and values.
     Plain,
     /// A map whose first key is not seen yet.
     Start,
-    /// The first key was `"^class"` or `"^struct"`; nothing is written yet.
-    Marked(&'static str),
-    /// The name of a class came after it; nothing is written yet.
-    Class(&'static str, String),
+    /// The first key was a mark; nothing is written yet.
+    Marked(Mark),
+    /// The name of a class came after it, and is in the encoder; nothing is written yet.
+    Class(Mark),
     /// Variables of an object; true: with `@` before their names.
     Variables(bool),
+}
+
+/// A first key that makes an object of a map.
+#[derive(Clone, Copy, PartialEq)]
+enum Mark {
+    Class,
+    Struct,
+}
+
+impl Mark {
+    /// The mark that is this key.
+    #[inline]
+    fn of(key: &str) -> Option<Mark> {
+        match key {
+            CLASS => Some(Mark::Class),
+            STRUCT => Some(Mark::Struct),
+            _ => None,
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Mark::Class => CLASS,
+            Mark::Struct => STRUCT,
+        }
+    }
 }
 
 /// A list or map being written.
@@ -34,14 +61,15 @@ pub struct Compound<'a, 'o> {
     /// Where the count stands in the output.
     count_at: usize,
     count: usize,
-    /// How many levels end with it.
-    levels: usize,
+    /// It is itself what a hash of one pair holds, and ends with it.
+    held: bool,
 }
 
 impl<'a, 'o> Compound<'a, 'o> {
+    #[inline]
     fn new(encoder: &'a mut Encoder<'o>, state: State, declared: Option<usize>) -> Result<Self> {
         encoder.deeper()?;
-        Ok(Compound { encoder, state, declared, count_at: 0, count: 0, levels: 1 })
+        Ok(Compound { encoder, state, declared, count_at: 0, count: 0, held: false })
     }
 
     #[inline]
@@ -74,13 +102,13 @@ impl<'a, 'o> Compound<'a, 'o> {
 
     pub fn list_inside(self, len: usize) -> Result<Self> {
         let mut inner = Self::list(self.encoder, Some(len))?;
-        inner.levels += 1;
+        inner.held = true;
         Ok(inner)
     }
 
     pub fn hash_inside(self, len: usize) -> Result<Self> {
         let mut inner = Self::hash(self.encoder, Some(len))?;
-        inner.levels += 1;
+        inner.held = true;
         Ok(inner)
     }
 
@@ -92,27 +120,27 @@ impl<'a, 'o> Compound<'a, 'o> {
         self.encoder.length(self.declared.unwrap_or(0))
     }
 
-    /// Begins an object: its class, and a count of variables without the class.
-    fn begin_object(&mut self, mark: &str, class: &str) -> Result<()> {
+    /// Begins an object: its class, which is in the encoder, and a count of variables without it.
+    fn begin_object(&mut self, mark: Mark) -> Result<()> {
         self.encoder.enter();
-        self.encoder.out.push(if mark == CLASS { b'o' } else { b'S' });
-        self.encoder.symbol(class)?;
+        self.encoder.out.push(if mark == Mark::Class { b'o' } else { b'S' });
+        let class = std::mem::take(&mut self.encoder.class);
+        self.encoder.symbol(&class)?;
         self.declared = self.declared.map(|n| n.saturating_sub(1));
         self.count_at = self.encoder.out.len();
         self.encoder.length(self.declared.unwrap_or(0))?;
-        // Ruby's own name for them has no `@`.
-        let plain = mark == STRUCT || class == "Range";
+        // Ruby's own names for them have no `@`.
+        let plain = mark == Mark::Struct || class == "Range";
         self.state = State::Variables(!plain);
         Ok(())
     }
 
     /// Makes a hash of a map that began like an object.
-    fn begin_hash(&mut self, mark: &str, class: Option<&str>) -> Result<()> {
+    fn begin_hash(&mut self, mark: Mark) -> Result<()> {
         self.state = State::Plain;
         self.begin(b'{')?;
         self.count = 1;
-        self.encoder.key(mark)?;
-        class.map_or(Ok(()), |class| self.encoder.text(class))
+        self.encoder.key(mark.key())
     }
 
     fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<()> {
@@ -123,8 +151,7 @@ impl<'a, 'o> Compound<'a, 'o> {
     #[inline]
     pub fn named<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<()> {
         if let State::Start = self.state
-            && key != CLASS
-            && key != STRUCT
+            && Mark::of(key).is_none()
         {
             self.state = State::Plain;
             self.begin(b'{')?;
@@ -141,8 +168,7 @@ impl<'a, 'o> Compound<'a, 'o> {
     #[inline]
     fn any_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
         if let State::Start = self.state {
-            let mark = if_text(key, |key| [CLASS, STRUCT].into_iter().find(|mark| *mark == key));
-            if let Some(Some(mark)) = mark {
+            if let Some(Some(mark)) = if_text(key, Mark::of) {
                 self.state = State::Marked(mark);
                 return Ok(());
             }
@@ -161,12 +187,13 @@ impl<'a, 'o> Compound<'a, 'o> {
 
     /// A key after the class.
     fn variable<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<()> {
-        if let State::Class(mark, class) = &self.state {
-            let (mark, class) = (*mark, class.clone());
+        if let State::Class(mark) = self.state {
             if if_text(key, |key| key.starts_with('^')) == Some(false) {
-                self.begin_object(mark, &class)?;
+                self.begin_object(mark)?;
             } else {
-                self.begin_hash(mark, Some(&class))?;
+                self.begin_hash(mark)?;
+                let class = std::mem::take(&mut self.encoder.class);
+                self.encoder.text(&class)?;
                 return self.any_key(key);
             }
         }
@@ -186,23 +213,24 @@ impl<'a, 'o> Compound<'a, 'o> {
         if let State::Marked(mark) = self.state {
             let class = if_text(value, |class| is_class(class).then(|| class.to_owned()));
             if let Some(Some(class)) = class {
-                self.state = State::Class(mark, class);
+                self.encoder.class = class;
+                self.state = State::Class(mark);
                 return Ok(());
             }
-            self.begin_hash(mark, None)?;
+            self.begin_hash(mark)?;
         }
         value.serialize(&mut *self.encoder)
     }
 
     #[inline]
     pub fn finish(mut self) -> Result<()> {
-        match std::mem::replace(&mut self.state, State::Plain) {
+        match self.state {
             State::Start => self.begin(b'{')?,
-            State::Class(mark, class) => self.begin_object(mark, &class)?,
+            State::Class(mark) => self.begin_object(mark)?,
             State::Marked(_) => return Err(Error::custom("a key without a value")),
             State::Plain | State::Variables(_) => {}
         }
-        self.encoder.depth -= self.levels;
+        self.encoder.depth -= 1 + usize::from(self.held);
         if self.declared != Some(self.count) {
             self.correct_count()?;
         }

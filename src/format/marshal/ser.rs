@@ -35,6 +35,7 @@ pub fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
         keys: Keys::new(),
         in_key: false,
         depth: 0,
+        class: String::new(),
     })
 }
 
@@ -54,14 +55,22 @@ pub struct Encoder<'o> {
     /// The next string is a key.
     pub(super) in_key: bool,
     pub(super) depth: usize,
+    /// The class of the map whose first key and value said that it is an object.
+    pub(super) class: String,
 }
 
 /// Appends a whole number of up to 32 bits, as Marshal packs lengths and small Integers.
 #[inline]
 pub fn put_long(out: &mut Vec<u8>, v: i32) {
     match v {
-        0 => out.push(0),
         1..=122 => out.push(v as u8 + 5),
+        _ => put_other_long(out, v),
+    }
+}
+
+fn put_other_long(out: &mut Vec<u8>, v: i32) {
+    match v {
+        0 => out.push(0),
         -123..=-1 => out.push((v - 5) as u8),
         _ => {
             let bytes = v.to_le_bytes();
@@ -110,8 +119,14 @@ impl Encoder<'_> {
     #[inline]
     pub fn text(&mut self, text: &str) -> Result<()> {
         self.enter();
-        self.out.extend_from_slice(b"I\"");
-        self.bytes(text.as_bytes())?;
+        match text.len() {
+            len @ 1..=122 => self.out.extend_from_slice(&[b'I', b'"', len as u8 + 5]),
+            len => {
+                self.out.extend_from_slice(b"I\"");
+                self.length(len)?;
+            }
+        }
+        self.out.extend_from_slice(text.as_bytes());
         match self.e {
             Some(0) => {
                 self.out.extend_from_slice(b"\x06;\0T");
