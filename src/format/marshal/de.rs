@@ -25,7 +25,7 @@ pub fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
     seed: S,
     bytes: &'de [u8],
 ) -> Result<S::Value> {
-    let mut reader = Reader::<T>::new(bytes, false)?;
+    let mut reader = Reader::<T>::new(bytes)?;
     let read = seed.deserialize(&mut reader).map_err(|e| match e.place().offset {
         Some(_) => e,
         None => e.at(reader.pos as u64),

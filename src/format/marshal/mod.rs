@@ -30,6 +30,7 @@
 //! Source: `marshal.c` and `time.c` of Ruby 3.1, `doc/marshal.rdoc`.
 
 mod de;
+mod length;
 mod native;
 mod object;
 mod reader;
@@ -82,5 +83,5 @@ pub(super) fn decode_marc(bytes: &[u8], record: &mut Record) -> Result<()> {
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) where it is no Marshal.
 pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
-    skip::length(bytes)
+    length::length(bytes)
 }

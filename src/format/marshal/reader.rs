@@ -83,18 +83,14 @@ pub struct Reader<'de, T> {
     /// A part of the input that is known to be UTF-8, and where it begins: checking many strings
     /// at once, with what is between them, costs less than each by itself.
     pub(super) valid: (&'de str, usize),
-    /// Objects and symbols are entered in the tables: not those read again, nor when measuring.
+    /// Objects and symbols are entered in the tables: not those read again.
     pub(super) entering: bool,
-    /// Only the length is wanted: no tables.
-    pub(super) measuring: bool,
-    /// The last error is that the bytes ended.
-    pub(super) short: bool,
 }
 
 impl<'de, T: Text<'de>> Reader<'de, T> {
     /// At the first value after the version.
-    pub fn new(input: &'de [u8], measuring: bool) -> Result<Self> {
-        if u32::try_from(input.len()).is_err() && !measuring {
+    pub fn new(input: &'de [u8]) -> Result<Self> {
+        if u32::try_from(input.len()).is_err() {
             return Err(Error::new(ErrorKind::TooLarge, "a Marshal record over 4 GiB"));
         }
         if let Some(&[major, minor]) = input.first_chunk()
@@ -106,20 +102,18 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             .at(0));
         }
         // A guess that spares most records growing the tables.
-        let (symbols, objects) = if measuring { (0, 0) } else { (16, input.len() / 8 + 8) };
+        let objects = (input.len() / 8 + 8).min(4096);
         Ok(Reader {
             input,
             pos: 2,
-            symbols: Vec::with_capacity(symbols),
+            symbols: Vec::with_capacity(16),
             utf8_end: 0,
-            objects: Vec::with_capacity(objects.min(4096)),
+            objects: Vec::with_capacity(objects),
             links: Vec::new(),
             budget: Budget::new(input.len()),
             depth: 0,
             valid: ("", 0),
-            entering: !measuring,
-            measuring,
-            short: false,
+            entering: true,
         })
     }
 
@@ -129,8 +123,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     #[cold]
-    fn short(&mut self) -> Error {
-        self.short = true;
+    fn short(&self) -> Error {
         self.wrong(self.input.len(), "the bytes end inside a value")
     }
 
@@ -200,8 +193,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     #[cold]
-    fn wrong_count(&mut self, at: usize, n: i64) -> Error {
-        self.short = n > 0;
+    fn wrong_count(&self, at: usize, n: i64) -> Error {
         let left = self.input.len() - self.pos;
         self.wrong(at, format!("a length of {n}, where only {left} bytes are left"))
     }
@@ -246,9 +238,6 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
 
     #[inline]
     fn linked_symbol(&self, at: usize, n: i64) -> Result<(usize, usize)> {
-        if self.measuring {
-            return Ok((0, 0));
-        }
         match usize::try_from(n).ok().and_then(|n| self.symbols.get(n)) {
             Some(&(from, to)) => Ok((from as usize, to as usize)),
             None => Err(self.wrong(at, format!("a link to symbol {n}, which is not there"))),
@@ -268,9 +257,23 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             }
         }
         if variables {
-            self.skip_variables()?;
+            self.symbol_variables()?;
         }
         Ok(range)
+    }
+
+    /// The variables of a symbol: its encoding, and nothing that could have variables again.
+    fn symbol_variables(&mut self) -> Result<()> {
+        for _ in 0..self.count(2)? {
+            for _ in 0..2 {
+                match self.peek() {
+                    Some(b'T' | b'F' | b'0' | b'@' | b'"' | b':' | b';') => self.skip()?,
+                    Some(_) => return Err(self.wrong(self.pos, "a symbol with odd variables")),
+                    None => return Err(self.short()),
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The count of a list or hash with this tag, if one begins here.

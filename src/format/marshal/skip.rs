@@ -1,4 +1,4 @@
-//! Passing over values without recursion, and where a record ends.
+//! Passing over values without recursion.
 
 use super::{reader::Reader, text::Text};
 use crate::Result;
@@ -73,8 +73,8 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
                     self.pos = at;
                     let (n, target) = self.link()?;
                     return match target {
-                        None if !self.measuring => Err(self.dangling(at, n)),
-                        _ => Ok(()),
+                        None => Err(self.dangling(at, n)),
+                        Some(_) => Ok(()),
                     };
                 }
                 b':' => return self.new_symbol(variables).map(drop),
@@ -142,15 +142,5 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             }
             return Ok(());
         }
-    }
-}
-
-/// Where the first record in `bytes` ends; none where more bytes are needed to tell.
-pub fn length(bytes: &[u8]) -> Result<Option<usize>> {
-    let mut reader = Reader::<&[u8]>::new(bytes, true)?;
-    match reader.skip() {
-        Ok(()) => Ok(Some(reader.pos)),
-        Err(_) if reader.short => Ok(None),
-        Err(e) => Err(e),
     }
 }

@@ -350,7 +350,16 @@ fn depth_has_a_limit_both_ways() {
         decode::<serde::de::IgnoredAny>(&deep).unwrap();
     }
     // Variables of strings and of times, inside one another: passed over, not descended into.
-    for open in [&b"I\"\0\x06:\x06a"[..], b"I\"\0\x06:\rencoding", b"Iu:\tTime\0\x06:\rnano_num"] {
+    for open in [
+        &b"I:\x06a\x06"[..],
+        b"I:\x06a\x06:\x06E",
+        b"o",
+        b"oI:\x06a\x06",
+        b"eI:\x06a\x06",
+        b"I",
+        b"e:\x06A",
+        b"I\"\0\x06:\x06a",
+        b"I\"\0\x06:\rencoding", b"Iu:\tTime\0\x06:\rnano_num"] {
         let _ = load(&nested(100_000, open));
     }
     let value = |n| (0..n).fold(Value::Null, |v, _| Value::List(vec![v]));

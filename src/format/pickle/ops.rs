@@ -6,10 +6,17 @@ macro_rules! opcodes {
     ($($code:literal $name:ident $after:ident $does:ident;)*) => {
         $(#[allow(dead_code)] pub const $name: u8 = $code;)*
 
+        /// What stands after the opcode with this byte, if it is one.
+        const AFTER: [Option<After>; 256] = {
+            let mut table = [None; 256];
+            $(table[$code as usize] = Some(After::$after);)*
+            table
+        };
+
         /// The opcode with this byte.
         pub fn find(code: u8) -> Option<Op> {
             match code {
-                $($code => Some(Op { name: stringify!($name), after: After::$after, does: Does::$does }),)*
+                $($code => Some(Op { name: stringify!($name), does: Does::$does }),)*
                 _ => None,
             }
         }
@@ -19,12 +26,11 @@ macro_rules! opcodes {
 /// An opcode.
 pub struct Op {
     pub name: &'static str,
-    pub after: After,
     pub does: Does,
 }
 
 /// What stands after an opcode.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 pub enum After {
     /// So many bytes.
     B0,
@@ -139,34 +145,44 @@ pub fn refused(code: u8, at: usize) -> Error {
 pub fn length(bytes: &[u8]) -> Result<Option<usize>> {
     let mut pos = 0;
     while let Some(&code) = bytes.get(pos) {
-        let Some(op) = find(code) else { return Err(refused(code, pos)) };
-        pos += 1;
-        if code == STOP {
-            return Ok(Some(pos));
-        }
-        let rest = &bytes[pos..];
-        let sized = |n: usize| {
-            let mut wide = [0; 8];
-            wide[..n].copy_from_slice(rest.get(..n)?);
-            usize::try_from(u64::from_le_bytes(wide)).ok()?.checked_add(n)
+        let rest = &bytes[pos + 1..];
+        let size = match (code, rest.first()) {
+            // Most are these.
+            (SHORT_BINUNICODE, Some(&len)) => Some(1 + usize::from(len)),
+            (STOP, _) => return Ok(Some(pos + 1)),
+            _ => match AFTER[usize::from(code)] {
+                Some(After::B0) => Some(0),
+                Some(After::B1) => Some(1),
+                Some(after) => size_of(after, rest),
+                None => return Err(refused(code, pos)),
+            },
         };
-        let line = |from: usize| Some(memchr::memchr(b'\n', rest.get(from..)?)? + from + 1);
-        let size = match op.after {
-            After::B0 => Some(0),
-            After::B1 => Some(1),
-            After::B2 => Some(2),
-            After::B4 => Some(4),
-            After::B8 => Some(8),
-            After::L1 => sized(1),
-            After::L4 => sized(4),
-            After::L8 => sized(8),
-            After::Line => line(0),
-            After::Lines => line(0).and_then(line),
-        };
-        match size.filter(|size| *size <= rest.len()) {
-            Some(size) => pos += size,
-            None => return Ok(None),
+        match size {
+            Some(size) if size <= rest.len() => pos += 1 + size,
+            _ => return Ok(None),
         }
     }
     Ok(None)
+}
+
+/// How many bytes belong to an opcode, of those after it; none where they end too early to tell.
+fn size_of(after: After, rest: &[u8]) -> Option<usize> {
+    let sized = |n: usize| {
+        let mut wide = [0; 8];
+        wide[..n].copy_from_slice(rest.get(..n)?);
+        usize::try_from(u64::from_le_bytes(wide)).ok()?.checked_add(n)
+    };
+    let line = |from: usize| Some(memchr::memchr(b'\n', rest.get(from..)?)? + from + 1);
+    match after {
+        After::B0 => Some(0),
+        After::B1 => Some(1),
+        After::B2 => Some(2),
+        After::B4 => Some(4),
+        After::B8 => Some(8),
+        After::L1 => sized(1),
+        After::L4 => sized(4),
+        After::L8 => sized(8),
+        After::Line => line(0),
+        After::Lines => line(0).and_then(line),
+    }
 }
