@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use crate::{
     Error, Result,
-    marc::{Leader, Record, Trouble, TroubleKind, record::FieldBuilder},
+    marc::{Leader, Record, Trouble, TroubleKind, builder::FieldBuilder},
 };
 
 /// How deep lists and objects may be nested in what is skipped.

@@ -12,7 +12,7 @@ use serde::{
 };
 
 use crate::marc::{
-    Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, record::FieldBuilder,
+    Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, builder::FieldBuilder,
 };
 
 impl Serialize for RecordRef<'_> {
