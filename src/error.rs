@@ -27,6 +27,12 @@ pub enum ErrorKind {
     Mismatch,
     /// There is no such record, file or place.
     NotFound,
+    /// A server could not be reached, did not answer in time, or hung up.
+    Unavailable,
+    /// The key is taken, or somebody else changed the record meanwhile.
+    Conflict,
+    /// The server knows who we are, or does not, and says no.
+    Denied,
 }
 
 /// Where something happened: a file or URL (without its password), and a byte offset in it.
@@ -92,6 +98,11 @@ impl Error {
     /// Shorthand for [`ErrorKind::Unsupported`].
     pub fn unsupported(context: impl Into<String>) -> Self {
         Self::new(ErrorKind::Unsupported, context)
+    }
+
+    /// Shorthand for [`ErrorKind::Unavailable`].
+    pub fn unavailable(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unavailable, context)
     }
 
     /// The same error with what caused it.

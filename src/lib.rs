@@ -16,8 +16,11 @@ pub mod format;
 pub mod marc;
 pub mod record;
 pub mod report;
+pub mod server;
+pub mod store;
 
 pub use error::{Error, ErrorKind, Result};
+pub use store::open;
 
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]

@@ -1,0 +1,302 @@
+//! KEEPING. Places that find records by key and, where they can, by query: databases, caches,
+//! folders of blobs.
+//!
+//! A [`Store`] is small and batch-first; [`DRIVERS`] is the table of what there is, and [`open`]
+//! opens one by its URL. A store that keeps bytes implements [`Blobs`], and [`Encoded`] makes a
+//! store of it through any format, so that formats times stores is a sum, not a product. What a
+//! store cannot do is known beforehand ([`Abilities`]) and answered with
+//! [`Unsupported`](crate::ErrorKind::Unsupported).
+//!
+//! This room knows records and formats, and nothing of files, copying or measuring. Drivers talk
+//! to each other about nothing: what they share is in `mod.rs`, `json.rs` and `sql/`.
+//!
+//! To add a driver: one file with a [`Driver`], a line in [`DRIVERS`], and, where its client is a
+//! crate of some weight, a feature. The contract suite of `tests/it` then holds it to its word.
+
+mod abilities;
+mod blobs;
+mod key;
+mod layout;
+mod memory;
+mod objects;
+pub mod query;
+mod url;
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use futures_util::{
+    Stream, StreamExt, TryStreamExt,
+    future::BoxFuture,
+    stream::{self, BoxStream},
+};
+
+pub use abilities::{Abilities, Description, Need, Shape, Tier};
+pub use blobs::{Blob, Blobs, Encoded};
+pub use key::{Key, KeyRange};
+pub use layout::{Column, Index, Layout};
+pub use objects::Objects;
+pub use query::{Filter, Query};
+pub use url::{Common, Secret, Url};
+
+use crate::{Error, Result, format::Wrapped, record::Document};
+
+/// A record with its key.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// What it is found by.
+    pub key: Key,
+    /// What is kept.
+    pub record: Document,
+}
+
+/// Some rows at a time, as they come from a store.
+pub type Rows<'a> = BoxStream<'a, Result<Vec<Row>>>;
+
+/// A place that finds records by key and, where it can, by query.
+///
+/// An operation ends within the timeouts of the store's URL. Every one can be called from several
+/// tasks at once.
+#[async_trait]
+pub trait Store: Send + Sync {
+    /// What it can do.
+    fn abilities(&self) -> &Abilities;
+
+    /// How records lie in it.
+    fn shape(&self) -> Shape;
+
+    /// The same place, but another table of it, which shares the connections.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a name the store cannot have.
+    fn table(&self, name: &str) -> Result<Arc<dyn Store>>;
+
+    /// The blobs behind it and their format, where its layout is that.
+    fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
+        None
+    }
+
+    /// Whether the store can hold this row. [`put`](Store::put) and [`load`](Store::load) ask this
+    /// of every row before they write any.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid), [`TooLarge`](crate::ErrorKind::TooLarge) or
+    /// [`Unsupported`](crate::ErrorKind::Unsupported), naming the key, the field and what to do.
+    fn check(&self, row: &Row) -> Result<()>;
+
+    /// Makes what the layout needs: the table, its indexes; what is there already stays.
+    ///
+    /// # Errors
+    /// [`Conflict`](crate::ErrorKind::Conflict) where what is there is of another layout.
+    async fn prepare(&self, layout: &Layout) -> Result<()>;
+
+    /// Keeps rows, in place of those with the same keys. All are acknowledged when it returns.
+    ///
+    /// # Errors
+    /// Those of [`check`](Store::check), of connections, and of the store.
+    async fn put(&self, rows: &[Row]) -> Result<()>;
+
+    /// Keeps rows whose keys are new, by the fastest way the store has.
+    ///
+    /// # Errors
+    /// As [`put`](Store::put); [`Conflict`](crate::ErrorKind::Conflict) where a key is taken, if the
+    /// store tells.
+    async fn load(&self, rows: &[Row]) -> Result<()> {
+        self.put(rows).await
+    }
+
+    /// The records of these keys, in their order; none where there is none.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>>;
+
+    /// The records a query asks for.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can`] tells.
+    async fn find(&self, query: &Query) -> Result<Rows<'_>>;
+
+    /// Deletes the records that fit, and says how many those were.
+    ///
+    /// # Errors
+    /// As [`find`](Store::find).
+    async fn delete(&self, filter: &Filter) -> Result<u64>;
+
+    /// Deletes the records of these keys, and says how many there were.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn remove(&self, keys: &[Key]) -> Result<u64>;
+
+    /// The records whose keys lie in a range, in steady memory; in the order of keys where
+    /// [`Abilities::ordered`]. What is written meanwhile may or may not be among them.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>>;
+
+    /// How many records there are, counted, not estimated.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn count(&self) -> Result<u64>;
+
+    /// Cuts the keys there are into so many ranges of about as many records each, for work in parts.
+    /// Calls agree as long as nothing is written.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) where the store has no order of keys.
+    async fn split(&self, parts: u32) -> Result<Vec<KeyRange>>;
+
+    /// Deletes the table and all in it.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn drop_table(&self) -> Result<()>;
+
+    /// What the store says of itself.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn describe(&self) -> Result<Description>;
+}
+
+/// Rows one by one instead of some at a time.
+pub fn one_by_one(rows: Rows<'_>) -> BoxStream<'_, Result<Row>> {
+    rows.map_ok(|rows| stream::iter(rows.into_iter().map(Ok))).try_flatten().boxed()
+}
+
+/// A store that was opened by its URL: cheap to clone, and shared.
+#[derive(Clone)]
+pub struct Place {
+    store: Arc<dyn Store>,
+    url: Url,
+}
+
+impl Place {
+    /// The objects of type `T` that are kept here under a name, which is a table of the store.
+    pub fn objects<T>(&self, name: &str) -> Objects<T> {
+        Objects::new(&*self.store, name)
+    }
+
+    /// The store itself.
+    pub fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Its URL, without its password.
+    pub fn url(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl std::ops::Deref for Place {
+    type Target = dyn Store;
+    fn deref(&self) -> &(dyn Store + 'static) {
+        &*self.store
+    }
+}
+
+impl fmt::Debug for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Place({})", self.url)
+    }
+}
+
+/// A kind of store.
+pub struct Driver {
+    /// The one word it goes by, and the first scheme of its URLs.
+    pub name: &'static str,
+    /// Other schemes.
+    pub aliases: &'static [&'static str],
+    /// A URL with its own options.
+    pub example: &'static str,
+    /// What it is, in a line, and what is special about it.
+    pub about: &'static str,
+    /// The layouts it has, the usual one first.
+    pub shapes: &'static [Shape],
+    /// The private servers it can talk to ([`server`](mod@crate::server)), by name; none where it needs none.
+    pub servers: &'static [&'static str],
+    /// Opens one: options of its own are taken out of the URL, then [`Url::done`] is asked.
+    pub open: fn(Url, Common) -> BoxFuture<'static, Result<Arc<dyn Store>>>,
+}
+
+/// Every kind of store there is in this build.
+pub const DRIVERS: &[Driver] = &[memory::DRIVER];
+
+/// Whether a text is the URL of a store, rather than the name of a file.
+pub fn is_url(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(scheme, _)| driver(scheme).is_some())
+}
+
+fn driver(scheme: &str) -> Option<&'static Driver> {
+    DRIVERS.iter().find(|driver| driver.name == scheme || driver.aliases.contains(&scheme))
+}
+
+/// Opens the store of this URL. Servers are asked to answer; tables are made when they are needed
+/// ([`Store::prepare`]).
+///
+/// ```no_run
+/// # async fn example() -> steelyard::Result<()> {
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Order { item: String, price: f64 }
+///
+/// let orders = steelyard::open("sqlite:pending.db?format=msgpack").await?.objects::<Order>("pending");
+/// let id = orders.store(&Order { item: "herring".into(), price: 12.5 }).await?;
+/// let order = orders.restore(&id).await?;
+/// orders.delete(&id).await?;
+/// # Ok(()) }
+/// ```
+///
+/// # Errors
+/// [`Invalid`](crate::ErrorKind::Invalid) for a URL that is none, naming the schemes there are, or
+/// with options nobody knows; else of the connection.
+pub async fn open(url: &str) -> Result<Place> {
+    let mut url = Url::parse(url)?;
+    let Some(driver) = driver(&url.scheme) else {
+        let known: Vec<_> = DRIVERS.iter().map(|driver| driver.name).collect();
+        return Err(Error::invalid(format!(
+            "no kind of store {:?}; known: {}",
+            url.scheme,
+            known.join(", ")
+        )));
+    };
+    let shown = url.clone();
+    let open = async {
+        let common = Common::take(&mut url)?;
+        common.shape(driver.name, driver.shapes)?;
+        (driver.open)(url, common).await
+    };
+    let store = open.await.map_err(|e| e.in_place(shown.to_string()))?;
+    Ok(Place { store, url: shown })
+}
+
+/// Waits for something a server does, but not for ever.
+///
+/// # Errors
+/// Its own; [`Unavailable`](crate::ErrorKind::Unavailable) where it does not come in time.
+#[allow(dead_code)]
+pub(crate) async fn within<T>(
+    limit: Duration,
+    what: &str,
+    done: impl Future<Output = Result<T>>,
+) -> Result<T> {
+    match tokio::time::timeout(limit, done).await {
+        Ok(done) => done,
+        Err(_) => {
+            Err(Error::unavailable(format!("no answer to {what} within {} s", limit.as_secs_f64())))
+        }
+    }
+}
+
+/// Rows that are all there, some at a time.
+pub(crate) fn in_batches<'a, T: Send + 'a>(
+    mut rows: impl Iterator<Item = T> + Send + 'a,
+) -> impl Stream<Item = Result<Vec<T>>> + Send + 'a {
+    const BATCH: usize = 1000;
+    stream::iter(std::iter::from_fn(move || {
+        let batch: Vec<_> = rows.by_ref().take(BATCH).collect();
+        (!batch.is_empty()).then_some(Ok(batch))
+    }))
+}

@@ -1,0 +1,226 @@
+//! The meaning of a query: which records it fits, and in which order.
+
+use std::cmp::Ordering;
+
+use super::{Filter, Order, Path, Query, Test};
+use crate::{
+    record::{Document, Value},
+    store::{Key, Row},
+};
+
+impl Query {
+    /// Whether a record fits.
+    pub fn matches(&self, key: &Key, record: &Document) -> bool {
+        self.filter.fits(key, record)
+    }
+
+    /// Which of two records comes first.
+    pub fn order(&self, a: &Row, b: &Row) -> Ordering {
+        for (path, order) in &self.sort {
+            let (x, y) = (path.find(&a.key, &a.record), path.find(&b.key, &b.record));
+            let ordering = sort_order(x.as_ref().map(Found::as_ref), y.as_ref().map(Found::as_ref));
+            let ordering = match order {
+                Order::Ascending => ordering,
+                Order::Descending => ordering.reverse(),
+            };
+            if ordering.is_ne() {
+                return ordering;
+            }
+        }
+        a.key.cmp(&b.key)
+    }
+
+    /// The record with only the fields asked for.
+    pub fn project(&self, record: Document) -> Document {
+        match &self.fields {
+            None => record,
+            Some(fields) => record.into_iter().filter(|(name, _)| fields.contains(name)).collect(),
+        }
+    }
+}
+
+/// A value in a record, or its key.
+enum Found<'a> {
+    Value(&'a Value),
+    Key(Value),
+}
+
+impl Found<'_> {
+    fn as_ref(&self) -> &Value {
+        match self {
+            Found::Value(value) => value,
+            Found::Key(key) => key,
+        }
+    }
+}
+
+impl Path {
+    fn find<'a>(&self, key: &Key, record: &'a Document) -> Option<Found<'a>> {
+        if self.is_key() {
+            return Some(Found::Key(Value::from(key.as_str())));
+        }
+        let (last, outer) = self.names().split_last()?;
+        let mut map = record;
+        for name in outer {
+            map = map.get(name)?.as_map()?;
+        }
+        map.get(last).map(Found::Value)
+    }
+}
+
+impl Filter {
+    fn fits(&self, key: &Key, record: &Document) -> bool {
+        match self {
+            Filter::All => true,
+            Filter::And(all) => all.iter().all(|f| f.fits(key, record)),
+            Filter::Or(any) => any.iter().any(|f| f.fits(key, record)),
+            Filter::Not(one) => !one.fits(key, record),
+            Filter::Field(path, test) => {
+                test.holds(path.find(key, record).as_ref().map(Found::as_ref))
+            }
+        }
+    }
+}
+
+impl Test {
+    fn holds(&self, value: Option<&Value>) -> bool {
+        let ordered = |with: &Value, wanted: fn(Ordering) -> bool| {
+            value.and_then(|value| compare(value, with)).is_some_and(wanted)
+        };
+        match self {
+            Test::Eq(with) => equal(value, with),
+            Test::Ne(with) => !equal(value, with),
+            Test::In(with) => with.iter().any(|with| equal(value, with)),
+            Test::Lt(with) => ordered(with, Ordering::is_lt),
+            Test::Le(with) => ordered(with, Ordering::is_le),
+            Test::Gt(with) => ordered(with, Ordering::is_gt),
+            Test::Ge(with) => ordered(with, Ordering::is_ge),
+            Test::Exists(wanted) => value.is_some() == *wanted,
+            Test::Prefix(start) => {
+                value.and_then(Value::as_str).is_some_and(|text| text.starts_with(start))
+            }
+        }
+    }
+}
+
+fn equal(value: Option<&Value>, with: &Value) -> bool {
+    match (value, with) {
+        (None | Some(Value::Null), Value::Null) => true,
+        (None, _) => false,
+        (Some(Value::Bool(a)), Value::Bool(b)) => a == b,
+        (Some(Value::Bytes(a)), Value::Bytes(b)) => a == b,
+        (Some(value), with) => compare(value, with) == Some(Ordering::Equal),
+    }
+}
+
+/// Which of two values is less, where they are two numbers, two texts or two times.
+pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
+        (Value::Float(a), Value::Float(b)) => a.partial_cmp(b),
+        (Value::Int(a), Value::Float(b)) => int_and_float(*a, *b),
+        (Value::Float(a), Value::Int(b)) => int_and_float(*b, *a).map(Ordering::reverse),
+        (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
+        (Value::Time(a), Value::Time(b)) => Some(a.cmp(b)),
+        _ => None,
+    }
+}
+
+/// Exactly, where turning the whole number into a float would round it.
+fn int_and_float(int: i64, float: f64) -> Option<Ordering> {
+    if float.is_nan() {
+        return None;
+    }
+    // 2^63, the first float that is greater than every whole number.
+    const BEYOND: f64 = 9_223_372_036_854_775_808.0;
+    if float >= BEYOND {
+        return Some(Ordering::Less);
+    }
+    if float < -BEYOND {
+        return Some(Ordering::Greater);
+    }
+    let whole = float.trunc();
+    Some(
+        int.cmp(&(whole as i64)).then_with(|| whole.partial_cmp(&float).unwrap_or(Ordering::Equal)),
+    )
+}
+
+/// The order of values of any kinds, what is null or not there first.
+fn sort_order(a: Option<&Value>, b: Option<&Value>) -> Ordering {
+    fn rank(value: Option<&Value>) -> u8 {
+        match value {
+            None | Some(Value::Null) => 0,
+            Some(Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_)) => 1,
+            Some(Value::Text(_)) => 2,
+            Some(Value::Map(_)) => 3,
+            Some(Value::List(_)) => 4,
+            Some(Value::Bytes(_)) => 5,
+            Some(Value::Bool(_)) => 6,
+            Some(Value::Time(_)) => 7,
+        }
+    }
+    rank(a).cmp(&rank(b)).then_with(|| match (a, b) {
+        (Some(Value::Bool(a)), Some(Value::Bool(b))) => a.cmp(b),
+        (Some(Value::Bytes(a)), Some(Value::Bytes(b))) => a.cmp(b),
+        (Some(a), Some(b)) => compare(a, b).unwrap_or(Ordering::Equal),
+        _ => Ordering::Equal,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_and_floating_numbers_compare_exactly() {
+        let big = (1 << 53) + 1;
+        for (int, float, want) in [
+            (1, 1.0, Ordering::Equal),
+            (1, 1.5, Ordering::Less),
+            (-1, -1.5, Ordering::Greater),
+            (-2, -1.5, Ordering::Less),
+            (big, (1u64 << 53) as f64, Ordering::Greater),
+            (i64::MAX, 9.3e18, Ordering::Less),
+            (i64::MAX, 9_223_372_036_854_775_808.0, Ordering::Less),
+            (i64::MIN, -9_223_372_036_854_775_808.0, Ordering::Equal),
+            (0, f64::NEG_INFINITY, Ordering::Greater),
+        ] {
+            assert_eq!(
+                compare(&Value::Int(int), &Value::Float(float)),
+                Some(want),
+                "{int} {float}"
+            );
+            let back = compare(&Value::Float(float), &Value::Int(int));
+            assert_eq!(back, Some(want.reverse()), "{float} {int}");
+        }
+        assert_eq!(compare(&Value::Int(0), &Value::Float(f64::NAN)), None);
+    }
+
+    #[test]
+    fn nulls_lists_and_what_is_missing() {
+        let key = Key::new("k").unwrap();
+        let record = Document::from_iter([
+            ("null", Value::Null),
+            ("list", Value::List(vec![Value::Int(1)])),
+            ("map", Value::Map(Document::from_iter([("a", 1i64)]))),
+        ]);
+        for (query, want) in [
+            (r#"{"null": null}"#, true),
+            (r#"{"none": null}"#, true),
+            (r#"{"null": {"$exists": true}}"#, true),
+            (r#"{"none": {"$exists": true}}"#, false),
+            (r#"{"none": {"$ne": 1}}"#, true),
+            (r#"{"none": {"$lt": 1}}"#, false),
+            (r#"{"$not": {"none": {"$lt": 1}}}"#, true),
+            (r#"{"list": 1}"#, false),
+            (r#"{"list": {"$ne": null}}"#, true),
+            (r#"{"map.a": {"$gte": 1}}"#, true),
+            (r#"{"list.a": null}"#, true),
+            (r#"{"_key": "k"}"#, true),
+            (r#"{"null": {"$in": [1, null]}}"#, true),
+        ] {
+            let parsed: Query = Query::new(query.parse().unwrap());
+            assert_eq!(parsed.matches(&key, &record), want, "{query}");
+        }
+    }
+}
