@@ -10,6 +10,7 @@
 
 pub mod bench;
 pub mod copy;
+pub mod durability;
 pub mod error;
 pub mod file;
 pub mod format;

@@ -1,1 +1,220 @@
-//! Private, throw-away servers.
+//! Private, throw-away servers: found on this machine, started on a free loopback port in a folder
+//! of their own, stopped and removed.
+//!
+//! A [`Program`] is one kind of server; [`PROGRAMS`] is the table of what there is. [`start`] gives
+//! a [`Server`], which ends with its value, also in a panic, and also when this process is killed
+//! (`process.rs` says how). It touches no process it did not start.
+//!
+//! This room knows no store and no client: it gives a URL.
+//!
+//! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
+
+mod find;
+mod memcached;
+mod process;
+mod ready;
+mod redis;
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+pub use process::Server;
+
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+/// A kind of server.
+pub struct Program {
+    /// The one word it goes by.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// What must be found to start it: names of programs, the first that is there is taken.
+    pub binaries: &'static [&'static str],
+    /// The arguments that make it print its version.
+    pub version: &'static [&'static str],
+    /// How to install it, for people.
+    pub install: &'static str,
+    /// The tiers of durability it can be started with, the usual one first.
+    pub tiers: &'static [Tier],
+    /// Says which processes to start.
+    pub plan: fn(&mut Plan) -> Result<()>,
+}
+
+/// Every kind of server there is.
+pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM];
+
+/// What is asked of a server.
+#[derive(Debug, Clone, Default)]
+pub struct Wish {
+    /// The durability of acknowledged writes; the server's usual one where none is named.
+    pub tier: Option<Tier>,
+    /// Megabytes of memory for its caches; a small amount where none is named.
+    pub memory: Option<u64>,
+    /// Settings of the server's own, by name: `engine=myisam`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// What a server's file fills in: the processes to start, one after another, and the URL.
+pub struct Plan {
+    /// The program that was found.
+    pub binary: PathBuf,
+    /// The folder for all that is the server's, empty.
+    pub folder: PathBuf,
+    /// What is asked.
+    pub wish: Wish,
+    /// What to start, in order; each must be ready before the next is started.
+    pub launches: Vec<Launch>,
+    /// Where a client finds it.
+    pub url: String,
+    /// The folder whose size is that of the data.
+    pub data: PathBuf,
+}
+
+impl Plan {
+    /// The tier asked for, or the usual one.
+    pub fn tier(&self, usual: Tier) -> Tier {
+        self.wish.tier.unwrap_or(usual)
+    }
+
+    /// A setting of the server's own.
+    pub fn setting(&self, name: &str) -> Option<&str> {
+        self.wish.settings.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Makes a folder inside the server's.
+    ///
+    /// # Errors
+    /// Where it cannot be made.
+    pub fn make_folder(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.folder.join(name);
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// Runs a program to its end: what prepares the data folder.
+    ///
+    /// # Errors
+    /// [`Unavailable`](ErrorKind::Unavailable) with what it printed, where it fails.
+    pub fn run(&self, launch: &Launch) -> Result<()> {
+        process::run(launch, &self.folder)
+    }
+}
+
+/// A process of a server.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// The program.
+    pub binary: PathBuf,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables of its environment, beyond ours.
+    pub env: Vec<(String, String)>,
+    /// The user to run as, where this process is root's and the program refuses that.
+    pub user: Option<&'static str>,
+    /// How it shows that it is ready.
+    pub ready: Ready,
+    /// The signal that makes it stop in good order.
+    pub stop: Stop,
+}
+
+impl Launch {
+    /// A process that stops on SIGTERM.
+    pub fn new(binary: impl Into<PathBuf>, ready: Ready) -> Launch {
+        Launch {
+            binary: binary.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            user: None,
+            ready,
+            stop: Stop::Terminate,
+        }
+    }
+
+    /// The same with one more argument.
+    pub fn arg(mut self, arg: impl Into<String>) -> Launch {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// The same with more arguments.
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Launch {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+}
+
+/// How a process shows that it is ready.
+#[derive(Debug, Clone)]
+pub enum Ready {
+    /// It ends by itself, in good order.
+    Ends,
+    /// It answers on this port of the loopback address: it is sent `ask`, if that is anything, and
+    /// has to send something that begins with `answer`.
+    Answers {
+        /// The port.
+        port: u16,
+        /// What it is asked; nothing where the server speaks first.
+        ask: &'static [u8],
+        /// What its answer begins with; nothing where any answer will do.
+        answer: &'static [u8],
+    },
+}
+
+/// How a process is asked to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// SIGTERM.
+    Terminate,
+    /// SIGINT.
+    Interrupt,
+}
+
+/// The kind of server of this name.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid), naming those there are.
+pub fn named(name: &str) -> Result<&'static Program> {
+    PROGRAMS.iter().find(|program| program.name == name).ok_or_else(|| {
+        let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+        Error::invalid(format!("no server {name:?}; known: {}", known.join(", ")))
+    })
+}
+
+impl Program {
+    /// Where it is on this machine, if it is.
+    pub fn find(&self) -> Option<PathBuf> {
+        self.binaries.iter().find_map(|name| find::program(name))
+    }
+
+    /// What it says its version is; none where it says nothing.
+    pub fn version_of(&self, binary: &Path) -> Option<String> {
+        find::version(binary, self.version)
+    }
+
+    /// Starts one, and waits until it answers.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) with how to install it, where it is not on this machine;
+    /// [`Unsupported`](ErrorKind::Unsupported) for a tier it cannot promise;
+    /// [`Unavailable`](ErrorKind::Unavailable) with the end of its log, where it does not start.
+    pub fn start(&self, wish: &Wish) -> Result<Server> {
+        if let Some(tier) = wish.tier
+            && !self.tiers.contains(&tier)
+        {
+            return Err(tier.refused(self.name, self.tiers));
+        }
+        let binary = self.find().ok_or_else(|| {
+            let what =
+                format!("{} is not on this machine; to install it: {}", self.name, self.install);
+            Error::new(ErrorKind::NotFound, what)
+        })?;
+        Server::start(self, binary, wish).map_err(|e| e.in_place(self.name))
+    }
+}
+
+/// How long a server may take to answer for the first time.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long it may take to stop in good order, before it is killed.
+const GRACE: Duration = Duration::from_secs(10);

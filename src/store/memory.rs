@@ -12,10 +12,11 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxS
 
 use super::{
     Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout,
-    Query, Row, Rows, Shape, Store, Tier, Url, blobs,
+    Query, Row, Rows, Shape, Store, Url, blobs,
 };
 use crate::{
     Error, Result,
+    durability::Tier,
     record::{Document, Kind},
 };
 

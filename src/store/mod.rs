@@ -31,7 +31,7 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-pub use abilities::{Abilities, Description, Need, Shape, Tier};
+pub use abilities::{Abilities, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};

@@ -7,8 +7,8 @@ use std::{fmt, time::Duration};
 
 use percent_encoding::percent_decode_str;
 
-use super::{Shape, Tier};
-use crate::{Error, Result, format::Wrapped};
+use super::Shape;
+use crate::{Error, Result, durability::Tier, format::Wrapped};
 
 /// A store's URL, taken apart. Options are taken out one by one; what nobody took is an error.
 #[derive(Clone)]

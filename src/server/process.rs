@@ -1,0 +1,358 @@
+//! Processes of a server: started, watched, frozen, stopped, and all they left removed.
+//!
+//! Each server has a watchman: a shell that waits on a pipe whose other end this process holds.
+//! However this process ends (in good order, in a panic, by Ctrl-C, by SIGKILL), the pipe closes,
+//! and the watchman kills what is left and removes the folder. All processes of a server carry a
+//! mark in their environment, and only those that do are ever signalled: a number that the system
+//! gave to somebody else meanwhile is not.
+
+use std::{
+    fs::{self, File},
+    os::unix::process::CommandExt,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::{Pid, User},
+};
+
+use super::{GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish, ready};
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+/// The variable that marks the processes of a server; its value is the server's folder.
+const MARK: &str = "STEELYARD_SERVER";
+
+/// A running server, which is stopped and removed with its value.
+pub struct Server {
+    name: &'static str,
+    url: String,
+    tier: Option<Tier>,
+    folder: PathBuf,
+    data: PathBuf,
+    launches: Vec<Launch>,
+    children: Vec<Child>,
+    watchman: Option<Child>,
+}
+
+impl Server {
+    pub(super) fn start(program: &Program, binary: PathBuf, wish: &Wish) -> Result<Server> {
+        // Short: paths of sockets have 108 bytes at most.
+        let folder = tempfile::Builder::new().prefix("steelyard-").tempdir()?.keep();
+        let watchman = watch(&folder);
+        let mut server = Server {
+            name: program.name,
+            url: String::new(),
+            tier: wish.tier,
+            data: folder.clone(),
+            folder,
+            launches: Vec::new(),
+            children: Vec::new(),
+            watchman: Some(watchman?),
+        };
+        let mut plan = Plan {
+            binary,
+            folder: server.folder.clone(),
+            wish: wish.clone(),
+            launches: Vec::new(),
+            url: String::new(),
+            data: server.folder.clone(),
+        };
+        (program.plan)(&mut plan)?;
+        (server.launches, server.url, server.data) = (plan.launches, plan.url, plan.data);
+        server.launch()?;
+        Ok(server)
+    }
+
+    /// Starts the processes one after another.
+    fn launch(&mut self) -> Result<()> {
+        for launch in &self.launches {
+            match &launch.ready {
+                Ready::Ends => run(launch, &self.folder)?,
+                Ready::Answers { port, ask, answer } => {
+                    let log = self.folder.join(format!("{}.log", self.children.len()));
+                    let mut child = command(launch, &self.folder, &log)?.spawn().map_err(|e| {
+                        Error::from(e).in_place(launch.binary.display().to_string())
+                    })?;
+                    let ready = ready::wait_for(*port, ask, answer, PATIENCE, || {
+                        match child.try_wait()? {
+                            None => Ok(()),
+                            Some(status) => Err(Error::unavailable(format!(
+                                "it ended at once ({status}): {}",
+                                end_of(&log)
+                            ))),
+                        }
+                    });
+                    self.children.push(child);
+                    ready?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The kind of server.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Where a client finds it.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The tier of durability it was asked for.
+    pub fn tier(&self) -> Option<Tier> {
+        self.tier
+    }
+
+    /// The folder of its data.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// The numbers of all its processes, also those that its processes started.
+    pub fn processes(&self) -> Vec<u32> {
+        marked(&self.folder)
+    }
+
+    /// Makes all its processes stand still (SIGSTOP) until [`thaw`](Server::thaw).
+    pub fn freeze(&self) {
+        self.signal(Signal::SIGSTOP);
+    }
+
+    /// Lets its processes go on.
+    pub fn thaw(&self) {
+        self.signal(Signal::SIGCONT);
+    }
+
+    /// Kills all its processes (SIGKILL); its data stays, for [`restart`](Server::restart).
+    pub fn kill(&mut self) {
+        self.signal(Signal::SIGKILL);
+        for mut child in self.children.drain(..) {
+            let _ = child.wait();
+        }
+        // Those that its processes started are not ours to wait for, but gone in a moment.
+        let begin = Instant::now();
+        while !marked(&self.folder).is_empty() && begin.elapsed() < GRACE {
+            self.signal(Signal::SIGKILL);
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Starts it again after [`kill`](Server::kill), with the same data on the same port.
+    ///
+    /// # Errors
+    /// As [`Program::start`].
+    pub fn restart(&mut self) -> Result<()> {
+        if !self.children.is_empty() {
+            self.halt();
+        }
+        self.launch().map_err(|e| e.in_place(self.name))
+    }
+
+    fn signal(&self, signal: Signal) {
+        for pid in marked(&self.folder) {
+            let _ = kill(Pid::from_raw(pid as i32), signal);
+        }
+    }
+
+    /// Stops the processes in good order, the last first.
+    fn halt(&mut self) {
+        // One that stands still hears nothing.
+        self.thaw();
+        let stops: Vec<Stop> = self
+            .launches
+            .iter()
+            .filter(|launch| matches!(launch.ready, Ready::Answers { .. }))
+            .map(|launch| launch.stop)
+            .collect();
+        let mut children: Vec<_> = self.children.drain(..).zip(stops).collect();
+        while let Some((mut child, stop)) = children.pop() {
+            let signal = match stop {
+                Stop::Terminate => Signal::SIGTERM,
+                Stop::Interrupt => Signal::SIGINT,
+            };
+            // Ours, and not yet waited for: its number is still its own.
+            let _ = kill(Pid::from_raw(child.id() as i32), signal);
+            let begin = Instant::now();
+            while matches!(child.try_wait(), Ok(None)) {
+                if begin.elapsed() > GRACE {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    break;
+                }
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
+        self.kill();
+    }
+
+    /// Stops it and removes its folder; dropping it does the same.
+    pub fn stop(self) {}
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.halt();
+        let _ = fs::remove_dir_all(&self.folder);
+        if let Some(mut watchman) = self.watchman.take() {
+            // Its pipe closes; it finds nothing left to do.
+            drop(watchman.stdin.take());
+            let _ = watchman.wait();
+        }
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Server({} at {})", self.name, self.url)
+    }
+}
+
+/// Starts the shell that cleans up after us.
+fn watch(folder: &Path) -> Result<Child> {
+    const SCRIPT: &str = r#"
+        trap '' INT TERM HUP
+        read -r _
+        for round in 1 2 3; do
+            for environ in /proc/[0-9]*/environ; do
+                pid=${environ#/proc/}; pid=${pid%/environ}
+                [ "$pid" != "$$" ] && tr '\0' '\n' < "$environ" 2>/dev/null |
+                    grep -qxF "$1=$2" && kill -KILL "$pid"
+            done
+            rm -rf -- "$2"
+            [ -e "$2" ] || break
+        done"#;
+    let watchman = Command::new("/bin/sh")
+        .args(["-c", SCRIPT, "steelyard-watchman", MARK])
+        .arg(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0)
+        .spawn();
+    watchman.map_err(|e| Error::new(ErrorKind::Io, "no /bin/sh to watch a server").with_source(e))
+}
+
+/// The command of a launch, its output into a log.
+fn command(launch: &Launch, folder: &Path, log: &Path) -> Result<Command> {
+    let mut command = Command::new(&launch.binary);
+    let output = File::options().create(true).append(true).open(log)?;
+    command
+        .args(&launch.args)
+        .env(MARK, folder)
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(output.try_clone()?)
+        .stderr(output)
+        // Ctrl-C is for us, not for it.
+        .process_group(0);
+    if let (Some(user), true) = (launch.user, nix::unistd::geteuid().is_root()) {
+        let user = user_of(user)?;
+        command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
+    }
+    Ok(command)
+}
+
+/// A user of this machine.
+pub(super) fn user_of(name: &str) -> Result<User> {
+    match User::from_name(name) {
+        Ok(Some(user)) => Ok(user),
+        _ => Err(Error::new(ErrorKind::NotFound, format!("no user {name:?} on this machine"))),
+    }
+}
+
+/// Runs a launch to its end.
+pub(super) fn run(launch: &Launch, folder: &Path) -> Result<()> {
+    let log = folder.join("prepare.log");
+    let place = || launch.binary.display().to_string();
+    let status =
+        command(launch, folder, &log)?.status().map_err(|e| Error::from(e).in_place(place()))?;
+    match status.success() {
+        true => Ok(()),
+        false => {
+            let what = format!("it failed ({status}): {}", end_of(&log));
+            Err(Error::unavailable(what).in_place(place()))
+        }
+    }
+}
+
+/// The last lines of a log.
+fn end_of(log: &Path) -> String {
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    match lines.len() {
+        0 => "it printed nothing".into(),
+        n => lines[n.saturating_sub(5)..].join(" | "),
+    }
+}
+
+/// The processes that carry the mark of this folder, but for those that have ended.
+fn marked(folder: &Path) -> Vec<u32> {
+    let mark = format!("{MARK}={}", folder.display());
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let pid = entry.file_name().to_str()?.parse().ok()?;
+            let environ = fs::read(entry.path().join("environ")).ok()?;
+            environ.split(|&b| b == 0).any(|variable| variable == mark.as_bytes()).then_some(pid)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn program(script: &'static str) -> (Launch, tempfile::TempDir) {
+        let launch = Launch::new("/bin/sh", Ready::Ends).args(["-c", script]);
+        (launch, tempfile::tempdir().unwrap())
+    }
+
+    #[test]
+    fn what_fails_says_what_it_printed() {
+        let (launch, folder) = program("echo no such disk >&2; exit 3");
+        let error = run(&launch, folder.path()).unwrap_err();
+        assert!(error.to_string().contains("no such disk"), "{error}");
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+    }
+
+    #[test]
+    fn marks_find_the_processes_of_a_folder_and_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new("sleep").arg("60").env(MARK, folder.path()).spawn().unwrap();
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        // Its environment is there when the program is.
+        let begin = Instant::now();
+        while marked(folder.path()).is_empty() && begin.elapsed() < PATIENCE {
+            thread::yield_now();
+        }
+        assert_eq!(marked(folder.path()), [child.id()]);
+        for child in [&mut child, &mut other] {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn the_watchman_kills_what_is_left_and_removes_the_folder() {
+        let folder = tempfile::Builder::new().prefix("steelyard-").tempdir().unwrap().keep();
+        fs::write(folder.join("data"), "x").unwrap();
+        let mut watchman = watch(&folder).unwrap();
+        let mut child = Command::new("sleep").arg("60").env(MARK, &folder).spawn().unwrap();
+        while marked(&folder).is_empty() {
+            thread::yield_now();
+        }
+        drop(watchman.stdin.take());
+        watchman.wait().unwrap();
+        assert!(!child.wait().unwrap().success());
+        assert!(!folder.exists());
+    }
+}

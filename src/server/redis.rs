@@ -1,0 +1,37 @@
+//! Redis, and Valkey, which speaks the same.
+
+use super::{Launch, Plan, Program, Ready, ready::free_port};
+use crate::{Result, durability::Tier};
+
+pub const PROGRAM: Program = Program {
+    name: "redis",
+    about: "Redis or Valkey: values in memory, logged to disk as asked",
+    binaries: &["redis-server", "valkey-server"],
+    version: &["--version"],
+    install: "apt-get install redis-server",
+    tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
+    plan,
+};
+
+fn plan(plan: &mut Plan) -> Result<()> {
+    let port = free_port()?;
+    let data = plan.make_folder("data")?;
+    let (log, sync) = match plan.tier(Tier::T1) {
+        Tier::T0 => ("no", "no"),
+        Tier::T1 => ("yes", "no"),
+        Tier::T2 => ("yes", "everysec"),
+        Tier::T3 => ("yes", "always"),
+    };
+    let mut launch =
+        Launch::new(&plan.binary, Ready::Answers { port, ask: b"PING\r\n", answer: b"+PONG" });
+    launch = launch.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
+    launch = launch.args(["--dir", &data.display().to_string(), "--save", ""]);
+    launch = launch.args(["--appendonly", log, "--appendfsync", sync]);
+    if let Some(megabytes) = plan.wish.memory {
+        launch = launch.args(["--maxmemory", &format!("{megabytes}mb")]);
+    }
+    plan.launches.push(launch);
+    plan.url = format!("redis://127.0.0.1:{port}");
+    plan.data = data;
+    Ok(())
+}
