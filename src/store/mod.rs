@@ -15,11 +15,16 @@
 
 mod abilities;
 mod blobs;
+mod json;
 mod key;
 mod layout;
 mod memory;
 mod objects;
 pub mod query;
+#[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod url;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -223,7 +228,11 @@ pub struct Driver {
 }
 
 /// Every kind of store there is in this build.
-pub const DRIVERS: &[Driver] = &[memory::DRIVER];
+pub const DRIVERS: &[Driver] = &[
+    memory::DRIVER,
+    #[cfg(feature = "sqlite")]
+    sqlite::DRIVER,
+];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
 pub fn is_url(text: &str) -> bool {
