@@ -10,6 +10,7 @@
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
 mod find;
+mod mariadb;
 mod memcached;
 mod process;
 mod ready;
@@ -43,7 +44,7 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM];
+pub const PROGRAMS: &[Program] = &[mariadb::PROGRAM, redis::PROGRAM, memcached::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

@@ -19,6 +19,8 @@ mod json;
 mod key;
 mod layout;
 mod memory;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod objects;
 pub mod query;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
@@ -232,6 +234,8 @@ pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
+    #[cfg(feature = "mysql")]
+    mysql::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
