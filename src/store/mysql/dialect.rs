@@ -330,8 +330,8 @@ impl sql::Dialect for Dialect {
         let float = format!("CAST({text} AS DOUBLE)");
         let exact = format!(
             "CASE WHEN {kind} NOT IN {NUMBERS} THEN NULL WHEN ABS({float}) < 9007199254740992 THEN \
-             NULL WHEN {whole} THEN CAST({text} AS DECIMAL(30,0)) WHEN ABS({float}) < \
-             9.223372036854775e18 THEN CAST({float} AS SIGNED) END"
+             NULL WHEN {whole} THEN CAST({text} AS DECIMAL(30,0)) WHEN {float} >= \
+             9223372036854775808 THEN 9223372036854775808 ELSE CAST({float} AS SIGNED) END"
         );
         Ok(vec![texts, exact])
     }

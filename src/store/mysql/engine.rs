@@ -203,7 +203,7 @@ impl Facts {
 const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes, Kind::Time];
 const LOST_IN_COLUMNS: &str = "null becomes a field that is not there; decimals and whole numbers \
      beyond 64 bits become text; times finer than a microsecond or before the year 1000, NaN, \
-     infinities, lists and maps are refused";
+     infinities, -0.0, lists and maps are refused";
 const LOST_IN_MYSQL: &str = "the order of fields is the server's; times, decimals and whole \
      numbers beyond 64 bits become text; bytes, NaN and infinities are refused";
 

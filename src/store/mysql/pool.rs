@@ -291,6 +291,9 @@ pub fn error(e: mysql_async::Error) -> Error {
         Theirs::Driver(e @ (DriverError::ConnectionClosed | DriverError::PoolDisconnected)) => {
             (ErrorKind::Unavailable, e.to_string())
         }
+        Theirs::Driver(DriverError::NoClientSslFlagFromServer) => {
+            (ErrorKind::Unsupported, "the server has no TLS; try without ?tls=true".into())
+        }
         other => (ErrorKind::Io, other.to_string()),
     };
     Error::new(kind, what).with_source(e)
