@@ -23,8 +23,15 @@ pub const PROGRAM: Program = Program {
 
 /// The database that is there from the start.
 const DATABASE: &str = "steelyard";
-/// Of the log of changes; the server's own choice would be written anew at each start.
-const LOG_SIZE: &str = "--innodb-log-file-size=64M";
+
+/// The size of the log of changes, which is part of the template: the server would write one of its
+/// own size anew at each start.
+fn log_size(maria: bool) -> &'static str {
+    match maria {
+        true => "--innodb-log-file-size=64M",
+        false => "--innodb-redo-log-capacity=64M",
+    }
+}
 
 fn plan(plan: &mut Plan) -> Result<()> {
     let version = PROGRAM.version_of(&plan.binary).unwrap_or_default();
@@ -43,7 +50,15 @@ fn plan(plan: &mut Plan) -> Result<()> {
     let folder = plan.folder.clone();
     let path = |name: &str| folder.join(name).display().to_string();
     let begin = path("begin.sql");
-    fs::write(&begin, format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n"))?;
+    // MySQL's root is at home at a socket only.
+    let root = match maria {
+        true => "",
+        false => {
+            "CREATE USER IF NOT EXISTS root@'127.0.0.1';\n\
+             GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n"
+        }
+    };
+    fs::write(&begin, format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n{root}"))?;
     // It speaks first, as soon as it is ready.
     let mut launch = Launch::new(&plan.binary, Ready::Answers { port, ask: b"", answer: b"" });
     launch = launch.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"]);
@@ -56,7 +71,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
         format!("--port={port}"),
         format!("--innodb-buffer-pool-size={}M", plan.wish.memory.unwrap_or(128)),
     ]);
-    launch = launch.args([LOG_SIZE, "--key-buffer-size=32M", "--performance-schema=OFF"]);
+    launch = launch.args([log_size(maria), "--key-buffer-size=32M", "--performance-schema=OFF"]);
     launch = launch.args([
         "--innodb-buffer-pool-load-at-startup=OFF",
         "--innodb-buffer-pool-dump-at-shutdown=OFF",
@@ -156,7 +171,7 @@ fn install(plan: &Plan, maria: bool, data: &Path) -> Result<()> {
     launch = launch.args([
         format!("--datadir={}", data.display()),
         format!("--tmpdir={}", plan.make_folder("tmp")?.display()),
-        LOG_SIZE.into(),
+        log_size(maria).into(),
     ]);
     plan.run(&launch.args(as_root()))
 }

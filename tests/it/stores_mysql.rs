@@ -84,6 +84,21 @@ async fn keys(store: &dyn Store, query: &Query) -> Vec<String> {
     keys
 }
 
+/// Fields by name: MySQL's JSON has an order of its own.
+fn sorted(found: Vec<Option<Document>>) -> Vec<Option<Document>> {
+    let sorted = |record: Document| {
+        let mut fields: Vec<_> = record.into_iter().collect();
+        fields.sort_by(|a, b| a.0.cmp(&b.0));
+        fields.into_iter().collect()
+    };
+    found.into_iter().map(|record| record.map(sorted)).collect()
+}
+
+/// Whether the server is MariaDB, not MySQL.
+async fn is_maria(store: &dyn Store) -> bool {
+    store.describe().await.unwrap().product == "MariaDB"
+}
+
 /// A client without steelyard between, for what other programs see.
 async fn other(url: &str) -> mysql_async::Conn {
     let url = url.split('?').next().unwrap();
@@ -138,7 +153,7 @@ async fn names_and_values_that_look_like_sql() {
             assert_eq!(store.count().await.unwrap(), texts.len() as u64, "{table}");
             let found = store.get(&texts.map(key)).await.unwrap();
             let want: Vec<_> = rows.iter().map(|row| Some(row.record.clone())).collect();
-            assert_eq!(found, want, "{table}");
+            assert_eq!(sorted(found), sorted(want), "{table}");
             if layout == "document" {
                 for text in texts {
                     let test = Filter::Field(path(name), Test::Eq(text.into()));
@@ -238,11 +253,12 @@ async fn what_is_too_large_is_refused_before_anything_is_written() {
     let Some(url) = shared("deep") else { return };
     let place = open(&url).await.unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
+    let most = if is_maria(&**place.store()).await { 31 } else { 100 };
     let nested =
         |levels: usize| (1..levels).fold(Document::new(), |inner, _| one("a", Value::Map(inner)));
-    place.put(&[row("fits", nested(31))]).await.unwrap();
-    let error = place.put(&[row("deep", nested(32))]).await.unwrap_err();
-    assert!(error.to_string().contains("deeper than 31 levels"), "{error}");
+    place.put(&[row("fits", nested(most))]).await.unwrap();
+    let error = place.put(&[row("deep", nested(most + 1))]).await.unwrap_err();
+    assert!(error.to_string().contains(&format!("deeper than {most} levels")), "{error}");
 }
 
 #[tokio::test]
@@ -267,7 +283,7 @@ async fn many_people_are_loaded_and_found_by_an_index() {
     assert_eq!(place.count().await.unwrap(), MANY);
     let wanted: Vec<Key> = first.iter().step_by(100).map(|row| row.key.clone()).collect();
     let found = place.get(&wanted).await.unwrap();
-    assert_eq!(found[1].as_ref(), Some(&first[100].record));
+    assert_eq!(sorted(found[1..2].to_vec()), sorted(vec![Some(first[100].record.clone())]));
     assert!(found.iter().all(Option::is_some));
 
     // A unique conflict is named, and nothing is half done: by file and by statement.
@@ -535,7 +551,7 @@ async fn tables_of_other_programs_are_used_as_they_are() {
         .query_drop(
             "CREATE TABLE users (id INT UNSIGNED PRIMARY KEY AUTO_INCREMENT, name VARCHAR(20) \
              CHARACTER SET latin1, admin BOOLEAN, born DATE, paid DECIMAL(9,2), small FLOAT, twice \
-             INT AS (id * 2)) ENGINE=MyISAM",
+             INT AS (admin * 2)) ENGINE=MyISAM",
         )
         .await
         .unwrap();
@@ -661,7 +677,8 @@ async fn a_server_that_dies_or_stands_still_is_answered_and_found_again() {
     let rows = people(0..500);
     place.load(&rows).await.unwrap();
     let said = place.describe().await.unwrap();
-    assert_eq!((said.product.as_str(), said.set), ("MariaDB", Some(Tier::T3)), "{said:?}");
+    assert!(["MariaDB", "MySQL"].contains(&said.product.as_str()), "{said:?}");
+    assert_eq!(said.set, Some(Tier::T3), "{said:?}");
     assert!(said.disk.unwrap() > 0);
 
     server.freeze();
@@ -739,6 +756,9 @@ async fn durability_is_what_the_server_gives_or_an_error() {
     assert!(error.to_string().contains("250 bytes at most"), "{error}");
     let error = open(&format!("{}&durability=t3", server.url())).await.unwrap_err();
     assert!(error.to_string().contains("engine MyISAM cannot promise"), "{error}");
+    if !is_maria(&**place.store()).await {
+        return;
+    }
     let error = open(&server.url().replace("myisam", "aria")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "the table is there: {error}");
     // A different table of the same place may have another engine.
@@ -795,10 +815,13 @@ async fn who_may_not_and_what_is_not_there() {
         (format!("{url}&engine=rocksdb"), ErrorKind::Invalid),
         ("mysql://root@127.0.0.1:1/x".into(), ErrorKind::Unavailable),
         (format!("{url}&socket=/no/such/socket"), ErrorKind::Unavailable),
-        // This server has no certificate.
-        (format!("{url}&tls=true"), ErrorKind::Unsupported),
     ] {
         let error = open(&url).await.unwrap_err();
         assert_eq!(error.kind(), kind, "{url}: {error:?}");
     }
+    // MariaDB has no certificate here; that of MySQL is its own, which nobody knows.
+    let error = open(&format!("{url}&tls=true")).await.unwrap_err();
+    let maria = is_maria(&**open(&url).await.unwrap().store()).await;
+    let want = if maria { ErrorKind::Unsupported } else { ErrorKind::Unavailable };
+    assert_eq!(error.kind(), want, "{error:?}");
 }

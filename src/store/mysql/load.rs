@@ -14,7 +14,7 @@ use super::{
     pool::{error, kind_of},
     write::{Taken, begin, commit, undo},
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, store::Shape};
 
 /// With fewer rows an ordinary statement is quicker, as it asks the server once, not four times.
 const FEW: usize = 64;
@@ -51,7 +51,8 @@ impl MySql {
 
     async fn load_file(&self, known: &Known, count: usize, packets: Packets) -> Result<()> {
         // Without a character set the server takes bytes as they are. MySQL's JSON wants one.
-        let characters = if self.pool.server.maria { "binary" } else { "utf8mb4" };
+        let json = known.shape == Shape::Document && !self.pool.server.maria;
+        let characters = if json { "utf8mb4" } else { "binary" };
         let statement = format!(
             "LOAD DATA LOCAL INFILE 'steelyard' INTO TABLE {} CHARACTER SET {characters} FIELDS \
              TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' ({})",

@@ -246,6 +246,10 @@ pub fn options(url: &mut Url, common: &Common) -> Result<Opts> {
         (Some(true), None) => Some(SslOpts::default()),
         _ => None,
     };
+    if tls.is_some() {
+        // Whoever of this process comes first chooses for all; that it is the same one does no harm.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
     let size = PoolConstraints::new(0, common.pool)
         .ok_or_else(|| Error::invalid("?pool=0: one connection at least"))?;
     // A statement prepared once stays prepared: connections are not reset between uses.
