@@ -17,7 +17,7 @@
 //!
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
-mod builder;
+pub(crate) mod builder;
 pub mod encoding;
 mod field;
 mod frame;

@@ -30,6 +30,7 @@
 //! Source: `marshal.c` and `time.c` of Ruby 3.1, `doc/marshal.rdoc`.
 
 mod de;
+mod direct;
 mod length;
 mod native;
 mod object;
@@ -75,6 +76,9 @@ pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) ->
 
 /// Reads a MARC record into one that is there, using its memory again.
 pub(super) fn decode_marc(bytes: &[u8], record: &mut Record) -> Result<()> {
+    if direct::read(bytes, record) {
+        return Ok(());
+    }
     de::decode::<&[u8], _>(RecordSeed(record), bytes)
 }
 

@@ -237,9 +237,12 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     #[inline]
-    fn linked_symbol(&self, at: usize, n: i64) -> Result<(usize, usize)> {
+    fn linked_symbol(&mut self, at: usize, n: i64) -> Result<(usize, usize)> {
         match usize::try_from(n).ok().and_then(|n| self.symbols.get(n)) {
-            Some(&(from, to)) => Ok((from as usize, to as usize)),
+            Some(&(from, to)) => {
+                self.budget.spend((to - from) as usize)?;
+                Ok((from as usize, to as usize))
+            }
             None => Err(self.wrong(at, format!("a link to symbol {n}, which is not there"))),
         }
     }

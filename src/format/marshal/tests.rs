@@ -389,6 +389,10 @@ fn links_cannot_blow_up() {
     let mut bomb = [&HEADER[..], b"[\x02\xe8\x03I\"\x02\x10\x27", text.as_bytes(), b"\x06:\x06ET"].concat();
     bomb.extend_from_slice(&b"@\x06".repeat(999));
     assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
+    // The same with a symbol.
+    let mut bomb = [&HEADER[..], b"[\x02\xe8\x03:\x02\x10\x27", text.as_bytes()].concat();
+    bomb.extend_from_slice(&b";\0".repeat(999));
+    assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]
