@@ -17,7 +17,7 @@
 //!
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
-pub(crate) mod builder;
+mod builder;
 pub mod encoding;
 mod field;
 mod frame;
@@ -32,6 +32,7 @@ mod tally;
 mod trouble;
 pub mod xml;
 
+pub(crate) use builder::FieldBuilder;
 pub use field::{Content, FieldRef, Subfield, Subfields};
 pub use frame::Frame;
 pub use leader::Leader;

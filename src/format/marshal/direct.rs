@@ -13,7 +13,7 @@ mod tests;
 use super::HEADER;
 use crate::{
     format::objects::limits::Budget,
-    marc::{Leader, Record, SUBFIELD, RECORD_END, builder::FieldBuilder},
+    marc::{FieldBuilder, Leader, Record},
 };
 
 /// Reads `bytes` into `record`, whose memory is used again; false where they have not the usual
@@ -29,7 +29,7 @@ pub fn read(bytes: &[u8], record: &mut Record) -> bool {
         // A guess that spares most records growing the table.
         objects: Vec::with_capacity((bytes.len() / 8 + 8).min(4096)),
         symbols: Vec::new(),
-        utf8_end: 0,
+        utf8_end: None,
         names: [NOWHERE; 3],
         budget: Budget::new(bytes.len()),
     };
@@ -61,8 +61,8 @@ struct Direct<'a> {
     objects: Vec<Range>,
     symbols: Vec<Range>,
     /// What ends a UTF-8 string, but for the first: one variable, the symbol `E` by its number, true.
-    /// Zero until that number is known.
-    utf8_end: u32,
+    /// None until that number is known.
+    utf8_end: Option<u32>,
     /// Where the names of [`NAMES`] were seen last: links to them lead there.
     names: [Range; 3],
     budget: Budget,
@@ -70,13 +70,13 @@ struct Direct<'a> {
 
 impl Direct<'_> {
     fn record(&mut self, record: &mut Record) -> Option<()> {
-        self.begin(b'{', 2)?;
+        self.hash(2)?;
         self.name(b"leader")?;
         let leader = self.text()?;
         record.set_leader(Leader(self.bytes(leader).try_into().ok()?));
         self.name(b"fields")?;
         for _ in 0..self.list()? {
-            self.begin(b'{', 1)?;
+            self.hash(1)?;
             let tag = self.text()?;
             let tag = self.bytes(tag).try_into().ok()?;
             match self.input.get(self.pos)? {
@@ -84,19 +84,19 @@ impl Direct<'_> {
                 _ => {
                     let text = self.text()?;
                     let mut field = record.begin(tag, None);
-                    // A delimiter in it is found when all fields are checked.
                     field.value_text(self.bytes(text));
                     field.finish_text().ok()?;
                 }
             }
         }
+        // Delimiters where none can be, in whatever part, are found here.
         record.check_fields().ok()
     }
 
     /// A field's indicators and subfields.
     #[inline]
     fn data(&mut self, record: &mut Record, tag: [u8; 3]) -> Option<()> {
-        self.begin(b'{', 3)?;
+        self.hash(3)?;
         self.field_name(0)?;
         let first = self.character()?;
         self.field_name(1)?;
@@ -105,7 +105,7 @@ impl Direct<'_> {
         let mut field = record.begin(tag, Some([first, second]));
         for _ in 0..self.list()? {
             if !self.usual_subfield(&mut field) {
-                self.begin(b'{', 1)?;
+                self.hash(1)?;
                 let code = self.character()?;
                 let (from, to) = self.text()?;
                 field.usual_from(code, self.input, from as usize, to as usize);
@@ -120,11 +120,15 @@ impl Direct<'_> {
     fn usual_subfield(&mut self, field: &mut FieldBuilder<'_>) -> bool {
         const SHAPE: u64 = u64::from_le_bytes(*b"{\x06@\0I\"\0\0");
         const FIXED: u64 = 0x0000_ffff_00ff_ffff;
-        let Some(&head) = self.input.get(self.pos..).and_then(|rest| rest.first_chunk::<8>()) else {
+        let Some(&head) = self.input.get(self.pos..).and_then(|rest| rest.first_chunk::<8>())
+        else {
             return false;
         };
         let [.., object, _, _, len, _] = head;
-        if u64::from_le_bytes(head) & FIXED != SHAPE || !(6..128).contains(&object) || !(6..128).contains(&len) {
+        if u64::from_le_bytes(head) & FIXED != SHAPE
+            || !(6..128).contains(&object)
+            || !(6..128).contains(&len)
+        {
             return false;
         }
         let from = self.pos + 7;
@@ -133,7 +137,7 @@ impl Direct<'_> {
             Some(&(at, end)) if end - at == 1 => self.input[at as usize],
             _ => return false,
         };
-        if !self.ends_utf8(to) || delimits(code) || self.budget.spend(LINK + 1).is_err() {
+        if !self.ends_utf8(to) || self.budget.spend(LINK + 1).is_err() {
             return false;
         }
         self.pos = to + 4;
@@ -142,11 +146,11 @@ impl Direct<'_> {
         true
     }
 
-    /// The beginning of a hash or list of so many parts, up to 122.
+    /// The beginning of a hash of so many pairs, up to 122.
     #[inline(always)]
-    fn begin(&mut self, tag: u8, len: u8) -> Option<()> {
-        let [t, n] = *self.input.get(self.pos..)?.first_chunk()?;
-        if t != tag || n != len + 5 {
+    fn hash(&mut self, len: u8) -> Option<()> {
+        let [tag, n] = *self.input.get(self.pos..)?.first_chunk()?;
+        if tag != b'{' || n != len + 5 {
             return None;
         }
         self.pos += 2;
@@ -188,7 +192,7 @@ impl Direct<'_> {
     fn character(&mut self) -> Option<u8> {
         let text = self.text()?;
         match *self.bytes(text) {
-            [character] if !delimits(character) => Some(character),
+            [character] => Some(character),
             _ => None,
         }
     }
@@ -231,7 +235,7 @@ impl Direct<'_> {
     #[inline(always)]
     fn ends_utf8(&self, at: usize) -> bool {
         let end = self.input.get(at..).and_then(|rest| rest.first_chunk());
-        end.is_some_and(|end| u32::from_le_bytes(*end) == self.utf8_end)
+        end.is_some_and(|end| Some(u32::from_le_bytes(*end)) == self.utf8_end)
     }
 
     /// A text spelled in one of the rarer ways.
@@ -290,7 +294,7 @@ impl Direct<'_> {
         self.symbols.push(name);
         if self.bytes(name) == b"E" && n < 123 {
             let n = if n == 0 { 0 } else { n as u8 + 5 };
-            self.utf8_end = u32::from_le_bytes([6, b';', n, b'T']);
+            self.utf8_end = Some(u32::from_le_bytes([6, b';', n, b'T']));
         }
         Some(name)
     }
@@ -324,10 +328,4 @@ impl Direct<'_> {
             _ => None,
         }
     }
-}
-
-/// True for what separates fields, subfields and records.
-#[inline(always)]
-fn delimits(byte: u8) -> bool {
-    (RECORD_END..=SUBFIELD).contains(&byte)
 }

@@ -2,7 +2,8 @@
 //!
 //! Everything `Marshal.dump` writes is read as data; nothing in it is ever run, looked up or
 //! called. Files: `reader` (bytes to heads of values, links, limits), `de` (heads to serde's
-//! visitors), `ser` and `object` (values to bytes), `native` (times and decimals).
+//! visitors), `direct` (bytes to the usual MARC records), `ser` and `object` (values to bytes),
+//! `native` (times and decimals).
 //!
 //! | Ruby | read as |
 //! |---|---|

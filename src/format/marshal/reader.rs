@@ -73,8 +73,8 @@ pub struct Reader<'de, T> {
     /// Where each symbol begins and ends.
     symbols: Vec<(u32, u32)>,
     /// What ends a UTF-8 string, but for the first: one variable, the symbol `E` by its number, true.
-    /// Zero until that number is known.
-    pub(super) utf8_end: u32,
+    /// None until that number is known.
+    pub(super) utf8_end: Option<u32>,
     pub(super) objects: Vec<Object<T>>,
     /// Offsets of the objects being read again, from the outermost.
     links: Vec<usize>,
@@ -107,7 +107,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             input,
             pos: 2,
             symbols: Vec::with_capacity(16),
-            utf8_end: 0,
+            utf8_end: None,
             objects: Vec::with_capacity(objects),
             links: Vec::new(),
             budget: Budget::new(input.len()),
@@ -256,7 +256,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             self.symbols.push((range.0 as u32, range.1 as u32));
             if name == b"E" && n < 123 {
                 let n = if n == 0 { 0 } else { n as u8 + 5 };
-                self.utf8_end = u32::from_le_bytes([6, b';', n, b'T']);
+                self.utf8_end = Some(u32::from_le_bytes([6, b';', n, b'T']));
             }
         }
         if variables {

@@ -409,6 +409,7 @@ fn refuses_what_contains_itself_and_links_to_nowhere() {
         (b"o\"\x06a\0", "'\"' where a symbol"),
         (b"l*\0", "'*' as the sign"),
         (b"f\x071x", "not a Float"),
+        (b"I\"\x06a\0\0\0\0", "3 bytes after"),
     ] {
         let error = load(&[&HEADER[..], body].concat()).unwrap_err();
         assert!(error.to_string().contains(want), "{body:?}: {error}");

@@ -37,7 +37,9 @@ fn same(one: &Record, other: &Record) -> bool {
         };
         codes(a) == codes(b)
     };
-    one == other && one.is_utf8() == other.is_utf8() && one.fields().zip(other.fields()).all(contents)
+    one == other
+        && one.is_utf8() == other.is_utf8()
+        && one.fields().zip(other.fields()).all(contents)
 }
 
 /// Holds the direct way to the general one; true if it read these bytes.
@@ -95,7 +97,8 @@ fn records_of_ruby_are_read_directly() {
 fn whatever_the_bytes_both_ways_agree() {
     let mut state = 1u64;
     let mut random = move |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n
     };
     let catalogue = Catalogue::new(11);
@@ -120,7 +123,10 @@ fn whatever_the_bytes_both_ways_agree() {
                 0 => bytes[at] = random(256) as u8,
                 1 => drop(bytes.remove(at)),
                 2 => bytes[at] = bytes[at].wrapping_add(1),
-                3 => bytes[at] = b"@;I[{:\"}CET0\x1d\x1e\x1f\0\x01\x02\x05\x06\x07\x08\xff"[random(23)],
+                3 => {
+                    bytes[at] =
+                        b"@;I[{:\"}CET0\x1d\x1e\x1f\0\x01\x02\x05\x06\x07\x08\xff"[random(23)]
+                }
                 // Something of it once more.
                 _ => {
                     let end = bytes.len().min(at + random(24));
