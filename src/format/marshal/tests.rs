@@ -389,6 +389,10 @@ fn links_cannot_blow_up() {
     let mut bomb = [&HEADER[..], b"[\x02\xe8\x03I\"\x02\x10\x27", text.as_bytes(), b"\x06:\x06ET"].concat();
     bomb.extend_from_slice(&b"@\x06".repeat(999));
     assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
+    // The same with a symbol.
+    let mut bomb = [&HEADER[..], b"[\x02\xe8\x03:\x02\x10\x27", text.as_bytes()].concat();
+    bomb.extend_from_slice(&b";\0".repeat(999));
+    assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
 #[test]
@@ -405,6 +409,7 @@ fn refuses_what_contains_itself_and_links_to_nowhere() {
         (b"o\"\x06a\0", "'\"' where a symbol"),
         (b"l*\0", "'*' as the sign"),
         (b"f\x071x", "not a Float"),
+        (b"I\"\x06a\0\0\0\0", "3 bytes after"),
     ] {
         let error = load(&[&HEADER[..], body].concat()).unwrap_err();
         assert!(error.to_string().contains(want), "{body:?}: {error}");
