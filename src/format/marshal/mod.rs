@@ -38,9 +38,9 @@ mod object;
 mod reader;
 mod ser;
 mod skip;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use serde::{Serialize, de::DeserializeSeed};
 
