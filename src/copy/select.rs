@@ -95,6 +95,33 @@ impl Path {
         })
     }
 
+    /// The first text of a MARC record that the path names.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where the path names no part of a MARC record.
+    pub(super) fn first_text(&self, record: RecordRef<'_>) -> Result<Option<String>> {
+        let mut first = None;
+        self.marc()?.texts(record, |text| {
+            first = Some(text.into_owned());
+            true
+        });
+        Ok(first)
+    }
+
+    /// The first value of a document that the path names.
+    pub(super) fn first_value<'d>(&self, document: &'d Document) -> Option<&'d Value> {
+        // A name may have dots of its own.
+        if let Some(value) = document.get(&self.text) {
+            return Some(value);
+        }
+        let mut names = self.text.split('.');
+        let mut value = document.get(names.next()?)?;
+        for name in names {
+            value = value.as_map()?.get(name)?;
+        }
+        Some(value)
+    }
+
     /// Calls `each` with every value of `document` that the path names, until it says enough.
     fn values(&self, document: &Document, each: &mut dyn FnMut(&Value) -> bool) -> bool {
         fn walk(map: &Document, path: &str, each: &mut dyn FnMut(&Value) -> bool) -> bool {

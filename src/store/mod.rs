@@ -21,6 +21,7 @@ mod layout;
 mod memory;
 mod objects;
 pub mod query;
+mod same;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
@@ -42,6 +43,7 @@ pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
+pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
