@@ -17,6 +17,7 @@ use steelyard::{
 use super::{
     Outcome, parsed,
     progress::{Progress, count, grouped},
+    say,
 };
 
 /// Copies records from one file to another, in any format.
@@ -132,7 +133,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     report.summary(&counts);
     if args.json {
         let json = serde_json::to_string(&Summary::from(counts)).expect("plain numbers");
-        eprintln!("{json}");
+        say(json);
     }
     let well = counts.rejected == 0 && counts.repaired == 0;
     Ok(if well { Outcome::Well } else { Outcome::Found })

@@ -9,14 +9,15 @@ mod completions;
 mod copy;
 mod formats;
 mod generate;
+mod interrupt;
 mod progress;
 mod report;
 mod show;
 
-use std::process::ExitCode;
+use std::{fmt::Display, io::Write, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
-use steelyard::{Error, ErrorKind, Result};
+use steelyard::{Error, ErrorKind, Result, file::Staged};
 
 /// Weighs records in every format on your own data, moves them, keeps them.
 ///
@@ -65,6 +66,7 @@ enum Outcome {
 /// Parses the arguments, runs the verb, prints what went wrong.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
+    interrupt::watch();
     let done = match cli.verb {
         Verb::Bench(args) => bench::run(args),
         Verb::Report(args) => report::run(args),
@@ -82,10 +84,25 @@ pub fn run() -> ExitCode {
         // Whoever read our output has enough of it: that is no failure.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("steelyard: {}", chain(&e));
+            // What other threads still write to will not become whole.
+            Staged::abandon_all();
+            say(format_args!("steelyard: {}", chain(&e)));
             ExitCode::from(if e.kind() == ErrorKind::Invalid { 2 } else { 3 })
         }
     }
+}
+
+/// Prints a line on standard error. Where that is closed or full, nobody wants it.
+fn say(line: impl Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Prints all of `text` on standard output.
+fn print(text: impl AsRef<[u8]>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_ref())?;
+    // What is left to the end of the process fails unseen.
+    Ok(out.flush()?)
 }
 
 /// The error and what caused it, on one line.

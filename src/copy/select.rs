@@ -45,7 +45,8 @@ impl MarcPath {
         }
         let (tag, codes) = field.as_bytes().split_first_chunk::<3>()?;
         let tag = tag.map(|b| if b == b'x' { b'X' } else { b });
-        let plain = |b: &u8| b.is_ascii_alphanumeric();
+        // Tags in small letters could be, and are not met; `title` is what somebody hopes for.
+        let plain = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
         (tag.iter().all(plain) && codes.iter().all(u8::is_ascii_graphic)).then(|| MarcPath {
             tag,
             codes: codes.to_vec(),
