@@ -270,7 +270,8 @@ fn worst(troubles: &[Trouble]) -> Option<Severity> {
 
 /// The worst trouble, in words.
 fn why(troubles: &[Trouble]) -> String {
-    let worst = troubles.iter().max_by_key(|t| t.kind.severity());
+    // The first of them: others often follow from it.
+    let worst = troubles.iter().rev().max_by_key(|t| t.kind.severity());
     worst.map_or_else(
         || "unreadable".into(),
         |t| match t.detail.as_str() {

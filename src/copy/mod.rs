@@ -107,6 +107,10 @@ impl Options {
     }
 
     fn check(&self) -> Result<()> {
+        if self.is_marc() {
+            self.conditions.iter().try_for_each(Condition::check_marc)?;
+            self.fields.iter().try_for_each(Fields::check_marc)?;
+        }
         if self.from.format.info().takes == Takes::Marc
             && self.to.format.info().takes == Takes::Rows
             && self.fields.is_none()

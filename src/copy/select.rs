@@ -195,6 +195,14 @@ impl FromStr for Condition {
 }
 
 impl Condition {
+    /// Sees that it can be asked of MARC records.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where the path names no part of a MARC record.
+    pub fn check_marc(&self) -> Result<()> {
+        self.path.marc().map(drop)
+    }
+
     /// Looks whether the MARC record fits.
     ///
     /// # Errors
@@ -261,6 +269,14 @@ impl FromStr for Fields {
 }
 
 impl Fields {
+    /// Sees that all of them can be parts of MARC records.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where one cannot.
+    pub fn check_marc(&self) -> Result<()> {
+        self.0.iter().try_for_each(|path| path.marc().map(drop))
+    }
+
     /// What is kept of a MARC record: its leader, and the fields and subfields named, in its order.
     ///
     /// # Errors

@@ -12,6 +12,16 @@ fn damaged(catalogue: &[u8]) -> Vec<u8> {
     [all[0], &second, &all[2][..all[2].len() / 2]].concat()
 }
 
+/// How far damaged packing can be read is the packer's affair, and may change with it.
+fn without_place_in_packing(text: &str) -> String {
+    match text.split_once(", byte ") {
+        Some((file, rest)) if file.ends_with(".gz") || file.ends_with(".zst") => {
+            format!("{file}, byte N{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+        }
+        _ => text.to_owned(),
+    }
+}
+
 #[test]
 fn errors_say_what_where_and_what_to_do() {
     let desk = Desk::with_catalogue();
@@ -27,15 +37,16 @@ fn errors_say_what_where_and_what_to_do() {
     desk.run("copy a.mrc a.json.gz -q").well();
     let packed = desk.read("a.json.gz");
     desk.write("cut.json.gz", &packed[..packed.len() / 2]);
+    // The check sum stands before the length, at the very end.
     let mut flipped = packed.clone();
-    let middle = flipped.len() / 2;
-    flipped[middle..middle + 8].fill(0x55);
+    let check_sum = flipped.len() - 8;
+    flipped[check_sum] ^= 1;
     desk.write("flipped.json.gz", flipped);
     desk.run("copy a.mrc a.json.zst -q").well();
     let packed = desk.read("a.json.zst");
     desk.write("cut.json.zst", &packed[..packed.len() / 2]);
 
-    let mut said = String::new();
+    let (mut said, mut unlike) = (String::new(), Vec::new());
     for (args, status) in [
         // The command line.
         ("weigh a.mrc", 2),
@@ -60,7 +71,7 @@ fn errors_say_what_where_and_what_to_do() {
         ("completions cmd", 2),
         // Files.
         ("copy missing.mrc b.json", 3),
-        ("copy folder b.json --from marc21", 3),
+        ("copy folder b.json --from marc21", 2),
         ("copy a.mrc folder --to json", 3),
         ("copy a.mrc no/such/b.json", 3),
         ("show missing.mrc", 3),
@@ -87,10 +98,13 @@ fn errors_say_what_where_and_what_to_do() {
         let ran = desk.run(args);
         let _ = writeln!(said, "$ steelyard {args}");
         said += &String::from_utf8_lossy(&ran.out);
-        said += &ran.err;
+        said += &without_place_in_packing(&ran.err);
         let _ = writeln!(said, "-> {}\n", ran.status.unwrap_or(-1));
-        assert_eq!(ran.status, Some(status), "steelyard {args}\n{}", ran.err);
+        if ran.status != Some(status) {
+            unlike.push((args, status, ran));
+        }
     }
+    assert_eq!(unlike, []);
     insta::assert_snapshot!("errors", said);
 }
 
