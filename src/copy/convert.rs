@@ -193,9 +193,8 @@ impl<'o> Converter<'o> {
         if options.is_marc() {
             let mut read = std::mem::take(&mut self.read);
             let format = from.wrapped().format;
-            let done = from
-                .unwrap(bytes)
-                .and_then(|bytes| format.read_marc(bytes, &mut read, troubles));
+            let done =
+                from.unwrap(bytes).and_then(|bytes| format.read_marc(bytes, &mut read, troubles));
             let fate = done.and_then(|()| self.marc(read.as_ref(), at, troubles, made));
             self.read = read;
             return fate;
@@ -346,7 +345,8 @@ fn worst(troubles: &[Trouble]) -> Option<Severity> {
 
 /// The worst trouble, in words.
 fn why(troubles: &[Trouble]) -> String {
-    let worst = troubles.iter().max_by_key(|t| t.kind.severity());
+    // The first of them: others often follow from it.
+    let worst = troubles.iter().rev().max_by_key(|t| t.kind.severity());
     worst.map_or_else(
         || "unreadable".into(),
         |t| match t.detail.as_str() {

@@ -126,6 +126,11 @@ impl Journal {
         self.rejected
     }
 
+    /// How many records were rejected until there.
+    pub fn rejected_records(&self) -> u64 {
+        self.done.as_ref().map_or(0, |(_, counts)| counts.rejected)
+    }
+
     pub(super) fn trying(&mut self, mark: &Mark) -> Result<()> {
         self.write(&Line::Trying(mark.clone()))
     }
@@ -173,7 +178,10 @@ mod tests {
         fs::write(&path, text).unwrap();
         let journal = Journal::open(&path, &errand("a")).unwrap();
         assert_eq!(journal.done, Some((Mark::Offset(100), counts)));
-        assert_eq!((journal.tried.as_ref(), journal.rejected_bytes()), (Some(&Mark::Offset(200)), 7));
+        assert_eq!(
+            (journal.tried.as_ref(), journal.rejected_bytes()),
+            (Some(&Mark::Offset(200)), 7)
+        );
         let error = Journal::open(&path, &errand("other")).err().unwrap();
         assert!(error.to_string().contains("of another copy"), "{error}");
         fs::write(&path, "poem\n").unwrap();

@@ -65,8 +65,14 @@ fn is_of_record(e: &Error) -> bool {
 
 impl Keeper {
     pub fn new(to: ToStore, options: &Options) -> Result<Keeper> {
-        let before = to.journal.as_ref().and_then(|j| j.done.as_ref()).map_or(0, |(_, c)| c.written);
+        let before =
+            to.journal.as_ref().and_then(|j| j.done.as_ref()).map_or(0, |(_, c)| c.written);
         Ok(Keeper { to, form: options.to.clone(), ready: false, alone: false, before })
+    }
+
+    /// What errors call the store.
+    pub fn name(&self) -> &str {
+        &self.to.name
     }
 
     fn store(&self) -> &dyn Store {
@@ -124,6 +130,11 @@ impl Keeper {
 
     /// Writes a batch. What the store refuses is rejected, and counted no longer as written.
     pub fn write(&mut self, done: &mut Converted) -> Result<()> {
+        let name = self.to.name.clone();
+        self.written(done).map_err(|e| e.in_place(name))
+    }
+
+    fn written(&mut self, done: &mut Converted) -> Result<()> {
         let made = std::mem::take(&mut done.made);
         self.prepare(&made.rows)?;
         let Made { rows, blobs, origins, .. } = &made;
@@ -234,9 +245,10 @@ impl Keeper {
         match (items, self.store().blobs()) {
             (Items::Blobs(blobs), Some((to, _))) => {
                 let found = to.get(&keys).await?;
-                let bad = keys.iter().zip(found).find(|(key, found)| {
-                    found.as_deref() != Some(&blobs[last[*key]].bytes[..])
-                });
+                let bad = keys
+                    .iter()
+                    .zip(found)
+                    .find(|(key, found)| found.as_deref() != Some(&blobs[last[*key]].bytes[..]));
                 Ok(bad.map(|(key, _)| key.clone()))
             }
             (Items::Rows(rows), _) => {

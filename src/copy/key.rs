@@ -81,9 +81,9 @@ impl KeyRule {
                 let name = path.to_string();
                 let one = Document::from_iter([(name.as_str(), value.unwrap_or(Value::Null))]);
                 match one.get(&name) {
-                    Some(Value::Null) => Err(Error::invalid(format!(
-                        "no field {name:?} to take the key from"
-                    ))),
+                    Some(Value::Null) => {
+                        Err(Error::invalid(format!("no field {name:?} to take the key from")))
+                    }
                     _ => Key::of(&one, &name),
                 }
             }
@@ -110,7 +110,10 @@ mod tests {
         let field: KeyRule = "id".parse().unwrap();
         assert_eq!(field.of_document(&mut document, 5).unwrap().as_str(), "7");
         assert_eq!(KeyRule::Usual.of_document(&mut document, 5).unwrap().as_str(), "k");
-        assert_eq!(KeyRule::Usual.of_document(&mut document, 5).unwrap().as_str(), "@00000000000005");
+        assert_eq!(
+            KeyRule::Usual.of_document(&mut document, 5).unwrap().as_str(),
+            "@00000000000005"
+        );
         let missing: KeyRule = "name".parse().unwrap();
         assert!(missing.of_document(&mut document, 5).is_err());
     }

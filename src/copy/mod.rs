@@ -159,12 +159,14 @@ impl Options {
 
     /// Nothing is chosen: any value can go through, not only documents.
     fn as_it_is(&self) -> bool {
-        self.conditions.is_empty()
-            && self.fields.is_none()
-            && matches!(self.to, Form::Bytes(_))
+        self.conditions.is_empty() && self.fields.is_none() && matches!(self.to, Form::Bytes(_))
     }
 
     fn check(&self) -> Result<()> {
+        if self.is_marc() {
+            self.conditions.iter().try_for_each(Condition::check_marc)?;
+            self.fields.iter().try_for_each(Fields::check_marc)?;
+        }
         if self.from.is_marc() && self.to.is_rows() && self.fields.is_none() {
             let to = self.to.wrapped().map_or("a table with columns", |to| to.format.name());
             return Err(Error::invalid(format!(

@@ -101,9 +101,9 @@ impl Output {
         made: &mut Made,
     ) -> Result<()> {
         match (self, key) {
-            (Output::File(coder, glue), _) => glue.put(&mut made.bytes, |out| {
-                encode_marc(coder, record, tolerant, troubles, out)
-            }),
+            (Output::File(coder, glue), _) => {
+                glue.put(&mut made.bytes, |out| encode_marc(coder, record, tolerant, troubles, out))
+            }
             (Output::Rows, Some(key)) => {
                 let value = match record::to_value(&record) {
                     Err(_) if tolerant => {

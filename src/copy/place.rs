@@ -29,6 +29,8 @@ pub enum Source {
 pub struct FromStore {
     /// The store.
     pub store: Arc<dyn Store>,
+    /// What errors call it: its URL, without a password.
+    pub name: String,
     /// Only a part of it: a range of its keys.
     pub part: Option<Part>,
     /// Where its work is done. Not to be the runtime that the copy is called on.
@@ -47,6 +49,8 @@ pub enum Target {
 pub struct ToStore {
     /// The store.
     pub store: Arc<dyn Store>,
+    /// What errors call it: its URL, without a password.
+    pub name: String,
     /// Paths to be indexed; of what kind the values are, the first records tell.
     pub indexes: Vec<crate::store::query::Path>,
     /// How many records are sent at once; none leaves it to the bytes.
@@ -97,8 +101,8 @@ pub(super) struct Reader<'s> {
 
 enum From<'s> {
     File(&'s mut Frames, u64),
-    Rows(BoxStream<'s, Result<Vec<Row>>>, &'s Handle),
-    Blobs(BoxStream<'s, Result<Vec<Blob>>>, &'s Handle),
+    Rows(BoxStream<'s, Result<Vec<Row>>>, &'s FromStore),
+    Blobs(BoxStream<'s, Result<Vec<Blob>>>, &'s FromStore),
 }
 
 impl<'s> Reader<'s> {
@@ -136,20 +140,21 @@ impl<'s> Reader<'s> {
                     _ => false,
                 };
                 let records = Records::Framed(framed);
-                return Ok(Some(Batch { records, read: offset, until: Mark::Offset(offset), tried }));
+                return Ok(Some(Batch {
+                    records,
+                    read: offset,
+                    until: Mark::Offset(offset),
+                    tried,
+                }));
             }
-            From::Rows(rows, runtime) => {
-                let Some(rows) = runtime.block_on(rows.next()).transpose()? else {
-                    return Ok(None);
-                };
+            From::Rows(rows, from) => {
+                let Some(rows) = from.wait_for(rows.next())? else { return Ok(None) };
                 let last = rows.last().map(|row| row.key.to_string());
                 let first = rows.first().map(|row| row.key.to_string());
                 (Records::Rows(rows), first, last)
             }
-            From::Blobs(blobs, runtime) => {
-                let Some(blobs) = runtime.block_on(blobs.next()).transpose()? else {
-                    return Ok(None);
-                };
+            From::Blobs(blobs, from) => {
+                let Some(blobs) = from.wait_for(blobs.next())? else { return Ok(None) };
                 let last = blobs.last().map(|blob| blob.key.to_string());
                 let first = blobs.first().map(|blob| blob.key.to_string());
                 (Records::Blobs(blobs), first, last)
@@ -166,11 +171,21 @@ impl<'s> Reader<'s> {
 
 fn not_ordered(store: &dyn Store) -> Error {
     let driver = store.abilities().driver;
-    Error::unsupported(format!("{driver} gives records in no order, so a copy from it cannot be resumed"))
+    Error::unsupported(format!(
+        "{driver} gives records in no order, so a copy from it cannot be resumed"
+    ))
 }
 
 impl FromStore {
+    fn wait_for<T>(&self, next: impl Future<Output = Option<Result<T>>>) -> Result<Option<T>> {
+        self.runtime.block_on(next).transpose().map_err(|e| e.in_place(&*self.name))
+    }
+
     fn open(&self, after: Option<Key>) -> Result<From<'_>> {
+        self.opened(after).map_err(|e| e.in_place(&*self.name))
+    }
+
+    fn opened(&self, after: Option<Key>) -> Result<From<'_>> {
         let mut range = match self.part {
             None => KeyRange::all(),
             Some(part) => {
@@ -188,10 +203,8 @@ impl FromStore {
             range.from = Some(after);
         }
         Ok(match self.store.blobs() {
-            Some((blobs, _)) => {
-                From::Blobs(self.runtime.block_on(blobs.each(&range))?, &self.runtime)
-            }
-            None => From::Rows(self.runtime.block_on(self.store.scan(&range))?, &self.runtime),
+            Some((blobs, _)) => From::Blobs(self.runtime.block_on(blobs.each(&range))?, self),
+            None => From::Rows(self.runtime.block_on(self.store.scan(&range))?, self),
         })
     }
 }
@@ -221,7 +234,10 @@ impl Writer {
                     false => Err(disagree(counts, written.records)),
                 }
             }
-            Writer::Store(keeper) => keeper.finish(counts),
+            Writer::Store(keeper) => {
+                let name = keeper.name().to_owned();
+                keeper.finish(counts).map_err(|e| e.in_place(name))
+            }
         }
     }
 }

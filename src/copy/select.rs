@@ -45,7 +45,8 @@ impl MarcPath {
         }
         let (tag, codes) = field.as_bytes().split_first_chunk::<3>()?;
         let tag = tag.map(|b| if b == b'x' { b'X' } else { b });
-        let plain = |b: &u8| b.is_ascii_alphanumeric();
+        // Tags in small letters could be, and are not met; `title` is what somebody hopes for.
+        let plain = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
         (tag.iter().all(plain) && codes.iter().all(u8::is_ascii_graphic)).then(|| MarcPath {
             tag,
             codes: codes.to_vec(),
@@ -221,6 +222,14 @@ impl FromStr for Condition {
 }
 
 impl Condition {
+    /// Sees that it can be asked of MARC records.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where the path names no part of a MARC record.
+    pub fn check_marc(&self) -> Result<()> {
+        self.path.marc().map(drop)
+    }
+
     /// Looks whether the MARC record fits.
     ///
     /// # Errors
@@ -287,6 +296,14 @@ impl FromStr for Fields {
 }
 
 impl Fields {
+    /// Sees that all of them can be parts of MARC records.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where one cannot.
+    pub fn check_marc(&self) -> Result<()> {
+        self.0.iter().try_for_each(|path| path.marc().map(drop))
+    }
+
     /// What is kept of a MARC record: its leader, and the fields and subfields named, in its order.
     ///
     /// # Errors
@@ -404,9 +421,12 @@ mod tests {
             let parsed: Condition = condition.parse().unwrap();
             assert_eq!(parsed.fits_marc(record().as_ref()).unwrap(), fits, "{condition}");
         }
-        assert!("age>=90".parse::<Condition>().unwrap().fits_marc(record().as_ref()).is_ok());
-        let error = "a.b=1".parse::<Condition>().unwrap().fits_marc(record().as_ref()).unwrap_err();
-        assert!(error.to_string().contains("a.b"), "{error}");
+        for name in ["a.b", "age", "title"] {
+            let condition: Condition = format!("{name}=1").parse().unwrap();
+            let error = condition.check_marc().unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(condition.fits_marc(record().as_ref()).is_err());
+        }
     }
 
     #[test]

@@ -231,7 +231,11 @@ mod tests {
             (time(-1, 999_999_999), time(-1, 990_000_000), false),
         ];
         for (kept, read, want) in cases {
-            assert_eq!(same(&one(kept.clone()), &one(read.clone()), &[]), want, "{kept:?} {read:?}");
+            assert_eq!(
+                same(&one(kept.clone()), &one(read.clone()), &[]),
+                want,
+                "{kept:?} {read:?}"
+            );
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Delimited,
     takes: Takes::Anything,
     keeps: &Kind::ALL,
-    loses: "",
+    loses: "the sign and payload of what is not a number",
 };
 
 /// What every record begins with: the version, 4.8.
