@@ -5,6 +5,7 @@ mod datasets;
 mod encodings;
 mod errors;
 mod interrupted;
+mod keeping;
 mod parts;
 mod rejects;
 mod terminal;
