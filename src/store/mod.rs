@@ -15,6 +15,8 @@
 
 mod abilities;
 mod blobs;
+#[allow(dead_code)]
+mod json;
 mod key;
 mod layout;
 mod memory;
