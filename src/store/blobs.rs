@@ -202,7 +202,7 @@ impl Encoded {
 }
 
 /// The error, saying which record it is about.
-fn named(error: Error, key: &Key) -> Error {
+pub(super) fn named(error: Error, key: &Key) -> Error {
     Error::new(error.kind(), format!("key {}: {}", key.shown(), error.context())).with_source(error)
 }
 
