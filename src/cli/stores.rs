@@ -22,9 +22,7 @@ pub struct Args {}
 
 const EXAMPLES: &str = "\
 Examples:
-  steelyard stores
-  steelyard put sqlite:shop.db < orders.json
-  steelyard each 'sqlite:app.db?table=pending_objects&column=object&format=marshal'";
+  steelyard stores";
 
 pub fn run(_: Args) -> Result<Outcome> {
     let mut text = String::new();

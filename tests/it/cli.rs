@@ -7,6 +7,7 @@ mod errors;
 mod interrupted;
 mod keeping;
 mod parts;
+mod readme;
 mod rejects;
 mod terminal;
 

@@ -114,7 +114,7 @@ fn what_a_store_refuses_is_rejected_and_named() {
     assert!(done.err.contains(r#""read":5,"written":2"#), "{}", done.err);
     assert_eq!(desk.read("bad.json"), b"{\"name\":\"Ann\"}\n{\"id\":1,\"n\":2}\n{\"id\":1}\n");
     let reasons = String::from_utf8(desk.read("bad.json.reasons")).unwrap();
-    assert!(reasons.contains("record 3, byte 30: no field \"id\""), "{reasons}");
+    assert!(reasons.contains("record 3, byte 28: no field \"id\""), "{reasons}");
     assert!(reasons.contains("key \"1\" is taken by another record"), "{reasons}");
     // Into a store that has records, a copy takes the place of what is there.
     desk.write("q.json", "{\"id\":1,\"n\":3}\n");
