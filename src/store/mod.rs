@@ -20,7 +20,9 @@ mod layout;
 mod memory;
 mod objects;
 pub mod query;
+mod same;
 mod url;
+pub mod wrappers;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -37,6 +39,7 @@ pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
+pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
