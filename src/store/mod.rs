@@ -27,6 +27,7 @@ mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 mod url;
+pub mod wrappers;
 
 use std::{fmt, sync::Arc, time::Duration};
 

@@ -108,7 +108,7 @@ fn another_form(kept: &Value, read: &Value) -> bool {
                 && bytes.iter().zip(list).all(|(b, v)| *v == Value::Int(i64::from(*b)))
         }
         (Value::Bytes(bytes), Value::Text(text)) => *text == BASE64_STANDARD.encode(bytes),
-        (Value::Time(time), Value::Text(text)) => text.parse::<Time>().ok() == Some(*time),
+        (Value::Time(time), Value::Text(text)) => text.parse::<Time>().is_ok_and(|t| t == *time),
         (Value::Time(time), Value::Time(cut)) => is_cut(*time, *cut),
         (Value::BigInt(digits) | Value::Decimal(digits), read) => {
             let other = match read {

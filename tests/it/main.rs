@@ -9,4 +9,5 @@ mod marc8;
 mod marcxml;
 mod real;
 mod ruby_python;
+mod stores;
 mod tidy;
