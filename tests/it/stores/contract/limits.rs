@@ -35,7 +35,7 @@ fn refused(store: &dyn Store) -> Vec<Row> {
 pub async fn refused_batches(subject: &Subject) -> Outcome {
     let fresh = subject.ready(&rows(1)).await?;
     let store = &*fresh.store;
-    let before = row("k000001", 7);
+    let before = row("before", 7);
     store.put(&[before.clone()]).await?;
     for bad in refused(store) {
         let batch = [rows(2), vec![bad.clone()], rows(4)[2..].to_vec()].concat();
