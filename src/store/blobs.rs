@@ -227,7 +227,7 @@ fn named_keys(filter: &Filter) -> Option<BTreeSet<Key>> {
 }
 
 /// The error, saying which record it is about.
-fn named(error: Error, key: &Key) -> Error {
+pub(super) fn named(error: Error, key: &Key) -> Error {
     Error::new(error.kind(), format!("key {}: {}", key.shown(), error.context())).with_source(error)
 }
 

@@ -15,12 +15,17 @@
 
 mod abilities;
 mod blobs;
+mod json;
 mod key;
 mod layout;
 mod memory;
 mod objects;
 pub mod query;
 mod same;
+#[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod url;
 pub mod wrappers;
 
@@ -226,7 +231,11 @@ pub struct Driver {
 }
 
 /// Every kind of store there is in this build.
-pub const DRIVERS: &[Driver] = &[memory::DRIVER];
+pub const DRIVERS: &[Driver] = &[
+    memory::DRIVER,
+    #[cfg(feature = "sqlite")]
+    sqlite::DRIVER,
+];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
 pub fn is_url(text: &str) -> bool {

@@ -1,5 +1,6 @@
 //! All integration tests, in one binary.
 
+mod cli;
 mod files;
 mod formats;
 mod framing;
