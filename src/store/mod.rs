@@ -18,6 +18,8 @@ mod blobs;
 mod key;
 mod layout;
 mod memory;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod objects;
 pub mod query;
 mod url;
@@ -223,7 +225,11 @@ pub struct Driver {
 }
 
 /// Every kind of store there is in this build.
-pub const DRIVERS: &[Driver] = &[memory::DRIVER];
+pub const DRIVERS: &[Driver] = &[
+    memory::DRIVER,
+    #[cfg(feature = "mongodb")]
+    mongodb::DRIVER,
+];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
 pub fn is_url(text: &str) -> bool {

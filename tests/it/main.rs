@@ -8,4 +8,6 @@ mod marc8;
 mod marcxml;
 mod real;
 mod ruby_python;
+#[cfg(feature = "mongodb")]
+mod stores_mongodb;
 mod tidy;
