@@ -9,8 +9,10 @@
 //!
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
+mod ferretdb;
 mod find;
 mod memcached;
+mod mongodb;
 mod process;
 mod ready;
 mod redis;
@@ -43,7 +45,8 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM];
+pub const PROGRAMS: &[Program] =
+    &[redis::PROGRAM, memcached::PROGRAM, mongodb::PROGRAM, ferretdb::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

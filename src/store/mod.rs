@@ -19,6 +19,8 @@ mod json;
 mod key;
 mod layout;
 mod memory;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod objects;
 pub mod query;
 mod same;
@@ -235,6 +237,8 @@ pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
+    #[cfg(feature = "mongodb")]
+    mongodb::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
