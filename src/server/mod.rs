@@ -9,11 +9,13 @@
 //!
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
+mod couchdb;
 mod find;
 mod memcached;
 mod process;
 mod ready;
 mod redis;
+mod s3;
 
 use std::{
     path::{Path, PathBuf},
@@ -43,7 +45,8 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM];
+pub const PROGRAMS: &[Program] =
+    &[redis::PROGRAM, memcached::PROGRAM, couchdb::PROGRAM, s3::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

@@ -15,13 +15,17 @@
 
 mod abilities;
 mod blobs;
-#[allow(dead_code)]
+#[cfg(feature = "couchdb")]
+mod couchdb;
+#[cfg(feature = "couchdb")]
 mod json;
 mod key;
 mod layout;
 mod memory;
 mod objects;
 pub mod query;
+#[cfg(any(feature = "couchdb", feature = "s3"))]
+mod tls;
 mod url;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -225,7 +229,11 @@ pub struct Driver {
 }
 
 /// Every kind of store there is in this build.
-pub const DRIVERS: &[Driver] = &[memory::DRIVER];
+pub const DRIVERS: &[Driver] = &[
+    memory::DRIVER,
+    #[cfg(feature = "couchdb")]
+    couchdb::DRIVER,
+];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
 pub fn is_url(text: &str) -> bool {
