@@ -17,7 +17,8 @@ mod abilities;
 mod blobs;
 #[cfg(feature = "couchdb")]
 mod couchdb;
-#[cfg(feature = "couchdb")]
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
 mod json;
 mod key;
 mod layout;

@@ -100,7 +100,8 @@ impl Blobs for CouchBlobs {
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         let found = self.database.find(Plan::Range(range.clone()));
-        let blobs = found.map(|batch| batch.and_then(|batch| batch.into_iter().map(bytes).collect()));
+        let blobs =
+            found.map(|batch| batch.and_then(|batch| batch.into_iter().map(bytes).collect()));
         Ok(blobs.boxed())
     }
 

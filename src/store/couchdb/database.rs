@@ -69,7 +69,11 @@ impl Database {
         }
     }
 
-    async fn post<T: for<'a> Deserialize<'a>>(&self, what: &str, body: &Json) -> Result<(T, usize)> {
+    async fn post<T: for<'a> Deserialize<'a>>(
+        &self,
+        what: &str,
+        body: &Json,
+    ) -> Result<(T, usize)> {
         let body = serde_json::to_vec(body).map_err(|e| Error::invalid(e.to_string()))?;
         let answer = self.http.post(&self.path(what), body).await?;
         Ok((answer.read().map_err(|e| self.missing(e))?, answer.body.len()))
@@ -148,10 +152,7 @@ impl Database {
     }
 
     /// One request that writes; no fields are a deletion.
-    async fn write(
-        &self,
-        writes: &[(&Key, Option<&str>, Option<&[u8]>)],
-    ) -> Result<Vec<Fate>> {
+    async fn write(&self, writes: &[(&Key, Option<&str>, Option<&[u8]>)]) -> Result<Vec<Fate>> {
         let text = |text: &str, out: &mut Vec<u8>| {
             serde_json::to_writer(out, text).map_err(|e| Error::invalid(e.to_string()))
         };
@@ -214,8 +215,7 @@ impl Database {
             for _ in 0..TRIES {
                 let revisions = self.revisions(&open).await?;
                 open.retain(|key| revisions.contains_key(key.as_str()));
-                let writes =
-                    open.iter().map(|key| (*key, Some(&*revisions[key.as_str()]), None));
+                let writes = open.iter().map(|key| (*key, Some(&*revisions[key.as_str()]), None));
                 let left = self.conflicts(writes, &open).await?;
                 removed += (open.len() - left.len()) as u64;
                 open = left;
@@ -251,7 +251,9 @@ impl Database {
             let body = json!({ "keys": wanted, "include_docs": true });
             let (listing, _): (Listing, _) = self.post("/_all_docs", &body).await?;
             if listing.rows.len() != part.len() {
-                return Err(Error::malformed("CouchDB answers for other keys than it was asked for"));
+                return Err(Error::malformed(
+                    "CouchDB answers for other keys than it was asked for",
+                ));
             }
             for line in listing.rows {
                 all.push(line.found(self.script)?);
@@ -323,7 +325,7 @@ impl Database {
             .boxed()
     }
 
-    fn selected(&self, mut selector: Json) -> BoxStream<'_, Result<Vec<Found>>> {
+    fn selected(&self, selector: Json) -> BoxStream<'_, Result<Vec<Found>>> {
         #[derive(Deserialize)]
         struct Page {
             docs: Vec<Document>,
@@ -339,11 +341,14 @@ impl Database {
                     body["bookmark"] = bookmark.as_str().into();
                 }
                 let (mut page, bytes): (Page, _) = self.post("/_find", &body).await?;
-                if self.script && page.warning.is_some() && selector.get("_id").is_none() {
+                if self.script && page.warning.is_some() {
                     // No index: PouchDB goes through all documents, and ends at keys that begin
-                    // with ÿ unless it is told an end.
-                    selector = json!({ "_id": {"$lt": LAST}, "$and": [selector] });
-                    continue;
+                    // with ÿ. So do we, but to the end.
+                    let mut all = self.list(KeyRange::all(), true);
+                    while let Some(batch) = all.next().await {
+                        yield batch?;
+                    }
+                    break;
                 }
                 let full = page.docs.len() >= limit;
                 bookmark = page.bookmark.filter(|mark| mark != "nil" && !mark.is_empty());

@@ -49,9 +49,13 @@ impl Documents {
         rows.iter().map(|row| self.draft(row)).collect()
     }
 
+    fn plan(&self, filter: &Filter) -> Plan {
+        mango::plan(filter, self.couch.server.script)
+    }
+
     /// The rows that fit, some at a time.
     fn fitting(&self, filter: Filter) -> Rows<'_> {
-        let found = self.database.find(mango::plan(&filter));
+        let found = self.database.find(self.plan(&filter));
         let matcher = Matcher::new(filter);
         let fitting = found.map_ok(move |batch| {
             let rows = batch.into_iter().map(|found| Row { key: found.key, record: found.record });
@@ -181,7 +185,7 @@ impl Store for Documents {
         let mut found = match filter {
             // What is in them does not matter.
             Filter::All => self.database.list(KeyRange::all(), false),
-            filter => self.database.find(mango::plan(filter)),
+            filter => self.database.find(self.plan(filter)),
         };
         let matcher = Matcher::new(filter.clone());
         let mut deleted = 0;
@@ -201,10 +205,8 @@ impl Store for Documents {
                 }
                 let now = self.couch.within("a delete", self.database.get(&changed)).await?;
                 let now: Vec<_> = now.into_iter().flatten().collect();
-                let fits: Vec<_> = now
-                    .iter()
-                    .filter(|now| matcher.fits(&now.key, &now.record))
-                    .collect();
+                let fits: Vec<_> =
+                    now.iter().filter(|now| matcher.fits(&now.key, &now.record)).collect();
                 let left = self.couch.within("a delete", self.database.remove_found(&fits)).await?;
                 deleted += (fits.len() - left.len()) as u64;
                 changed = left.iter().map(|found| found.key.clone()).collect();

@@ -117,9 +117,8 @@ impl Answer {
         if !self.status.is_success() {
             return Err(self.refused());
         }
-        serde_json::from_slice(&self.body).map_err(|e| {
-            Error::malformed("an answer that is not CouchDB's").with_source(e)
-        })
+        serde_json::from_slice(&self.body)
+            .map_err(|e| Error::malformed("an answer that is not CouchDB's").with_source(e))
     }
 
     /// Did as it was asked, or this error.

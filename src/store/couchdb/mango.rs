@@ -5,8 +5,11 @@
 //! there. So a selector here finds what fits and perhaps more, and each record is matched again
 //! ([`Query::matches`](crate::store::Query::matches)). What has no such selector (what is not so, an
 //! order of texts) is answered by going through all, or all with a text there.
+//!
+//! PouchDB merges conditions on its own, and gets those with alternatives and patterns wrong: it is
+//! given one condition for each field, and no more.
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
     record::{Kind, Value},
@@ -29,15 +32,39 @@ pub(super) enum Plan {
     Find(Json),
 }
 
-/// How the records that fit a filter are found.
-pub(super) fn plan(filter: &Filter) -> Plan {
+/// How the records that fit a filter are found, by a server in JavaScript or not.
+pub(super) fn plan(filter: &Filter, script: bool) -> Plan {
     if let Some(keys) = keys(filter) {
         return Plan::Keys(keys);
     }
     match selector(filter) {
         Selector::Nothing => Plan::Nothing,
+        Selector::Is(_) if script => {
+            let mut fields = Map::new();
+            flat(filter, &mut fields);
+            match fields.is_empty() {
+                true => Plan::Range(range(filter)),
+                false => Plan::Find(fields.into()),
+            }
+        }
         Selector::Is(selector) => Plan::Find(selector),
         Selector::All => Plan::Range(range(filter)),
+    }
+}
+
+/// One condition for each field, of those that all have to hold.
+fn flat(filter: &Filter, fields: &mut Map<String, Json>) {
+    match filter {
+        Filter::And(all) => all.iter().for_each(|filter| flat(filter, fields)),
+        Filter::Field(path, test) => {
+            if let (Some(field), Condition::Is(mut is)) = (field(path), condition(test)) {
+                if let Some(is) = is.as_object_mut() {
+                    is.remove("$regex");
+                }
+                fields.entry(field).or_insert(is);
+            }
+        }
+        Filter::All | Filter::Or(_) | Filter::Not(_) => {}
     }
 }
 
@@ -142,6 +169,18 @@ fn selector(filter: &Filter) -> Selector {
     }
 }
 
+/// Names that everything has in JavaScript.
+const JAVASCRIPT: [&str; 8] = [
+    "constructor",
+    "hasOwnProperty",
+    "isPrototypeOf",
+    "length",
+    "propertyIsEnumerable",
+    "toLocaleString",
+    "toString",
+    "valueOf",
+];
+
 /// A path in Mango's words; none for names that it might read otherwise.
 pub(super) fn field(path: &Path) -> Option<String> {
     let plain = |name: &String| {
@@ -149,6 +188,7 @@ pub(super) fn field(path: &Path) -> Option<String> {
             && !name.starts_with(['$', '_'])
             && !name.contains(['.', '\\', '[', ']'])
             && !name.chars().any(char::is_control)
+            && !JAVASCRIPT.contains(&name.as_str())
     };
     path.names().iter().all(plain).then(|| path.names().join("."))
 }
@@ -237,7 +277,7 @@ mod tests {
     use super::*;
 
     fn of(filter: &str) -> Plan {
-        plan(&filter.parse().unwrap())
+        plan(&filter.parse().unwrap(), false)
     }
 
     fn found(selector: Json) -> Plan {
@@ -257,10 +297,28 @@ mod tests {
                 r#"{"$and": [{"a": 1}, {"$not": {"b": 1}}, {"c": {"$in": [1, "x"]}}]}"#,
                 json!({"$and": [{"a": {"$eq": 1}}, {"c": {"$in": [1, "x"]}}]}),
             ),
-            (r#"{"$or": [{"a": 1}, {"b": 2}]}"#, json!({"$or": [{"a": {"$eq": 1}}, {"b": {"$eq": 2}}]})),
+            (
+                r#"{"$or": [{"a": 1}, {"b": 2}]}"#,
+                json!({"$or": [{"a": {"$eq": 1}}, {"b": {"$eq": 2}}]}),
+            ),
         ] {
             assert_eq!(of(filter), found(want), "{filter}");
         }
+    }
+
+    #[test]
+    fn servers_in_javascript_are_given_one_condition_a_field() {
+        for (filter, want) in [
+            ("name^=B", json!({"name": {"$gte": ""}})),
+            (
+                r#"{"$and": [{"a": {"$gte": 1, "$lt": 5}}, {"$or": [{"b": 1}, {"b": 2}]}, {"c": 1}]}"#,
+                json!({"a": {"$gte": 1, "$lt": ""}, "c": {"$eq": 1}}),
+            ),
+        ] {
+            assert_eq!(plan(&filter.parse().unwrap(), true), found(want), "{filter}");
+        }
+        let either = r#"{"$or": [{"a": 1}, {"b": 2}]}"#.parse().unwrap();
+        assert_eq!(plan(&either, true), Plan::Range(KeyRange::all()));
     }
 
     #[test]
@@ -280,7 +338,7 @@ mod tests {
                 // A name that begins with $ cannot be written so.
                 Err(_) => Filter::Field(Path::new(["$gt"]), Test::Eq(Value::Int(1))),
             };
-            assert_eq!(plan(&filter), Plan::Range(KeyRange::all()), "{filter:?}");
+            assert_eq!(plan(&filter, false), Plan::Range(KeyRange::all()), "{filter:?}");
         }
     }
 
@@ -288,7 +346,10 @@ mod tests {
     fn keys_and_ranges_of_keys_are_found_out() {
         let key = |text: &str| Key::new(text).unwrap();
         assert_eq!(of("_key=a"), Plan::Keys(vec![key("a")]));
-        assert_eq!(of(r#"{"x": 1, "_key": {"$in": ["b", 3, "a", "b"]}}"#), Plan::Keys(vec![key("a"), key("b")]));
+        assert_eq!(
+            of(r#"{"x": 1, "_key": {"$in": ["b", 3, "a", "b"]}}"#),
+            Plan::Keys(vec![key("a"), key("b")])
+        );
         assert_eq!(of("_key=7"), Plan::Keys(vec![]));
         let range = |from, until| Plan::Range(KeyRange { from, until });
         assert_eq!(of("_key^=ab"), range(Some(key("ab")), Some(key("ac"))));
@@ -300,10 +361,10 @@ mod tests {
     #[test]
     fn what_no_record_can_be_is_not_asked() {
         let filter = Filter::Field(Path::new(["a"]), Test::Eq(Value::Bytes(vec![1])));
-        assert_eq!(plan(&filter), Plan::Nothing);
+        assert_eq!(plan(&filter, false), Plan::Nothing);
         let filter = Filter::Field(Path::new(["a"]), Test::Eq(Value::Float(f64::INFINITY)));
-        assert_eq!(plan(&Filter::And(vec![filter, Filter::All])), Plan::Nothing);
+        assert_eq!(plan(&Filter::And(vec![filter, Filter::All]), false), Plan::Nothing);
         let all = Filter::Field(Path::new(["a"]), Test::Lt(Value::Float(f64::INFINITY)));
-        assert_eq!(plan(&all), found(json!({"a": {"$gt": true, "$lt": ""}})));
+        assert_eq!(plan(&all, false), found(json!({"a": {"$gt": true, "$lt": ""}})));
     }
 }

@@ -43,9 +43,12 @@ fn paths_of_times(filter: &Filter, paths: &mut Vec<Path>) {
         Filter::Not(one) => paths_of_times(one, paths),
         Filter::Field(path, test) => {
             let time = match test {
-                Test::Eq(v) | Test::Ne(v) | Test::Lt(v) | Test::Le(v) | Test::Gt(v) | Test::Ge(v) => {
-                    is_time(v)
-                }
+                Test::Eq(v)
+                | Test::Ne(v)
+                | Test::Lt(v)
+                | Test::Le(v)
+                | Test::Gt(v)
+                | Test::Ge(v) => is_time(v),
                 Test::In(values) => values.iter().any(is_time),
                 Test::Exists(_) | Test::Prefix(_) => false,
             };
@@ -139,16 +142,19 @@ mod tests {
         let path: Path = "n".parse().unwrap();
         let query = Query::default().sorted(path, crate::store::query::Order::Descending);
         let mut sorted = Sorted::new(query.limited(3));
+        let number = |i: i64| i * 7919 % 10007;
         for part in 0..10i64 {
             let row = |i: i64| Row {
-                key: Key::new(format!("{:05}", part * 1000 + i)).unwrap(),
-                record: Document::from_iter([("n", (i * 7919 + part) % 5000)]),
+                key: Key::new(i.to_string()).unwrap(),
+                record: Document::from_iter([("n", number(i))]),
             };
-            sorted.extend((0..1000).map(row).collect());
+            sorted.extend((part * 1000..part * 1000 + 1000).map(row).collect());
             assert!(sorted.rows.len() <= 2006);
         }
+        let mut want: Vec<i64> = (0..10_000).map(number).collect();
+        want.sort_unstable_by(|a, b| b.cmp(a));
         let numbers: Vec<_> =
             sorted.rows().iter().map(|row| row.record.get("n").cloned()).collect();
-        assert_eq!(numbers, [4999i64, 4998, 4997].map(|n| Some(Value::Int(n))));
+        assert_eq!(numbers, [0, 1, 2].map(|i| Some(Value::Int(want[i]))));
     }
 }

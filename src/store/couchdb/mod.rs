@@ -42,11 +42,7 @@ use self::{blob::CouchBlobs, database::Database, documents::Documents, http::Htt
 use super::{
     Abilities, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url, within,
 };
-use crate::{
-    Error, Result,
-    durability::Tier,
-    record::Kind,
-};
+use crate::{Error, Result, durability::Tier, record::Kind};
 
 pub const DRIVER: Driver = Driver {
     name: "couchdb",
@@ -86,7 +82,8 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         url.done()?;
         let place = std::mem::take(&mut url.path).trim_end_matches('/').to_owned();
         let http = Http::new(&url, &common)?;
-        let server = within(common.connect_timeout, "the first question", Server::of(&http)).await?;
+        let server =
+            within(common.connect_timeout, "the first question", Server::of(&http)).await?;
         if let Some(asked) = common.durability
             && server.tier != Some(asked)
         {
@@ -186,11 +183,15 @@ impl Couch {
     fn check_key(&self, key: &Key) -> Result<()> {
         if key.starts_with('_') {
             let key = key.shown();
-            return Err(Error::invalid(format!("key {key}: CouchDB keeps keys with _ first for itself")));
+            return Err(Error::invalid(format!(
+                "key {key}: CouchDB keeps keys with _ first for itself"
+            )));
         }
         if self.server.script && key.starts_with('\u{ffff}') {
             let key = key.shown();
-            return Err(Error::invalid(format!("key {key}: PouchDB does not list keys with U+FFFF first")));
+            return Err(Error::invalid(format!(
+                "key {key}: PouchDB does not list keys with U+FFFF first"
+            )));
         }
         Ok(())
     }
