@@ -10,12 +10,14 @@
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
 mod ferretdb;
+mod couchdb;
 mod find;
 mod memcached;
 mod mongodb;
 mod process;
 mod ready;
 mod redis;
+mod s3;
 
 use std::{
     path::{Path, PathBuf},
@@ -47,6 +49,7 @@ pub struct Program {
 /// Every kind of server there is.
 pub const PROGRAMS: &[Program] =
     &[redis::PROGRAM, memcached::PROGRAM, mongodb::PROGRAM, ferretdb::PROGRAM];
+    &[redis::PROGRAM, memcached::PROGRAM, couchdb::PROGRAM, s3::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

@@ -15,6 +15,10 @@
 
 mod abilities;
 mod blobs;
+#[cfg(feature = "couchdb")]
+mod couchdb;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
 mod json;
 mod key;
 mod layout;
@@ -28,6 +32,8 @@ mod same;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "couchdb", feature = "s3"))]
+mod tls;
 mod url;
 pub mod wrappers;
 
@@ -239,6 +245,8 @@ pub const DRIVERS: &[Driver] = &[
     sqlite::DRIVER,
     #[cfg(feature = "mongodb")]
     mongodb::DRIVER,
+    #[cfg(feature = "couchdb")]
+    couchdb::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
