@@ -17,10 +17,13 @@ mod abilities;
 mod blobs;
 mod json;
 mod key;
+mod kv;
 mod layout;
 mod memory;
 mod objects;
 pub mod query;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
@@ -232,6 +235,8 @@ pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
+    #[cfg(feature = "redis")]
+    redis::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
