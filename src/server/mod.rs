@@ -14,6 +14,7 @@ mod memcached;
 mod process;
 mod ready;
 mod redis;
+mod tyrant;
 
 use std::{
     path::{Path, PathBuf},
@@ -43,7 +44,7 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM];
+pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM, tyrant::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

@@ -19,6 +19,7 @@ mod json;
 mod key;
 mod kv;
 mod layout;
+mod memcached;
 mod memory;
 mod objects;
 pub mod query;
@@ -28,6 +29,7 @@ mod redis;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod tyrant;
 mod url;
 
 use std::{fmt, sync::Arc, time::Duration};
@@ -237,6 +239,8 @@ pub const DRIVERS: &[Driver] = &[
     sqlite::DRIVER,
     #[cfg(feature = "redis")]
     redis::DRIVER,
+    memcached::DRIVER,
+    tyrant::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.

@@ -87,8 +87,8 @@ impl Flat {
             Value::Bool(v) => v.to_string().into(),
             Value::Int(v) => v.to_string().into(),
             Value::BigInt(digits) | Value::Decimal(digits) => digits.as_bytes().to_vec(),
-            // With a point or an exponent, and the fewest digits that mean this number.
-            Value::Float(v) => format!("{v:?}").into(),
+            // The fewest digits that mean this number, and no exponent: Tokyo Cabinet reads none.
+            Value::Float(v) => v.to_string().into(),
             Value::Text(text) => text.clone().into(),
             Value::Bytes(bytes) if self.binary => bytes.clone(),
             Value::Bytes(bytes) => return Ok(("base64", BASE64.encode(bytes).into())),
@@ -320,7 +320,8 @@ mod tests {
         for (name, want) in [
             ("null", ""),
             ("yes", "true"),
-            ("one", "1.0"),
+            ("one", "1"),
+            ("zero", "-0"),
             ("text", "12"),
             ("before", "-0.000000001"),
             ("late", "4102444800.12"),

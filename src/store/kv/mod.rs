@@ -15,7 +15,7 @@ pub(super) use find::{find, keys_of};
 pub(super) use flat::{Field, Flat, SCALARS, seconds};
 pub(super) use namespace::Namespace;
 pub(super) use portion::{Portion, chunks};
-pub(super) use spool::{Spool, Spooled};
+pub(super) use spool::Spool;
 pub(super) use wire::{Address, Limits, Pool, Socket, out_of_step};
 
 use super::Key;
