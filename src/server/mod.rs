@@ -18,6 +18,7 @@ mod process;
 mod ready;
 mod redis;
 mod s3;
+mod tyrant;
 
 use std::{
     path::{Path, PathBuf},
@@ -50,6 +51,7 @@ pub struct Program {
 pub const PROGRAMS: &[Program] =
     &[redis::PROGRAM, memcached::PROGRAM, mongodb::PROGRAM, ferretdb::PROGRAM];
     &[redis::PROGRAM, memcached::PROGRAM, couchdb::PROGRAM, s3::PROGRAM];
+pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM, tyrant::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

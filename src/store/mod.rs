@@ -21,19 +21,24 @@ mod couchdb;
 #[allow(dead_code)]
 mod json;
 mod key;
+mod kv;
 mod layout;
+mod memcached;
 mod memory;
 #[cfg(feature = "mongodb")]
 mod mongodb;
 mod objects;
 pub mod query;
 mod same;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 #[cfg(any(feature = "couchdb", feature = "s3"))]
 mod tls;
+mod tyrant;
 mod url;
 pub mod wrappers;
 
@@ -247,6 +252,10 @@ pub const DRIVERS: &[Driver] = &[
     mongodb::DRIVER,
     #[cfg(feature = "couchdb")]
     couchdb::DRIVER,
+    #[cfg(feature = "redis")]
+    redis::DRIVER,
+    memcached::DRIVER,
+    tyrant::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.
