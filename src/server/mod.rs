@@ -48,10 +48,15 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] =
-    &[redis::PROGRAM, memcached::PROGRAM, mongodb::PROGRAM, ferretdb::PROGRAM];
-    &[redis::PROGRAM, memcached::PROGRAM, couchdb::PROGRAM, s3::PROGRAM];
-pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM, tyrant::PROGRAM];
+pub const PROGRAMS: &[Program] = &[
+    redis::PROGRAM,
+    memcached::PROGRAM,
+    mongodb::PROGRAM,
+    ferretdb::PROGRAM,
+    couchdb::PROGRAM,
+    s3::PROGRAM,
+    tyrant::PROGRAM,
+];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]
