@@ -9,12 +9,17 @@
 //!
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
+mod couchdb;
+mod ferretdb;
 mod find;
 mod mariadb;
 mod memcached;
+mod mongodb;
 mod process;
 mod ready;
 mod redis;
+mod s3;
+mod tyrant;
 
 use std::{
     path::{Path, PathBuf},
@@ -44,7 +49,16 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[mariadb::PROGRAM, redis::PROGRAM, memcached::PROGRAM];
+pub const PROGRAMS: &[Program] = &[
+    mariadb::PROGRAM,
+    redis::PROGRAM,
+    memcached::PROGRAM,
+    mongodb::PROGRAM,
+    ferretdb::PROGRAM,
+    couchdb::PROGRAM,
+    s3::PROGRAM,
+    tyrant::PROGRAM,
+];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

@@ -15,19 +15,34 @@
 
 mod abilities;
 mod blobs;
+#[cfg(feature = "couchdb")]
+mod couchdb;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
 mod json;
 mod key;
+mod kv;
 mod layout;
+mod memcached;
 mod memory;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod objects;
 pub mod query;
+#[cfg(feature = "redis")]
+mod redis;
+mod same;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "couchdb", feature = "mysql", feature = "s3"))]
+mod tls;
+mod tyrant;
 mod url;
+pub mod wrappers;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -44,6 +59,7 @@ pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
+pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
@@ -236,6 +252,14 @@ pub const DRIVERS: &[Driver] = &[
     sqlite::DRIVER,
     #[cfg(feature = "mysql")]
     mysql::DRIVER,
+    #[cfg(feature = "mongodb")]
+    mongodb::DRIVER,
+    #[cfg(feature = "couchdb")]
+    couchdb::DRIVER,
+    #[cfg(feature = "redis")]
+    redis::DRIVER,
+    memcached::DRIVER,
+    tyrant::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.

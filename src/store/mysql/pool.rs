@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Url, within},
+    store::{Common, Url, tls as cryptography, within},
 };
 
 /// What the server said of itself when it was first asked.
@@ -247,8 +247,7 @@ pub fn options(url: &mut Url, common: &Common) -> Result<Opts> {
         _ => None,
     };
     if tls.is_some() {
-        // Whoever of this process comes first chooses for all; that it is the same one does no harm.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        cryptography::ready();
     }
     let size = PoolConstraints::new(0, common.pool)
         .ok_or_else(|| Error::invalid("?pool=0: one connection at least"))?;
