@@ -249,7 +249,7 @@ impl Store for MySql {
         }
         let pages = match (&query.filter, &*query.sort, query.limit) {
             (Filter::All, [], None) => self.pages(&KeyRange::all(), READ).await?,
-            _ => self.by_keys(known, query.clone(), READ),
+            _ => self.by_keys(known, query, READ)?,
         };
         let query = query.clone();
         let rows = pages.map_ok(move |page| {
@@ -263,7 +263,7 @@ impl Store for MySql {
         let query = Query::new(filter.clone());
         self.abilities().can(&query)?;
         let known = self.known().await?;
-        let query = self.fitted(&known, &query);
+        let query = self.fitted(&known, &query)?;
         let sql = known.table.delete(&known.dialect, &query.filter)?;
         let count = self.pool.run(&sql.text, read::values(&sql)).await?;
         self.settled(&known).await?;

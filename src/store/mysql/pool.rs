@@ -314,7 +314,7 @@ pub fn kind_of(code: u16) -> ErrorKind {
         // No such database, table.
         1049 | 1051 | 1146 => ErrorKind::NotFound,
         // Packets, rows, keys, values too long.
-        1071 | 1118 | 1153 | 1301 | 1406 => ErrorKind::TooLarge,
+        1071 | 1117 | 1118 | 1153 | 1301 | 1406 => ErrorKind::TooLarge,
         // Names, numbers of columns, ranges, types, constraints, missing values.
         1048 | 1059 | 1060 | 1063 | 1103 | 1166 | 1264 | 1265 | 1292 | 1364 | 1366 | 1367
         | 3819 | 4025 => ErrorKind::Invalid,

@@ -95,7 +95,7 @@ impl MySql {
             if let Some(until) = &range.until {
                 filter = filter.and(Filter::Field(key(), Test::Lt(until.as_str().into())));
             }
-            return Ok(self.by_keys(known, Query::new(filter), read));
+            return self.by_keys(known, &Query::new(filter), read);
         }
         let until = range.until.clone();
         let first = Next { from: range.from.clone().map(|key| (key, " >= ?")), size: FIRST_PAGE };
@@ -144,17 +144,21 @@ impl MySql {
     }
 
     /// The query in the words of the columns there are.
-    pub fn fitted(&self, known: &Known, query: &Query) -> Query {
+    ///
+    /// # Errors
+    /// Where it makes no sense, which cannot be told of it any more afterwards.
+    pub fn fitted(&self, known: &Known, query: &Query) -> Result<Query> {
+        query.check()?;
         let filter = match &known.table.body {
             Body::Columns(columns) => for_columns(&query.filter, columns),
             Body::Document(_) => query.filter.clone(),
         };
-        Query { filter, ..query.clone() }
+        Ok(Query { filter, ..query.clone() })
     }
 
     /// What is made of the rows of a query, all at once.
     pub async fn at_once(&self, known: &Known, query: &Query) -> Result<Vec<Row>> {
-        let query = self.fitted(known, query);
+        let query = self.fitted(known, query)?;
         let sql = known.table.select(&known.dialect, &known.what(), &query)?;
         let rows = self.pool.rows(&sql.text, values(&sql)).await?;
         let row = |cells| {
@@ -167,7 +171,7 @@ impl MySql {
     /// What is made of the rows of a query: keys first, in the order asked for, then their rows page
     /// by page. Without an order some thousand keys are found at a time.
     pub fn by_keys<R: Read>(&self, known: Arc<Known>, query: Query, read: R) -> Pages<'_, R::Made> {
-        let query = Arc::new(self.fitted(&known, &query));
+        let query = Arc::new(self.fitted(&known, query)?);
         let left = query.limit.unwrap_or(u64::MAX);
         let parts = stream::try_unfold(Some((None, left)), move |next| {
             let (known, query) = (known.clone(), query.clone());
@@ -191,7 +195,7 @@ impl MySql {
                     Ok(found.filter_map(|(key, made)| Some((key, made?))).collect())
                 }
             });
-        pages.boxed()
+        Ok(pages.boxed())
     }
 
     /// The keys of a query, and whether these are all; after the one that was the last, if any.

@@ -155,7 +155,7 @@ impl Lazy {
         }
         // The columns of indexes are part of what is known.
         self.forget();
-        Ok(())
+        self.known(pool).await.map(drop)
     }
 
     fn create(&self, pool: &Pool, layout: &Layout) -> Result<String> {
