@@ -10,4 +10,7 @@ mod marcxml;
 mod real;
 mod ruby_python;
 mod stores;
+#[cfg(feature = "mongodb")]
+mod stores_mongodb;
+mod stores_web;
 mod tidy;
