@@ -49,11 +49,12 @@ pub struct Corpus {
 }
 
 impl Corpus {
-    pub fn new(shape: Shape, keeps: &[Kind]) -> Corpus {
+    /// `large` where whole numbers beyond 2^53 are kept.
+    pub fn new(shape: Shape, keeps: &[Kind], large: bool) -> Corpus {
         Corpus {
             flat: shape == Shape::Columns,
             times: keeps.contains(&Kind::Time),
-            large: keeps.contains(&Kind::Int),
+            large,
             names: Vec::new(),
         }
     }
