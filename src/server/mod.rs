@@ -9,8 +9,8 @@
 //!
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
-mod ferretdb;
 mod couchdb;
+mod ferretdb;
 mod find;
 mod memcached;
 mod mongodb;

@@ -29,9 +29,9 @@ mod memory;
 mod mongodb;
 mod objects;
 pub mod query;
-mod same;
 #[cfg(feature = "redis")]
 mod redis;
+mod same;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]

@@ -7,8 +7,8 @@ use std::sync::{
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis,
-    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError,
-    ServerErrorKind, TlsCertificates, aio::MultiplexedConnection,
+    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind,
+    TlsCertificates, aio::MultiplexedConnection,
 };
 use tokio::sync::Mutex;
 
@@ -83,7 +83,8 @@ impl Pool {
             // Whoever is first in this process chooses, and any choice will do.
             static ONCE: Once = Once::new();
             ONCE.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-            let read = |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
+            let read =
+                |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
             let root_cert = ca.as_ref().map(read).transpose()?;
             let certificates = TlsCertificates { client_tls: None, root_cert };
             Client::build_with_tls(info, certificates)
@@ -165,9 +166,8 @@ pub fn error(e: RedisError) -> Error {
     let text = e.to_string();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let kind = match e.kind() {
-        Redis::AuthenticationFailed | Redis::Server(ServerErrorKind::NoPerm | ServerErrorKind::ReadOnly) => {
-            ErrorKind::Denied
-        }
+        Redis::AuthenticationFailed
+        | Redis::Server(ServerErrorKind::NoPerm | ServerErrorKind::ReadOnly) => ErrorKind::Denied,
         Redis::InvalidClientConfig => ErrorKind::Invalid,
         Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
         _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY"]) => ErrorKind::Denied,

@@ -189,7 +189,8 @@ impl Store for Documents {
                 _ if index.path.is_key() => continue,
                 [name] if !name.is_empty() && !name.contains('\0') => name,
                 _ => {
-                    let what = format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
+                    let what =
+                        format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
                     return Err(Error::unsupported(what));
                 }
             };
@@ -238,9 +239,7 @@ impl Store for Documents {
             // One that was changed meanwhile has to fit still.
             let rows = self.fitting(spool, &query.filter);
             let project = project.clone();
-            return Ok(rows
-                .map_ok(move |rows| rows.into_iter().map(&project).collect())
-                .boxed());
+            return Ok(rows.map_ok(move |rows| rows.into_iter().map(&project).collect()).boxed());
         }
         if let Some(limit @ 1..=FEW) = limit
             && kv::keys_of(&query.filter).is_none()
