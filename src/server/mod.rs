@@ -12,6 +12,7 @@
 mod couchdb;
 mod ferretdb;
 mod find;
+mod mariadb;
 mod memcached;
 mod mongodb;
 mod process;
@@ -49,6 +50,7 @@ pub struct Program {
 
 /// Every kind of server there is.
 pub const PROGRAMS: &[Program] = &[
+    mariadb::PROGRAM,
     redis::PROGRAM,
     memcached::PROGRAM,
     mongodb::PROGRAM,

@@ -27,6 +27,8 @@ mod memcached;
 mod memory;
 #[cfg(feature = "mongodb")]
 mod mongodb;
+#[cfg(feature = "mysql")]
+mod mysql;
 mod objects;
 pub mod query;
 #[cfg(feature = "redis")]
@@ -36,7 +38,7 @@ mod same;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "couchdb", feature = "s3"))]
+#[cfg(any(feature = "couchdb", feature = "mysql", feature = "s3"))]
 mod tls;
 mod tyrant;
 mod url;
@@ -248,6 +250,8 @@ pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
+    #[cfg(feature = "mysql")]
+    mysql::DRIVER,
     #[cfg(feature = "mongodb")]
     mongodb::DRIVER,
     #[cfg(feature = "couchdb")]

@@ -12,5 +12,7 @@ mod ruby_python;
 mod stores;
 #[cfg(feature = "mongodb")]
 mod stores_mongodb;
+#[cfg(feature = "mysql")]
+mod stores_mysql;
 mod stores_web;
 mod tidy;
