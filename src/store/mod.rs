@@ -17,14 +17,18 @@ mod abilities;
 mod blobs;
 #[cfg(feature = "couchdb")]
 mod couchdb;
+mod dir;
 // Not everything in it is used by every choice of features.
 #[allow(dead_code)]
 mod json;
 mod key;
 mod layout;
 mod memory;
+mod names;
 mod objects;
 pub mod query;
+#[cfg(feature = "s3")]
+mod s3;
 #[cfg(any(feature = "couchdb", feature = "s3"))]
 mod tls;
 mod url;
@@ -232,8 +236,11 @@ pub struct Driver {
 /// Every kind of store there is in this build.
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
+    dir::DRIVER,
     #[cfg(feature = "couchdb")]
     couchdb::DRIVER,
+    #[cfg(feature = "s3")]
+    s3::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.

@@ -31,6 +31,7 @@ mod http;
 mod mango;
 mod matcher;
 mod name;
+mod write;
 
 use std::sync::Arc;
 
