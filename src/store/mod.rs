@@ -22,16 +22,29 @@ mod dir;
 #[allow(dead_code)]
 mod json;
 mod key;
+mod kv;
 mod layout;
+mod memcached;
 mod memory;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod names;
 mod objects;
 pub mod query;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(feature = "s3")]
 mod s3;
+mod same;
+#[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 #[cfg(any(feature = "couchdb", feature = "s3"))]
 mod tls;
+mod tyrant;
 mod url;
+pub mod wrappers;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -48,6 +61,7 @@ pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
+pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
@@ -237,8 +251,16 @@ pub struct Driver {
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     dir::DRIVER,
+    #[cfg(feature = "sqlite")]
+    sqlite::DRIVER,
+    #[cfg(feature = "mongodb")]
+    mongodb::DRIVER,
     #[cfg(feature = "couchdb")]
     couchdb::DRIVER,
+    #[cfg(feature = "redis")]
+    redis::DRIVER,
+    memcached::DRIVER,
+    tyrant::DRIVER,
     #[cfg(feature = "s3")]
     s3::DRIVER,
 ];
