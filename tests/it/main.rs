@@ -8,4 +8,5 @@ mod marc8;
 mod marcxml;
 mod real;
 mod ruby_python;
+mod stores_kv;
 mod tidy;
