@@ -15,22 +15,32 @@
 
 mod abilities;
 mod blobs;
+#[cfg(feature = "couchdb")]
+mod couchdb;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
 mod json;
 mod key;
 mod kv;
 mod layout;
 mod memcached;
 mod memory;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod objects;
 pub mod query;
+mod same;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "couchdb", feature = "s3", feature = "redis"))]
+mod tls;
 mod tyrant;
 mod url;
+pub mod wrappers;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -47,6 +57,7 @@ pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
+pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
@@ -237,6 +248,10 @@ pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
+    #[cfg(feature = "mongodb")]
+    mongodb::DRIVER,
+    #[cfg(feature = "couchdb")]
+    couchdb::DRIVER,
     #[cfg(feature = "redis")]
     redis::DRIVER,
     memcached::DRIVER,

@@ -38,9 +38,9 @@ mod object;
 mod reader;
 mod ser;
 mod skip;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use serde::{Serialize, de::DeserializeSeed};
 
@@ -57,7 +57,7 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Delimited,
     takes: Takes::Anything,
     keeps: &Kind::ALL,
-    loses: "",
+    loses: "the sign and payload of what is not a number",
 };
 
 /// What every record begins with: the version, 4.8.

@@ -465,12 +465,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// What an object dumped itself to: times and decimals are known, the rest is data.
-    fn dumped(
-        &mut self,
-        class: &'de [u8],
-        dump: &'de [u8],
-        variables: bool,
-    ) -> Result<Head<'de>> {
+    fn dumped(&mut self, class: &'de [u8], dump: &'de [u8], variables: bool) -> Result<Head<'de>> {
         let mut charset = Charset::Binary;
         if class != b"Time" {
             if variables {
@@ -561,4 +556,3 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
 fn shown(byte: u8) -> String {
     if byte.is_ascii_graphic() { format!("{:?}", char::from(byte)) } else { format!("{byte:#04x}") }
 }
-

@@ -30,9 +30,9 @@ use futures_util::{
 
 use self::{names::Names, server::Server};
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Need, Shape, Store,
+    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store,
     Url,
-    blobs::fits,
+    blobs::{CANNOT, fits},
     kv::{Address, Limits, Portion, Spool, chunks},
 };
 use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
@@ -51,7 +51,7 @@ const ABILITIES: Abilities = Abilities {
     driver: "memcached",
     keeps: &Kind::ALL,
     loses: "",
-    cannot: &[Need::Find, Need::Sort],
+    cannot: CANNOT,
     atomic: false,
     ordered: false,
     max_key: names::LONGEST,

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Filter, Order, Path, Query, Test};
 use crate::{
-    record::{Document, Value},
+    record::{Document, Kind, Value},
     store::{Key, Row},
 };
 
@@ -55,6 +55,13 @@ impl Found<'_> {
 }
 
 impl Path {
+    /// The kind of value that a record has under it, if it is one that can be compared.
+    pub fn kind_in(&self, key: &Key, record: &Document) -> Option<Kind> {
+        let found = self.find(key, record)?;
+        let kind = found.as_ref().kind();
+        (!matches!(kind, Kind::Null | Kind::List | Kind::Map)).then_some(kind)
+    }
+
     fn find<'a>(&self, key: &Key, record: &'a Document) -> Option<Found<'a>> {
         if self.is_key() {
             return Some(Found::Key(Value::from(key.as_str())));
@@ -150,13 +157,17 @@ fn sort_order(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     fn rank(value: Option<&Value>) -> u8 {
         match value {
             None | Some(Value::Null) => 0,
-            Some(Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_)) => 1,
-            Some(Value::Text(_)) => 2,
-            Some(Value::Map(_)) => 3,
-            Some(Value::List(_)) => 4,
-            Some(Value::Bytes(_)) => 5,
-            Some(Value::Bool(_)) => 6,
-            Some(Value::Time(_)) => 7,
+            // Apart, as they are not compared with numbers: equal to each of those, they would
+            // make an order that contradicts itself.
+            Some(Value::Float(v)) if v.is_nan() => 1,
+            Some(Value::Int(_) | Value::Float(_)) => 2,
+            Some(Value::BigInt(_) | Value::Decimal(_)) => 3,
+            Some(Value::Text(_)) => 4,
+            Some(Value::Map(_)) => 5,
+            Some(Value::List(_)) => 6,
+            Some(Value::Bytes(_)) => 7,
+            Some(Value::Bool(_)) => 8,
+            Some(Value::Time(_)) => 9,
         }
     }
     rank(a).cmp(&rank(b)).then_with(|| match (a, b) {

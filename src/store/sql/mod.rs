@@ -186,6 +186,16 @@ impl Table {
             sql.push(none);
             return Ok(());
         }
+        // A long list is a deep tree to a parser that puts one after the other; halves are not.
+        if filters.len() > 64 {
+            let (left, right) = filters.split_at(filters.len() / 2);
+            sql.push("(");
+            self.list(dialect, left, between, none, sql)?;
+            sql.push(between);
+            self.list(dialect, right, between, none, sql)?;
+            sql.push(")");
+            return Ok(());
+        }
         for (i, filter) in filters.iter().enumerate() {
             sql.push(if i == 0 { "(" } else { between });
             self.condition(dialect, filter, sql)?;

@@ -16,9 +16,9 @@ pub struct Sqlite;
 pub fn path_literal(path: &Path) -> Result<String> {
     let mut text = String::from("$");
     for name in path.names() {
-        if name.contains('"') {
+        if name.contains(['"', '\0']) {
             return Err(Error::unsupported(format!(
-                "SQLite cannot look under the name {name:?}: its paths have no quotes in names"
+                "SQLite cannot look under the name {name:?}: its paths have no quotes and no NUL"
             )));
         }
         text += &format!(".\"{name}\"");

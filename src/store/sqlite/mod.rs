@@ -64,9 +64,9 @@ const DOCUMENT: Abilities = Abilities {
 };
 
 const COLUMNS: Abilities = Abilities {
-    keeps: &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes, Kind::Time],
-    loses: "null becomes a field that is not there; decimals and whole numbers beyond 64 bits \
-            become text; lists and maps are refused",
+    keeps: &[Kind::Bool, Kind::Int, Kind::Text, Kind::Bytes, Kind::Time],
+    loses: "-0.0 becomes 0.0; null becomes a field that is not there; decimals and whole numbers \
+            beyond 64 bits become text; lists, maps and NaN are refused",
     cannot: &[Need::Missing],
     ..DOCUMENT
 };

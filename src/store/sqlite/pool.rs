@@ -144,9 +144,18 @@ pub fn error(e: rusqlite::Error) -> Error {
             ErrorCode::TooBig => ErrorKind::TooLarge,
             ErrorCode::PermissionDenied | ErrorCode::ReadOnly => ErrorKind::Denied,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => ErrorKind::Malformed,
-            _ => ErrorKind::Io,
+            _ => kind_of(&e),
         },
-        _ => ErrorKind::Io,
+        _ => kind_of(&e),
     };
     Error::new(kind, e.to_string())
+}
+
+/// SQLite tells of its limits in words only.
+fn kind_of(e: &rusqlite::Error) -> ErrorKind {
+    let text = e.to_string();
+    match ["too many", "too large"].iter().any(|words| text.contains(words)) {
+        true => ErrorKind::TooLarge,
+        false => ErrorKind::Io,
+    }
 }

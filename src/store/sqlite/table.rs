@@ -16,7 +16,7 @@ use crate::{
     record::{Document, Kind, Value},
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
-        sql::{Body, Dialect, Table},
+        sql::{Body, Dialect, Table, check_name},
     },
 };
 
@@ -140,6 +140,9 @@ impl Lazy {
                 let own = self.names.key.as_deref().unwrap_or(KEY);
                 if own == KEY && layout.columns.iter().any(|c| c.name == KEY) {
                     return Err(Error::invalid(format!("a field {KEY:?}, which is the key's own")));
+                }
+                for column in &layout.columns {
+                    check_name("sqlite", "column", &column.name, super::LONGEST_NAME)?;
                 }
                 let others = layout.columns.iter().filter(|c| c.name != own);
                 others

@@ -129,6 +129,7 @@ async fn hostile_keys_are_held_or_refused_and_never_obeyed() {
     for (name, wish, options) in every() {
         let Some(server) = started(name, wish) else { continue };
         let place = opened(&format!("{}?{options}", server.url())).await;
+        let row = |k: &str, n| Row { record: Document::from_iter([("n", Value::Int(n))]), ..row(k, n) };
         place.put(&[row("witness", 1)]).await.unwrap();
         let long = "x".repeat(10 << 10);
         let keys = [

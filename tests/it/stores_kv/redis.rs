@@ -123,7 +123,7 @@ impl Own {
         let binary = server::named("redis").unwrap().find()?;
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new(binary)
-            .args(["--save", "", "--dir"])
+            .args(["--save", "", "--set-proc-title", "no", "--dir"])
             .arg(folder.path())
             .args(args(folder.path()))
             .stdout(Stdio::null())
@@ -173,6 +173,7 @@ async fn tls_with_an_authority_of_ones_own() {
     let certificate = |folder: &Path| {
         Command::new("openssl")
             .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
+            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
             .args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
             .args(["-keyout", &made(folder, "key"), "-out", &made(folder, "cert")])
             .stderr(Stdio::null())

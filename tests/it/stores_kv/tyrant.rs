@@ -183,7 +183,7 @@ async fn the_first_few_by_number_are_the_first_few() {
     place.load(&rows).await.unwrap();
     for (order, limit, want) in [
         (Order::Ascending, 3, ["k0000", "k0050", "k0100"]),
-        (Order::Descending, 3, ["k0031", "k0081", "k0131"]),
+        (Order::Descending, 3, ["k0021", "k0071", "k0121"]),
     ] {
         let query = Query::new("n>=0".parse().unwrap())
             .sorted("n".parse().unwrap(), order)

@@ -1,0 +1,109 @@
+//! FerretDB, which speaks MongoDB's protocol, and the PostgreSQL with the DocumentDB extension that
+//! it keeps documents in.
+//!
+//! `scripts/servers/ferretdb` puts all of it into the folder for servers. PostgreSQL lies there in a
+//! tree of its own, with a data folder that has the extension in it, so that starting one is
+//! copying that folder. Durability is PostgreSQL's: FerretDB takes the write concerns of clients and
+//! does nothing about them.
+
+use std::path::{Path, PathBuf};
+
+use super::{Launch, Plan, Program, Ready, Stop, find, mongodb::HELLO, ready::free_port};
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+pub const PROGRAM: Program = Program {
+    name: "ferretdb",
+    about: "FerretDB: documents in PostgreSQL, by MongoDB's protocol",
+    binaries: &["ferretdb"],
+    version: &["--version"],
+    install: "run scripts/servers/ferretdb as root",
+    tiers: &[Tier::T3, Tier::T2, Tier::T1],
+    plan,
+};
+
+/// What PostgreSQL is asked: the first message of protocol 3.0, as `steelyard`, for database
+/// `postgres`. It says R for welcome once it takes connections, and E before.
+const STARTUP: &[u8] = b"\0\0\0\x2a\0\x03\0\0user\0steelyard\0database\0postgres\0\0";
+
+fn plan(plan: &mut Plan) -> Result<()> {
+    let home = home(&plan.binary)?;
+    let data = plan.folder.join("data");
+    // Its owner comes along: PostgreSQL runs as that user, not as root.
+    plan.run(&Launch::new("cp", Ready::Ends).args([
+        "-a",
+        "--reflink=auto",
+        &home.join("template").display().to_string(),
+        &data.display().to_string(),
+    ]))?;
+
+    let port = free_port()?;
+    let (sync, commit) = match plan.tier(Tier::T3) {
+        Tier::T3 => ("on", "on"),
+        Tier::T2 => ("on", "off"),
+        _ => ("off", "on"),
+    };
+    let megabytes = plan.wish.memory.unwrap_or(64);
+    let mut postgres =
+        Launch::new(home.join("in-tree"), Ready::Answers { port, ask: STARTUP, answer: b"R" });
+    // The data folder is the tree's /srv.
+    postgres = postgres.args([&*data.display().to_string(), "/postgres/postgres", "-D", "/srv"]);
+    postgres = postgres.args(["-h", "127.0.0.1", "-p", &port.to_string()]);
+    for setting in [
+        format!("fsync={sync}"),
+        format!("synchronous_commit={commit}"),
+        format!("shared_buffers={megabytes}MB"),
+    ] {
+        postgres = postgres.args(["-c", &setting]);
+    }
+    // What is terminated waits for its clients; what is interrupted hangs up on them.
+    postgres.stop = Stop::Interrupt;
+    plan.launches.push(postgres);
+
+    let own = free_port()?;
+    let state = plan.make_folder("state")?;
+    let ferretdb = Launch::new(&plan.binary, Ready::Answers { port: own, ask: HELLO, answer: b"" });
+    plan.launches.push(ferretdb.args([
+        format!("--postgresql-url=postgres://steelyard@127.0.0.1:{port}/postgres"),
+        format!("--listen-addr=127.0.0.1:{own}"),
+        format!("--state-dir={}", state.display()),
+        "--debug-addr=".into(),
+        "--telemetry=disable".into(),
+        "--log-level=WARN".into(),
+        "--no-auth".into(),
+    ]));
+    plan.url = format!("mongodb://127.0.0.1:{own}/test");
+    plan.data = data;
+    Ok(())
+}
+
+/// The folder with the tree: beside the folder of the program, else where the script puts it.
+fn home(binary: &Path) -> Result<PathBuf> {
+    let beside = binary.parent().and_then(Path::parent).map(Path::to_owned);
+    let folders = [beside, find::own_folder()].into_iter().flatten();
+    let mut homes = folders.map(|folder| folder.join("documentdb"));
+    let home = homes.find(|home| home.join("installed").is_file()).ok_or_else(|| {
+        let what = format!(
+            "{} is there, but no PostgreSQL with DocumentDB; {}",
+            binary.display(),
+            PROGRAM.install
+        );
+        Error::new(ErrorKind::NotFound, what)
+    })?;
+    match nix::unistd::geteuid().is_root() {
+        true => Ok(home),
+        false => Err(Error::new(
+            ErrorKind::Denied,
+            "its PostgreSQL runs in a mount namespace of its own, which takes root",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_startup_message_says_its_length() {
+        assert_eq!(STARTUP[..4], (STARTUP.len() as u32).to_be_bytes());
+    }
+}

@@ -1,0 +1,61 @@
+//! What went wrong at the server, in our kinds.
+
+use mongodb::error::ErrorKind as Theirs;
+
+use crate::{Error, ErrorKind};
+
+/// The code of a key that is taken.
+pub(super) const DUPLICATE: i32 = 11000;
+
+/// An error of the client. Its text names servers and fields, never a password.
+pub(super) fn ours(error: mongodb::error::Error) -> Error {
+    let (kind, what) = match &*error.kind {
+        Theirs::Authentication { message, .. } => (ErrorKind::Denied, message.clone()),
+        Theirs::Command(e) => (of_code(e.code), said(e.code, &e.code_name, &e.message)),
+        Theirs::Io(e) => (ErrorKind::Unavailable, format!("the connection: {e}")),
+        Theirs::ServerSelection { message, .. } if message.contains("uthentication failed") => {
+            (ErrorKind::Denied, message.clone())
+        }
+        Theirs::ConnectionPoolCleared { message, .. }
+        | Theirs::ServerSelection { message, .. }
+        | Theirs::DnsResolve { message, .. } => (ErrorKind::Unavailable, message.clone()),
+        Theirs::Shutdown => (ErrorKind::Unavailable, error.kind.to_string()),
+        Theirs::InvalidArgument { message, .. } => (ErrorKind::Invalid, message.clone()),
+        Theirs::InvalidTlsConfig { message, .. } => (ErrorKind::Invalid, message.clone()),
+        Theirs::IncompatibleServer { message, .. } => (ErrorKind::Unsupported, message.clone()),
+        Theirs::InvalidResponse { .. } | Theirs::Bson(_) => {
+            (ErrorKind::Malformed, error.kind.to_string())
+        }
+        other => (ErrorKind::Io, other.to_string()),
+    };
+    Error::new(kind, what).with_source(error)
+}
+
+/// What a server says, with its code.
+pub(super) fn said(code: i32, name: &str, message: &str) -> String {
+    match name {
+        "" => format!("{message} (code {code})"),
+        name => format!("{message} ({name}, code {code})"),
+    }
+}
+
+/// The kind of a code of MongoDB's (src/mongo/base/error_codes.yml of its source).
+pub(super) fn of_code(code: i32) -> ErrorKind {
+    match code {
+        // Unauthorized, AuthenticationFailed, AtlasError, MechanismUnavailable.
+        13 | 18 | 8000 | 334 => ErrorKind::Denied,
+        DUPLICATE | 11001 | 12582 => ErrorKind::Conflict,
+        // InvalidNamespace, BadValue, TypeMismatch, DollarPrefixedFieldName, ImmutableField.
+        73 | 2 | 14 | 52 | 66 => ErrorKind::Invalid,
+        // IndexOptionsConflict, IndexKeySpecsConflict, NamespaceExists, DocumentValidationFailure.
+        85 | 86 | 48 | 121 => ErrorKind::Conflict,
+        // BSONObjectTooLarge, and the same from before it had that name; KeyTooLong.
+        10334 | 17419 | 17420 | 17280 | 261 => ErrorKind::TooLarge,
+        // CommandNotFound, CommandNotSupported, NotImplemented.
+        59 | 115 | 238 => ErrorKind::Unsupported,
+        // Shutting down, no primary, the network, time over.
+        6 | 7 | 50 | 64 | 89 | 91 | 189 | 262 | 9001 | 10058 | 10107 | 11600 | 11602 | 13435
+        | 13436 => ErrorKind::Unavailable,
+        _ => ErrorKind::Io,
+    }
+}

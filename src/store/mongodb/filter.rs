@@ -1,0 +1,313 @@
+//! Queries in MongoDB's words, made to mean what [`Query`] means.
+//!
+//! MongoDB's comparisons reach into arrays, and compare decimals with other numbers; ours do
+//! neither. So each comparison comes with a guard: nothing on its path is an array, and the value
+//! is no decimal. What is negated is negated as a whole (`$nor`), which is exact.
+//!
+//! A name with a dot in it can be stored but not be named in a path; conditions on such names are
+//! left out here, and [`Translated::exact`] says that who asks must look again at what comes.
+
+use bson::{Bson, Document, doc};
+
+use super::convert::{ID, literal, millis};
+use crate::{
+    Error, Result,
+    record::{Kind, Value},
+    store::query::{Filter, Order, Path, Query, Test},
+};
+
+/// A filter in MongoDB's words.
+pub(super) struct Translated {
+    /// What to ask.
+    pub filter: Document,
+    /// Whether it finds what it should; else it finds that and more.
+    pub exact: bool,
+}
+
+/// A filter in MongoDB's words.
+///
+/// # Errors
+/// [`Invalid`](crate::ErrorKind::Invalid) for comparisons with what none can be made with.
+pub(super) fn translated(filter: &Filter) -> Result<Translated> {
+    if addressable(filter) {
+        return Ok(Translated { filter: whole(filter)?, exact: true });
+    }
+    let mut all = Vec::new();
+    if let Filter::And(parts) = filter {
+        for part in parts.iter().filter(|part| addressable(part)) {
+            all.push(whole(part)?);
+        }
+    }
+    Ok(Translated { filter: and(all), exact: false })
+}
+
+/// What to sort by: at the end the keys, which nothing else is equal to.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported) for names that MongoDB's paths cannot have.
+pub(super) fn order(query: &Query) -> Result<Document> {
+    let mut order = Document::new();
+    for (path, direction) in &query.sort {
+        let name = name(path).ok_or_else(|| unaddressable(path, "sort by"))?;
+        // Once a path has decided, it decides nothing more.
+        if !order.contains_key(&name) {
+            order.insert(name, if *direction == Order::Ascending { 1 } else { -1 });
+        }
+    }
+    if !order.is_empty() && !order.contains_key(ID) {
+        order.insert(ID, 1);
+    }
+    Ok(order)
+}
+
+/// The error for a path with names that MongoDB's paths cannot have.
+pub(super) fn unaddressable(path: &Path, what: &str) -> Error {
+    Error::unsupported(format!(
+        "mongodb cannot {what} {:?}: its paths have no names with dots in them or a $ before them",
+        path.to_string()
+    ))
+}
+
+/// The path in MongoDB's words, if it can be said in them.
+pub(super) fn name(path: &Path) -> Option<String> {
+    if path.is_key() {
+        return Some(ID.into());
+    }
+    let sayable = |name: &String| !name.contains(['.', '\0']) && !name.starts_with('$');
+    path.names().iter().all(sayable).then(|| path.names().join("."))
+}
+
+fn addressable(filter: &Filter) -> bool {
+    match filter {
+        Filter::All => true,
+        Filter::And(all) | Filter::Or(all) => all.iter().all(addressable),
+        Filter::Not(one) => addressable(one),
+        Filter::Field(path, _) => name(path).is_some(),
+    }
+}
+
+fn whole(filter: &Filter) -> Result<Document> {
+    Ok(match filter {
+        Filter::All => doc! {},
+        Filter::And(all) => and(all.iter().map(whole).collect::<Result<_>>()?),
+        Filter::Or(any) => or(any.iter().map(whole).collect::<Result<_>>()?),
+        Filter::Not(one) => not(whole(one)?),
+        Filter::Field(path, test) => field(path, test)?,
+    })
+}
+
+fn and(mut all: Vec<Document>) -> Document {
+    all.retain(|one| !one.is_empty());
+    match all.len() {
+        0 => doc! {},
+        1 => all.remove(0),
+        _ => doc! {"$and": all},
+    }
+}
+
+fn or(mut any: Vec<Document>) -> Document {
+    match any.len() {
+        0 => nothing(),
+        1 => any.remove(0),
+        _ => doc! {"$or": any},
+    }
+}
+
+fn not(one: Document) -> Document {
+    doc! {"$nor": [one]}
+}
+
+/// What no document fits.
+fn nothing() -> Document {
+    doc! {ID: {"$in": []}}
+}
+
+fn field(path: &Path, test: &Test) -> Result<Document> {
+    let at = Place::new(path)?;
+    Ok(match test {
+        Test::Eq(value) => at.equal(std::slice::from_ref(value))?,
+        Test::Ne(value) => not(at.equal(std::slice::from_ref(value))?),
+        Test::In(values) => at.equal(values)?,
+        Test::Lt(value) => at.less(value, "$lt", "$lte")?,
+        Test::Le(value) => at.less(value, "$lte", "$lte")?,
+        Test::Gt(value) => at.less(value, "$gt", "$gt")?,
+        Test::Ge(value) => at.less(value, "$gte", "$gt")?,
+        Test::Exists(true) => at.exists(),
+        Test::Exists(false) => not(at.exists()),
+        Test::Prefix(start) => {
+            let mut range = doc! {"$gte": start};
+            if let Some(end) = after_all(start) {
+                range.insert("$lt", end);
+            }
+            at.compared(range, Kind::Text)
+        }
+    })
+}
+
+/// A path, and what lies on the way there.
+struct Place {
+    name: String,
+    outer: Vec<String>,
+}
+
+impl Place {
+    fn new(path: &Path) -> Result<Place> {
+        let name = name(path).ok_or_else(|| unaddressable(path, "find by"))?;
+        let outer = name.match_indices('.').map(|(at, _)| name[..at].to_owned()).collect();
+        Ok(Place { name, outer })
+    }
+
+    fn is_key(&self) -> bool {
+        self.name == ID
+    }
+
+    /// Arrays on the way, into which MongoDB would go.
+    fn through_array(&self) -> impl Iterator<Item = Document> {
+        self.outer.iter().map(|name| doc! {name: {"$type": "array"}})
+    }
+
+    /// The operators hold for the value there, which is no array, and no array leads to it.
+    fn compared(&self, mut operators: Document, with: Kind) -> Document {
+        // An _id is never an array, and our keys are never numbers.
+        if self.is_key() {
+            return doc! {&self.name: operators};
+        }
+        let not = match with {
+            Kind::Int | Kind::Float => Bson::from(vec!["array", "decimal"]),
+            _ => Bson::from("array"),
+        };
+        operators.insert("$not", doc! {"$type": not});
+        let mut all = vec![doc! {&self.name: operators}];
+        all.extend(self.outer.iter().map(|name| doc! {name: {"$not": {"$type": "array"}}}));
+        and(all)
+    }
+
+    fn equal(&self, values: &[Value]) -> Result<Document> {
+        let mut any = Vec::new();
+        // One question for those with the same guard.
+        for numbers in [true, false] {
+            let is_number = |value: &&Value| matches!(value, Value::Int(_) | Value::Float(_));
+            let same = values.iter().filter(|value| {
+                is_number(value) == numbers && !matches!(value, Value::Null) && exact(value)
+            });
+            let mut same = same.map(literal).collect::<Result<Vec<_>>>()?;
+            let operators = match same.len() {
+                0 => continue,
+                1 => doc! {"$eq": same.remove(0)},
+                _ => doc! {"$in": same},
+            };
+            any.push(self.compared(operators, if numbers { Kind::Int } else { Kind::Text }));
+        }
+        if values.contains(&Value::Null) {
+            // What lies beyond an array is not there.
+            any.extend(self.through_array());
+            any.push(self.compared(doc! {"$eq": Bson::Null}, Kind::Null));
+        }
+        Ok(or(any))
+    }
+
+    /// A comparison with `exact`; with `above`, where the value lies above the last that MongoDB
+    /// has, which it is compared with instead.
+    fn less(&self, value: &Value, operator: &str, above: &str) -> Result<Document> {
+        let operator = if exact(value) { operator } else { above };
+        Ok(self.compared(doc! {operator: literal(value)?}, value.kind()))
+    }
+
+    fn exists(&self) -> Document {
+        let there = doc! {&self.name: {"$exists": true}};
+        let mut all = vec![there];
+        all.extend(self.outer.iter().map(|name| doc! {name: {"$not": {"$type": "array"}}}));
+        and(all)
+    }
+}
+
+/// Whether MongoDB has the value as it is; times it has to the millisecond.
+fn exact(value: &Value) -> bool {
+    !matches!(value, Value::Time(time) if millis(*time).1 != 0)
+}
+
+/// The least text after all that begin so; none where there is none.
+fn after_all(start: &str) -> Option<String> {
+    let mut end = start.to_owned();
+    while let Some(last) = end.pop() {
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            last => char::from_u32(last as u32 + 1),
+        };
+        if let Some(next) = next {
+            end.push(next);
+            return Some(end);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Time;
+
+    fn said(query: &str) -> String {
+        let translated = translated(&query.parse().unwrap()).unwrap();
+        format!("{}{}", translated.filter, if translated.exact { "" } else { " and more" })
+    }
+
+    #[test]
+    fn comparisons_are_guarded_against_arrays() {
+        for (query, want) in [
+            ("{}", "{}"),
+            ("age>=90", r#"{ "age": { "$gte": 90, "$not": { "$type": ["array", "decimal"] } } }"#),
+            ("_key=bob", r#"{ "_id": { "$eq": "bob" } }"#),
+            (
+                "a.b=x",
+                r#"{ "$and": [{ "a.b": { "$eq": "x", "$not": { "$type": "array" } } }, { "a": { "$not": { "$type": "array" } } }] }"#,
+            ),
+            (r#"{"a": {"$exists": false}}"#, r#"{ "$nor": [{ "a": { "$exists": true } }] }"#),
+            (r#"{"a": {"$in": []}}"#, r#"{ "_id": { "$in": [] } }"#),
+            (r#"{"$and": [{"_key": "k"}, {"a\\.b": 1}]}"#, r#"{ "_id": { "$eq": "k" } } and more"#),
+            (r#"{"$or": [{"_key": "k"}, {"a\\.b": 1}]}"#, "{} and more"),
+        ] {
+            assert_eq!(said(query), want, "{query}");
+        }
+    }
+
+    #[test]
+    fn times_finer_than_milliseconds_fall_between_two() {
+        let fine = Value::Time(Time::from_unix(5, 1_500_000).unwrap());
+        for (test, want) in [
+            (Test::Lt(fine.clone()), "$lte"),
+            (Test::Le(fine.clone()), "$lte"),
+            (Test::Gt(fine.clone()), "$gt"),
+            (Test::Ge(fine.clone()), "$gt"),
+        ] {
+            let found = whole(&Filter::field("at", test).unwrap()).unwrap();
+            let operators = found.get_document("at").unwrap();
+            let millis = operators.get_datetime(want).unwrap().timestamp_millis();
+            assert_eq!(millis, 5001, "{found}");
+        }
+        let equal = whole(&Filter::field("at", Test::Eq(fine)).unwrap()).unwrap();
+        assert_eq!(equal, nothing());
+    }
+
+    #[test]
+    fn what_comes_after_a_prefix() {
+        for (start, want) in [
+            ("a", Some("b")),
+            ("a\u{10ffff}", Some("b")),
+            ("\u{d7ff}", Some("\u{e000}")),
+            ("\u{10ffff}", None),
+            ("", None),
+        ] {
+            assert_eq!(after_all(start).as_deref(), want, "{start:?}");
+        }
+    }
+
+    #[test]
+    fn keys_decide_at_the_end() {
+        let by = |path: &str| Query::default().sorted(path.parse().unwrap(), Order::Descending);
+        assert_eq!(order(&by("a")).unwrap(), doc! {"a": -1, "_id": 1});
+        assert_eq!(order(&by("_key")).unwrap(), doc! {"_id": -1});
+        assert!(order(&Query::default()).unwrap().is_empty());
+        assert!(order(&by(r"a\.b")).is_err());
+    }
+}

@@ -1,0 +1,379 @@
+//! A collection, and what both layouts do with it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_stream::try_stream;
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, raw::RawBsonRef};
+use futures_util::{Stream, StreamExt, stream::BoxStream};
+use mongodb::{
+    Client, Collection,
+    options::{CollectionOptions, WriteConcern},
+};
+
+use super::{
+    connect,
+    convert::{ID, id, malformed},
+    error::ours,
+    write::{self, Write},
+};
+use crate::{
+    Error, Result,
+    durability::Tier,
+    store::{Common, Description, Key, KeyRange, Shape, within},
+};
+
+/// How many documents are asked for at a time.
+const BATCH: u32 = 1000;
+/// How many keys are named in one question.
+const KEYS: usize = 1000;
+
+/// What the tables of a place share.
+pub(super) struct Server {
+    client: Client,
+    database: String,
+    concern: Option<WriteConcern>,
+    /// Whether inserts go in order.
+    ordered: bool,
+    common: Common,
+}
+
+/// A collection. What it makes of a document, who asks says.
+pub(super) struct Table {
+    server: Arc<Server>,
+    collection: Collection<RawDocumentBuf>,
+}
+
+/// A question.
+#[derive(Default)]
+pub(super) struct Find {
+    pub filter: Document,
+    pub order: Document,
+    pub limit: Option<u64>,
+    /// Only these fields.
+    pub fields: Option<Document>,
+}
+
+impl Table {
+    pub async fn open(
+        client: Client,
+        database: String,
+        ordered: bool,
+        common: Common,
+    ) -> Result<Table> {
+        let concern = connect::concern(common.durability)?;
+        let name = common.table.clone();
+        let server = Arc::new(Server { client, database, concern, ordered, common });
+        let table = Table::new(server, &name)?;
+        connect::greet(&table.server.client, &table.server.database, &table.server.common).await?;
+        Ok(table)
+    }
+
+    fn new(server: Arc<Server>, name: &str) -> Result<Table> {
+        connect::check_table(&server.database, name)?;
+        let options = CollectionOptions::builder().write_concern(server.concern.clone()).build();
+        let database = server.client.database(&server.database);
+        let collection = database.collection_with_options(name, options);
+        Ok(Table { server, collection })
+    }
+
+    /// Another collection of the same database.
+    pub fn sibling(&self, name: &str) -> Result<Table> {
+        Table::new(self.server.clone(), name)
+    }
+
+    async fn within<T>(
+        &self,
+        what: &str,
+        done: impl Future<Output = mongodb::error::Result<T>>,
+    ) -> Result<T> {
+        within(self.server.common.timeout, what, async { done.await.map_err(ours) }).await
+    }
+
+    /// Makes the collection, unless it is there.
+    pub async fn create(&self) -> Result<()> {
+        let database = self.server.client.database(&self.server.database);
+        let command = doc! {"create": self.collection.name()};
+        match self.within("create", async { database.run_command(command).await }).await {
+            // NamespaceExists.
+            Err(e) if e.kind() == crate::ErrorKind::Conflict => Ok(()),
+            made => made.map(drop),
+        }
+    }
+
+    /// Makes an index on a path, unless it is there.
+    pub async fn index(&self, path: &str) -> Result<()> {
+        let index = mongodb::IndexModel::builder().keys(doc! {path: 1}).build();
+        let made = async { self.collection.create_index(index).await };
+        self.within("createIndexes", made).await.map(drop)
+    }
+
+    /// A document of the collection, any.
+    pub async fn any(&self) -> Result<Option<RawDocumentBuf>> {
+        let one = async { self.collection.find_one(doc! {}).await };
+        self.within("find", one).await
+    }
+
+    /// Writes documents with their keys.
+    pub async fn write(&self, replace: bool, documents: &[(&Key, RawDocumentBuf)]) -> Result<()> {
+        let how = match replace {
+            true => Write::Replace,
+            false => Write::Insert { ordered: self.server.ordered },
+        };
+        let concern = self.server.concern.as_ref();
+        let written = write::write(&self.collection, how, concern, documents);
+        within(self.server.common.timeout, "a write", written).await
+    }
+
+    /// What a question finds, in the batches that the server sends.
+    pub fn find<'a, T: Send + 'a>(
+        &'a self,
+        find: Find,
+        make: fn(&RawDocument) -> Result<T>,
+    ) -> impl Stream<Item = Result<Vec<T>>> + Send + 'a {
+        try_stream! {
+            if find.limit != Some(0) {
+                let limit = find.limit.and_then(|limit| i64::try_from(limit).ok());
+                let mut asked = self.collection.find(find.filter).batch_size(BATCH);
+                if !find.order.is_empty() {
+                    // Sorting may take more memory than a server gives it.
+                    asked = asked.sort(find.order).allow_disk_use(true);
+                }
+                if let Some(limit) = limit {
+                    asked = asked.limit(limit);
+                }
+                if let Some(fields) = find.fields {
+                    asked = asked.projection(fields);
+                }
+                let mut cursor = self.within("find", asked.batch()).await?;
+                while let Some(batch) =
+                    self.within("find", async { cursor.next().await.transpose() }).await?
+                {
+                    let rows = made(&batch, make)?;
+                    if !rows.is_empty() {
+                        yield rows;
+                    }
+                }
+            }
+        }
+    }
+
+    /// What lies in a range of keys, in their order. Each page is a question of its own, which goes
+    /// on after the last key: no cursor has to live while what came is worked on.
+    pub fn scan<'a, T: Send + 'a>(
+        &'a self,
+        range: &KeyRange,
+        make: fn(&RawDocument) -> Result<(Key, T)>,
+    ) -> BoxStream<'a, Result<Vec<(Key, T)>>> {
+        let range = range.clone();
+        try_stream! {
+            if range.is_all() {
+                self.keys_are_text().await?;
+            }
+            let mut ids = Document::new();
+            if let Some(from) = &range.from {
+                ids.insert("$gte", from.as_str());
+            }
+            if let Some(until) = &range.until {
+                ids.insert("$lt", until.as_str());
+            }
+            loop {
+                let filter = if ids.is_empty() { doc! {} } else { doc! {ID: ids.clone()} };
+                let page = Find {
+                    filter,
+                    order: doc! {ID: 1},
+                    limit: Some(BATCH.into()),
+                    fields: None,
+                };
+                let mut count = 0;
+                let mut last = None;
+                let mut batches = Box::pin(self.find(page, make));
+                while let Some(batch) = batches.next().await {
+                    let batch = batch?;
+                    count += batch.len();
+                    last = batch.last().map(|(key, _)| key.clone());
+                    yield batch;
+                }
+                match last {
+                    Some(last) if count >= BATCH as usize => {
+                        ids.remove("$gte");
+                        ids.insert("$gt", last.as_str());
+                    }
+                    _ => break,
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// Comparisons of keys find texts only; others would be passed over without a word.
+    async fn keys_are_text(&self) -> Result<()> {
+        for direction in [1, -1] {
+            self.key_at(doc! {}, direction, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// The key so many places from the first, or from the last.
+    async fn key_at(&self, ids: Document, direction: i32, skip: u64) -> Result<Option<Key>> {
+        let filter = if ids.is_empty() {
+            ids
+        } else {
+            doc! {ID: ids}
+        };
+        let find = self.collection.find_one(filter).projection(doc! {ID: 1});
+        let find = find.sort(doc! {ID: direction}).skip(skip);
+        let found = self.within("find", async { find.await }).await?;
+        found.as_deref().map(key_of).transpose()
+    }
+
+    /// As [`Store::split`](crate::store::Store::split): each border is counted from the one before.
+    pub async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        self.keys_are_text().await?;
+        let count = self.count().await?;
+        let mut borders = Vec::new();
+        let (mut ids, mut at) = (Document::new(), 0);
+        for part in 1..u64::from(parts) {
+            let wanted = (u128::from(count) * u128::from(part) / u128::from(parts)) as u64;
+            if wanted == at {
+                continue;
+            }
+            let Some(border) = self.key_at(ids, 1, wanted - at).await? else { break };
+            ids = doc! {"$gte": border.as_str()};
+            at = wanted;
+            borders.push(border);
+        }
+        Ok(KeyRange::between(borders))
+    }
+
+    /// What is stored under these keys, in their order.
+    pub async fn get<T: Send + Clone>(
+        &self,
+        keys: &[Key],
+        make: fn(&RawDocument) -> Result<(Key, T)>,
+    ) -> Result<Vec<Option<T>>> {
+        let mut found: HashMap<Key, T> = HashMap::with_capacity(keys.len());
+        for keys in keys.chunks(KEYS) {
+            let find = Find { filter: among(keys), ..Find::default() };
+            let mut batches = Box::pin(self.find(find, make));
+            while let Some(batch) = batches.next().await {
+                found.extend(batch?);
+            }
+        }
+        // Mostly each is asked for once.
+        Ok(match keys {
+            [key] => vec![found.remove(key)],
+            keys => keys.iter().map(|key| found.get(key).cloned()).collect(),
+        })
+    }
+
+    /// Deletes what fits, and says how many those were.
+    pub async fn delete(&self, filter: Document) -> Result<u64> {
+        let gone = async { self.collection.delete_many(filter).await };
+        Ok(self.within("delete", gone).await?.deleted_count)
+    }
+
+    /// Deletes what is stored under these keys, and says how many there were.
+    pub async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        let mut count = 0;
+        for keys in keys.chunks(KEYS) {
+            count += self.delete(among(keys)).await?;
+        }
+        Ok(count)
+    }
+
+    /// Counted, where the server's statistics would be quicker and wrong.
+    pub async fn count(&self) -> Result<u64> {
+        self.within("count", async { self.collection.count_documents(doc! {}).await }).await
+    }
+
+    /// Deletes the collection.
+    pub async fn drop(&self) -> Result<()> {
+        self.within("drop", async { self.collection.drop().await }).await
+    }
+
+    /// What the server says of itself.
+    pub async fn describe(&self, shape: Shape) -> Result<Description> {
+        let database = self.server.client.database(&self.server.database);
+        let ask = async |command: Document| {
+            self.within("a question about itself", async { database.run_command(command).await })
+                .await
+        };
+        let build = ask(doc! {"buildInfo": 1}).await?;
+        let text = |document: &Document, name| document.get_str(name).map(str::to_owned).ok();
+        let speaks = text(&build, "version").unwrap_or_default();
+        let concern = self.server.concern.as_ref();
+        let mut settings = vec![("write concern".to_owned(), write::shown(concern))];
+        let ferretdb = build.get_document("ferretdb").ok();
+        let (product, version, set) = match ferretdb {
+            Some(own) => {
+                settings.push(("speaks as".into(), format!("MongoDB {speaks}")));
+                // It takes write concerns and does nothing about them; what PostgreSQL behind it
+                // does, it does not tell.
+                let version = text(own, "version").unwrap_or_default();
+                ("FerretDB", version.trim_start_matches('v').to_owned(), None)
+            }
+            None => {
+                // Who may not ask is not told.
+                let status = ask(doc! {"serverStatus": 1}).await.unwrap_or_default();
+                let engine = status.get_document("storageEngine").ok();
+                let persistent = engine.and_then(|engine| engine.get_bool("persistent").ok());
+                if let Some(name) = engine.and_then(|engine| text(engine, "name")) {
+                    settings.push(("storage engine".into(), name));
+                }
+                let journal = concern.and_then(|concern| concern.journal).unwrap_or(false);
+                let set = persistent.map(|persistent| match (persistent, journal) {
+                    (false, _) => Tier::T0,
+                    (true, false) => Tier::T2,
+                    (true, true) => Tier::T3,
+                });
+                ("MongoDB", speaks, set)
+            }
+        };
+        let sizes = ask(doc! {"dbStats": 1}).await.unwrap_or_default();
+        let size = |name| match sizes.get(name) {
+            Some(Bson::Int32(n)) => u64::try_from(*n).ok(),
+            Some(Bson::Int64(n)) => u64::try_from(*n).ok(),
+            Some(Bson::Double(n)) => Some(*n as u64),
+            _ => None,
+        };
+        Ok(Description {
+            product: product.into(),
+            version,
+            shape,
+            format: None,
+            asked: self.server.common.durability,
+            set,
+            settings,
+            disk: size("storageSize").zip(size("indexSize")).map(|(data, indexes)| data + indexes),
+        })
+    }
+}
+
+/// The documents of these keys.
+fn among(keys: &[Key]) -> Document {
+    match keys {
+        [key] => doc! {ID: key.as_str()},
+        keys => doc! {ID: {"$in": keys.iter().map(|key| key.as_str()).collect::<Vec<_>>()}},
+    }
+}
+
+/// What the documents of a batch are.
+fn made<T>(
+    batch: &mongodb::raw_batch_cursor::RawBatch,
+    make: fn(&RawDocument) -> Result<T>,
+) -> Result<Vec<T>> {
+    let documents = batch.doc_slices().map_err(ours)?;
+    let one = |document: bson::error::Result<RawBsonRef<'_>>| match document.map_err(malformed)? {
+        RawBsonRef::Document(document) => make(document),
+        _ => Err(Error::malformed("the server sent what is no document")),
+    };
+    documents.into_iter().map(one).collect()
+}
+
+/// The key of a document.
+pub(super) fn key_of(document: &RawDocument) -> Result<Key> {
+    match document.get(ID).map_err(malformed)? {
+        Some(value) => id(value),
+        None => Err(Error::malformed("a document without an _id")),
+    }
+}
