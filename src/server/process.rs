@@ -133,6 +133,8 @@ impl Server {
     pub fn kill(&mut self) {
         self.signal(Signal::SIGKILL);
         for mut child in self.children.drain(..) {
+            // Also one that has lost its mark: it is ours as long as it is not waited for.
+            let _ = child.kill();
             let _ = child.wait();
         }
         // Those that its processes started are not ours to wait for, but gone in a moment.

@@ -42,7 +42,7 @@ mod same;
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "couchdb", feature = "mysql", feature = "s3"))]
+#[cfg(any(feature = "couchdb", feature = "mysql", feature = "redis", feature = "s3"))]
 mod tls;
 mod tyrant;
 mod url;

@@ -10,6 +10,8 @@ mod marcxml;
 mod real;
 mod ruby_python;
 mod stores;
+#[cfg(feature = "redis")]
+mod stores_kv;
 #[cfg(feature = "mongodb")]
 mod stores_mongodb;
 #[cfg(feature = "mysql")]
