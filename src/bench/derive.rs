@@ -2,20 +2,10 @@
 //! interrupted, or read again years later, gives the same figures.
 
 use super::{
+    quiet,
     results::{Cell, Figure, Phase, Results, Summary, Verdict, Versus},
     stats::{self, Bootstrap, Estimate, Ratio, Rule, Sample, holm, median, outliers, paired},
 };
-
-/// How many times longer than the shortest of the run a probe's spin may take on average before
-/// its round counts as noisy.
-const NOISY_SPIN: f64 = 1.10;
-/// Preemptions a second of timed window that make a round noisy. On an idle machine there are a
-/// few; a processor that is shared is handed over every few milliseconds.
-const NOISY_PREEMPTIONS: f64 = 50.0;
-/// The share of stolen time that makes a round noisy.
-const NOISY_STEAL: f64 = 0.01;
-/// A synced write this many times the median makes a round noisy: disks vary more than processors.
-const NOISY_SYNC: f64 = 5.0;
 
 /// Nanoseconds an operation took: (start, round, ns).
 type Means = Vec<(u32, u32, f64)>;
@@ -23,7 +13,7 @@ type Means = Vec<(u32, u32, f64)>;
 /// Fills in everything that follows from the raw rounds: sums of phases, summaries, verdicts,
 /// rank groups, contrasts and marks of noise.
 pub fn derive(results: &mut Results) {
-    mark_noise(results);
+    quiet::judge(&mut results.probes, &results.cells);
     add_sums(results);
     let tools = Tools::of(results);
     let means: Vec<Means> = (0..results.cells.len()).map(|i| means_of(results, i)).collect();
@@ -134,24 +124,6 @@ fn means_of(results: &Results, cell: usize) -> Means {
                 .map(|sum| (start, round, sum))
         })
         .collect()
-}
-
-fn mark_noise(results: &mut Results) {
-    let least = results.probes.iter().map(|p| p.spin_least_ns).min().unwrap_or(0) as f64;
-    let syncs: Vec<f64> =
-        results.probes.iter().filter_map(|p| p.sync_ns).map(|ns| ns as f64).collect();
-    let sync = median(&syncs).unwrap_or(f64::INFINITY);
-    for i in 0..results.probes.len() {
-        let round = results.probes[i].round;
-        let windows = results.cells.iter().flat_map(|c| &c.rounds).filter(|r| r.round == round);
-        let (times, ns) = windows.fold((0, 0), |sum, r| (sum.0 + r.preemptions, sum.1 + r.ns));
-        let probe = &mut results.probes[i];
-        probe.preemptions = if ns > 0 { times as f64 * 1e9 / ns as f64 } else { 0.0 };
-        probe.noisy = probe.preemptions > NOISY_PREEMPTIONS
-            || probe.spin_ns as f64 > NOISY_SPIN * least
-            || probe.steal.is_some_and(|s| s > NOISY_STEAL)
-            || probe.sync_ns.is_some_and(|s| s as f64 > NOISY_SYNC * sync);
-    }
 }
 
 struct Tools {

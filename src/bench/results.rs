@@ -343,7 +343,15 @@ pub struct Probe {
     pub load: Option<f64>,
     /// Share of processor time that the hypervisor gave to others since the last probe.
     pub steal: Option<f64>,
-    /// Times a second that something else was let in during the round's timed windows; derived.
+    /// Share of the machine's processor time that other processes used since the last probe.
+    #[serde(default)]
+    pub others: Option<f64>,
+    /// Share of the time of the round's windows that waited for nothing in which they did not run
+    /// all the same, because another did; derived.
+    #[serde(default)]
+    pub held: Option<f64>,
+    /// Times a second that something else, or another thread of its own, was let in during the
+    /// round's timed windows; derived.
     pub preemptions: f64,
     /// Whether this round's surroundings were noisy; derived.
     pub noisy: bool,

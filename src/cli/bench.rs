@@ -1,10 +1,6 @@
 //! `steelyard bench`.
 
-use std::{
-    io::{IsTerminal, Write},
-    path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::{io::IsTerminal, path::PathBuf, sync::atomic::AtomicBool};
 
 use clap::Subcommand;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -20,7 +16,7 @@ use steelyard::{
     format::{Format, Wrap, Wrapped},
 };
 
-use super::{Outcome, parsed};
+use super::{Outcome, interrupt, parsed, print, say};
 
 /// Weighs formats on your own records, with figures that hold up.
 ///
@@ -48,6 +44,7 @@ enum What {
 /// Sizes plain, gzipped and with zstd; times from and to files, and in memory, also compressed.
 /// Without a file: 18,881 generated MARC records of 1,650 bytes, as in the published comparison.
 #[derive(clap::Args)]
+#[command(after_help = FORMATS_EXAMPLES)]
 struct FormatsArgs {
     /// Files of records in any format; - for standard input.
     files: Vec<String>,
@@ -69,6 +66,7 @@ struct FormatsArgs {
 
 /// Serializes and restores program objects: seven series, as curves over their number.
 #[derive(clap::Args)]
+#[command(after_help = OBJECTS_EXAMPLES)]
 struct ObjectsArgs {
     /// How many objects: the points of the curves.
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
@@ -130,27 +128,33 @@ Examples:
   steelyard bench formats catalog.mrc --out results.json
   steelyard bench objects --formats marshal,json --wraps base64lines --format svg > curves.svg";
 
-/// Set by Ctrl-C.
-static STOP: AtomicBool = AtomicBool::new(false);
+const FORMATS_EXAMPLES: &str = "\
+Examples:
+  steelyard bench formats catalog.mrc
+  steelyard bench formats catalog.mrc.gz --limit 5000 --formats marc21,marcxml,json
+  steelyard bench formats users.json --formats json,msgpack,cbor --baseline json --budget 30
+  steelyard bench formats --cpu --out results.json   on a machine that others use too";
+
+const OBJECTS_EXAMPLES: &str = "\
+Examples:
+  steelyard bench objects
+  steelyard bench objects --formats marshal,json --wraps base64lines --format svg > curves.svg
+  steelyard bench objects --as-published --out results.json";
 
 pub fn run(args: Args) -> Result<Outcome> {
-    // A second Ctrl-C ends it at once.
-    let _ = ctrlc::set_handler(|| {
-        if STOP.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
-        }
-    });
+    // Ctrl-C ends it after the round; a second one at once.
+    let stop = interrupt::at_first();
     match args.what {
-        None => tour(&args.common),
-        Some(What::Formats(formats)) => weigh_formats(formats),
-        Some(What::Objects(objects)) => weigh_objects(objects),
+        None => tour(&args.common, stop),
+        Some(What::Formats(formats)) => weigh_formats(formats, stop),
+        Some(What::Objects(objects)) => weigh_objects(objects, stop),
     }
 }
 
 /// How many records the tour has, and how many seconds.
 const TOUR: (u64, f64) = (2_000, 45.0);
 
-fn tour(common: &Common) -> Result<Outcome> {
+fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     let (records, dataset) = load::catalogue(TOUR.0, common.seed.unwrap_or(1))?;
     let mut options = bench::formats::Options::new(&records);
     options.dataset = dataset;
@@ -158,15 +162,15 @@ fn tour(common: &Common) -> Result<Outcome> {
     options.formats = common.formats.iter().map(|f| f.0).collect();
     options.baseline = common.baseline.map(|f| f.0);
     options.out = common.out.clone();
-    options.stop = Some(&STOP);
+    options.stop = Some(stop);
     let outcome = common.told(|told| bench::formats::run(&options, told))?;
     if std::io::stderr().is_terminal() {
-        eprintln!("\nOn your own records: steelyard bench formats FILE");
+        say("\nOn your own records: steelyard bench formats FILE");
     }
     Ok(outcome)
 }
 
-fn weigh_formats(args: FormatsArgs) -> Result<Outcome> {
+fn weigh_formats(args: FormatsArgs, stop: &AtomicBool) -> Result<Outcome> {
     let common = &args.common;
     let seed = common.seed.unwrap_or(1);
     let (records, dataset) = match args.files.is_empty() {
@@ -184,11 +188,11 @@ fn weigh_formats(args: FormatsArgs) -> Result<Outcome> {
     options.formats = common.formats.iter().map(|f| f.0).collect();
     options.baseline = common.baseline.map(|f| f.0);
     options.out = common.out.clone();
-    options.stop = Some(&STOP);
+    options.stop = Some(stop);
     common.told(|told| bench::formats::run(&options, told))
 }
 
-fn weigh_objects(args: ObjectsArgs) -> Result<Outcome> {
+fn weigh_objects(args: ObjectsArgs, stop: &AtomicBool) -> Result<Outcome> {
     let common = &args.common;
     let mut options = match args.as_published {
         true => bench::objects::Options::as_published(),
@@ -204,7 +208,7 @@ fn weigh_objects(args: ObjectsArgs) -> Result<Outcome> {
     options.formats = common.formats.iter().map(|f| f.0).collect();
     options.baseline = common.baseline.map(|f| f.0);
     options.out = common.out.clone();
-    options.stop = Some(&STOP);
+    options.stop = Some(stop);
     common.told(|told| bench::objects::run(&options, told))
 }
 
@@ -239,7 +243,7 @@ impl Common {
         bar.finish_and_clear();
         let results = results?;
         let text = self.format.of(&results);
-        std::io::stdout().write_all(text.as_bytes())?;
+        print(text)?;
         let clean = results.competitors.iter().all(|c| c.refused.is_none() || c.null);
         Ok(if clean || self.formats.is_empty() { Outcome::Well } else { Outcome::Found })
     }

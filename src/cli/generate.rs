@@ -1,14 +1,14 @@
 //! `steelyard generate`.
 
 use steelyard::{
-    Error, Result,
+    Error, ErrorKind, Result,
     file::{Sink, Writing},
     format::{Format, Wrapped},
     marc::{Record, sample::Catalogue},
     record::dataset::Dataset,
 };
 
-use super::{Outcome, parsed, progress::count};
+use super::{Outcome, parsed, progress::count, say};
 
 /// Makes records of a built-in dataset: the same seed makes the same records everywhere.
 #[derive(clap::Args)]
@@ -82,11 +82,15 @@ pub fn run(args: Args) -> Result<Outcome> {
                 target.put_marc(record.as_ref())
             }
         };
-        put.map_err(|e| e.at_record(n + 1))?;
+        put.map_err(|e| match e.kind() {
+            // That is the file's fault, not the record's.
+            ErrorKind::Io => e,
+            _ => e.at_record(n + 1),
+        })?;
     }
     target.finish()?;
     if !args.quiet && args.target != "-" {
-        eprintln!("{} of {} in {to}", count(number, "record"), info.name);
+        say(format_args!("{} of {} in {to}", count(number, "record"), info.name));
     }
     Ok(Outcome::Well)
 }

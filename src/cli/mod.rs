@@ -7,16 +7,23 @@ mod bench;
 mod check;
 mod completions;
 mod copy;
+mod delete;
+mod each;
 mod formats;
 mod generate;
+mod get;
+mod interrupt;
 mod progress;
+mod put;
 mod report;
+mod servers;
 mod show;
+mod stores;
 
-use std::process::ExitCode;
+use std::{fmt::Display, io::Write, process::ExitCode};
 
 use clap::{CommandFactory, Parser, Subcommand};
-use steelyard::{Error, ErrorKind, Result};
+use steelyard::{Error, ErrorKind, Result, file::Staged};
 
 /// Weighs records in every format on your own data, moves them, keeps them.
 ///
@@ -43,11 +50,17 @@ Examples:
 enum Verb {
     Bench(bench::Args),
     Copy(copy::Args),
+    Put(put::Args),
+    Get(get::Args),
+    Each(each::Args),
+    Delete(delete::Args),
     Check(check::Args),
     Show(show::Args),
     Generate(generate::Args),
     Report(report::Args),
     Formats(formats::Args),
+    Stores(stores::Args),
+    Servers(servers::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Man(completions::ManArgs),
@@ -65,14 +78,21 @@ enum Outcome {
 /// Parses the arguments, runs the verb, prints what went wrong.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
+    interrupt::watch();
     let done = match cli.verb {
         Verb::Bench(args) => bench::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Copy(args) => copy::run(args),
+        Verb::Put(args) => put::run(args),
+        Verb::Get(args) => get::run(args),
+        Verb::Each(args) => each::run(args),
+        Verb::Delete(args) => delete::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Show(args) => show::run(args),
         Verb::Generate(args) => generate::run(args),
         Verb::Formats(args) => formats::run(args),
+        Verb::Stores(args) => stores::run(args),
+        Verb::Servers(args) => servers::run(args),
         Verb::Completions(args) => completions::run(args, Cli::command()),
         Verb::Man(args) => completions::man(args, Cli::command()),
     };
@@ -82,10 +102,25 @@ pub fn run() -> ExitCode {
         // Whoever read our output has enough of it: that is no failure.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {
-            eprintln!("steelyard: {}", chain(&e));
+            // What other threads still write to will not become whole.
+            Staged::abandon_all();
+            say(format_args!("steelyard: {}", chain(&e)));
             ExitCode::from(if e.kind() == ErrorKind::Invalid { 2 } else { 3 })
         }
     }
+}
+
+/// Prints a line on standard error. Where that is closed or full, nobody wants it.
+fn say(line: impl Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Prints all of `text` on standard output.
+fn print(text: impl AsRef<[u8]>) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_ref())?;
+    // What is left to the end of the process fails unseen.
+    Ok(out.flush()?)
 }
 
 /// The error and what caused it, on one line.

@@ -37,8 +37,8 @@ impl Progress {
     /// Prints a line above the progress.
     pub fn say(&self, line: &str) {
         match &self.0 {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| super::say(line)),
+            None => super::say(line),
         }
     }
 }

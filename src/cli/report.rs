@@ -1,6 +1,6 @@
 //! `steelyard report`.
 
-use std::{io::Write, path::PathBuf};
+use std::path::PathBuf;
 
 use steelyard::{
     Result,
@@ -8,7 +8,7 @@ use steelyard::{
     report,
 };
 
-use super::Outcome;
+use super::{Outcome, print};
 
 /// Prints the report of a run that was kept with --out.
 #[derive(clap::Args)]
@@ -59,6 +59,6 @@ impl Form {
 
 pub fn run(args: Args) -> Result<Outcome> {
     let results = save::read(&args.results)?;
-    std::io::stdout().write_all(args.format.of(&results).as_bytes())?;
+    print(args.format.of(&results))?;
     Ok(Outcome::Well)
 }

@@ -1,24 +1,45 @@
-//! A file's records in batches, for workers to convert side by side.
+//! A source's records in batches, for workers to convert side by side.
 
 use std::{
     ops::Range,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::{Error, Result, file::Frames};
+use super::journal::Mark;
+use crate::{
+    Error, Result,
+    file::Frames,
+    store::{Blob, Row},
+};
 
 /// How many bytes make a batch: enough that handing it over costs nothing, few enough that all
 /// batches in flight fit in some megabytes.
 const BATCH: usize = 1 << 20;
 
-/// Some records that follow one another in a file.
-#[derive(Default)]
+/// Some records that follow one another in a source.
 pub(super) struct Batch {
+    pub records: Records,
+    /// How many bytes of the source were read.
+    pub read: u64,
+    /// Where it ends.
+    pub until: Mark,
+    /// A run that was ended early may have written some of them already.
+    pub tried: bool,
+}
+
+/// Records as their source has them.
+pub(super) enum Records {
+    Framed(Frame),
+    Rows(Vec<Row>),
+    Blobs(Vec<Blob>),
+}
+
+/// Records of a file.
+#[derive(Default)]
+pub(super) struct Frame {
     /// The records' bytes, nothing between them.
     pub bytes: Vec<u8>,
     pub frames: Vec<Framed>,
-    /// How far the file was read.
-    pub until: u64,
 }
 
 /// A record in a batch.
@@ -31,21 +52,23 @@ pub(super) struct Framed {
     pub bad: Option<Error>,
 }
 
-impl Batch {
-    /// The next batch of `frames`, in `spare` memory; none after the last record.
+impl Frame {
+    /// The next records of a file behind `from`, in `spare` memory; none after the last record.
     ///
     /// # Errors
     /// Where the file cannot be read.
-    pub fn next(frames: &mut Frames, spare: &Spare) -> Result<Option<Batch>> {
-        let mut batch = Batch { bytes: spare.take(), ..Batch::default() };
+    pub fn next(frames: &mut Frames, from: u64, spare: &Spare) -> Result<Option<Frame>> {
+        let mut batch = Frame { bytes: spare.take(), ..Frame::default() };
         while batch.bytes.len() < BATCH {
             let Some(frame) = frames.next()? else { break };
+            if frame.offset < from {
+                continue;
+            }
             let start = batch.bytes.len();
             batch.bytes.extend_from_slice(frame.bytes);
             let range = start..batch.bytes.len();
             batch.frames.push(Framed { range, offset: frame.offset, bad: frame.bad });
         }
-        batch.until = frames.offset();
         Ok((!batch.frames.is_empty()).then_some(batch))
     }
 }

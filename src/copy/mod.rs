@@ -5,11 +5,18 @@
 //! ends the run: the record is repaired and reported, or rejected and counted; and the counts must
 //! agree in the end.
 //!
-//! This room knows places only as what can be read and written; opening them is `file/`'s work,
-//! reading arguments `cli/`'s.
+//! Places are files and stores ([`Source`], [`Target`]); opening them is the work of `file/` and
+//! `store/`, reading arguments that of `cli/`. Into a store, records go with keys, batch after
+//! batch, each acknowledged before the next; a journal makes a copy that was ended early one that
+//! can be resumed.
 
 mod batch;
 mod convert;
+mod journal;
+mod keep;
+mod key;
+mod output;
+mod place;
 mod select;
 
 use std::{
@@ -18,16 +25,61 @@ use std::{
 };
 
 pub use convert::Reject;
+pub use journal::{Errand, Journal};
+pub use key::KeyRule;
+pub use place::{FromStore, Source, Target, ToStore};
 pub use select::{Condition, Fields, Path};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, ErrorKind, Result,
-    file::{Frames, Sink},
     format::{Takes, Wrapped},
     marc::Trouble,
 };
 use batch::{Batch, Spare};
 use convert::{Converted, Converter};
+use place::{Reader, Writer};
+
+/// In which form records lie in a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Form {
+    /// In a file, in this format.
+    Bytes(Wrapped),
+    /// In a store of bytes, in this format.
+    Blobs(Wrapped),
+    /// In a store, as documents.
+    Documents,
+    /// In a store, in columns.
+    Rows,
+}
+
+impl Form {
+    /// The format, where there is one.
+    pub fn wrapped(&self) -> Option<&Wrapped> {
+        match self {
+            Form::Bytes(format) | Form::Blobs(format) => Some(format),
+            Form::Documents | Form::Rows => None,
+        }
+    }
+
+    /// Only single values have a place there.
+    fn is_rows(&self) -> bool {
+        match self {
+            Form::Rows => true,
+            form => form.wrapped().is_some_and(|w| w.format.info().takes == Takes::Rows),
+        }
+    }
+
+    fn is_marc(&self) -> bool {
+        self.wrapped().is_some_and(|w| w.format.info().takes == Takes::Marc)
+    }
+}
+
+impl From<Wrapped> for Form {
+    fn from(format: Wrapped) -> Form {
+        Form::Bytes(format)
+    }
+}
 
 /// What to do with a record that contradicts itself, or that the target cannot hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -58,10 +110,12 @@ pub enum Recode {
 /// How to copy.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The source's format.
-    pub from: Wrapped,
-    /// The target's format.
-    pub to: Wrapped,
+    /// The source's form.
+    pub from: Form,
+    /// The target's form.
+    pub to: Form,
+    /// Where the keys come from, for a target that is a store.
+    pub key: KeyRule,
     /// Conditions that all have to hold for a record to go along.
     pub conditions: Vec<Condition>,
     /// The fields that are kept; all where none are named.
@@ -79,14 +133,16 @@ pub struct Options {
 impl Options {
     /// From one format to another, the way people mean it: MARC-8 becomes UTF-8 in every format but
     /// ISO 2709.
-    pub fn new(from: Wrapped, to: Wrapped) -> Self {
-        let recode = match to.format.name() {
-            "marc21" => Recode::Keep,
+    pub fn new(from: impl Into<Form>, to: impl Into<Form>) -> Self {
+        let to = to.into();
+        let recode = match to.wrapped().map(|to| to.format.name()) {
+            Some("marc21") => Recode::Keep,
             _ => Recode::Needed,
         };
         Options {
-            from,
+            from: from.into(),
             to,
+            key: KeyRule::default(),
             conditions: Vec::new(),
             fields: None,
             care: Care::default(),
@@ -98,31 +154,32 @@ impl Options {
 
     /// Records are carried as MARC records: one side is made for them.
     pub fn is_marc(&self) -> bool {
-        [&self.from, &self.to].iter().any(|w| w.format.info().takes == Takes::Marc)
+        self.from.is_marc() || self.to.is_marc()
     }
 
     /// Nothing is chosen: any value can go through, not only documents.
     fn as_it_is(&self) -> bool {
-        self.conditions.is_empty() && self.fields.is_none()
+        self.conditions.is_empty() && self.fields.is_none() && matches!(self.to, Form::Bytes(_))
     }
 
     fn check(&self) -> Result<()> {
-        if self.from.format.info().takes == Takes::Marc
-            && self.to.format.info().takes == Takes::Rows
-            && self.fields.is_none()
-        {
+        if self.is_marc() {
+            self.conditions.iter().try_for_each(Condition::check_marc)?;
+            self.fields.iter().try_for_each(Fields::check_marc)?;
+        }
+        if self.from.is_marc() && self.to.is_rows() && self.fields.is_none() {
+            let to = self.to.wrapped().map_or("a table with columns", |to| to.format.name());
             return Err(Error::invalid(format!(
-                "a MARC record is no row of {}; name the columns, for example --fields 001,100a,245ab",
-                self.to.format.name()
+                "a MARC record is no row of {to}; name the columns, for example --fields 001,100a,245ab"
             )));
         }
         Ok(())
     }
 
     fn workers(&self) -> usize {
-        match (self.workers, self.to.format.info().takes) {
+        match (self.workers, self.to.wrapped().map(|to| to.format.info().takes)) {
             // The header line of the first row decides about all others.
-            (_, Takes::Rows) => 1,
+            (_, Some(Takes::Rows)) => 1,
             (0, _) => std::thread::available_parallelism().map_or(1, usize::from),
             (n, _) => n,
         }
@@ -130,7 +187,7 @@ impl Options {
 }
 
 /// What a run came to.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Records met in the source.
     pub read: u64,
@@ -142,9 +199,11 @@ pub struct Counts {
     pub rejected: u64,
     /// Of those written, how many had to be repaired.
     pub repaired: u64,
-    /// Bytes read, uncompressed.
+    /// Records read back from a store, and found the same.
+    pub verified: u64,
+    /// Bytes read, uncompressed; of files only.
     pub bytes_in: u64,
-    /// Bytes written, uncompressed.
+    /// Bytes written, uncompressed; to files only.
     pub bytes_out: u64,
 }
 
@@ -159,23 +218,41 @@ pub trait Follower {
     /// # Errors
     /// End the run.
     fn reject(&mut self, reject: &Reject) -> Result<()>;
+    /// How many bytes of rejected records are kept, and will stay even if the run is killed.
+    ///
+    /// # Errors
+    /// Where they cannot be written.
+    fn rejected_bytes(&mut self) -> Result<u64> {
+        Ok(0)
+    }
 }
 
-/// Copies all records of `source` to `target`, whose formats are those of `options`.
+/// Copies all records of `source` to `target`, whose forms are those of `options`. Not to be called
+/// on a runtime that drives the stores.
 ///
 /// # Errors
 /// From source and target; [`Invalid`](ErrorKind::Invalid) for options that contradict one another;
-/// [`Mismatch`](ErrorKind::Mismatch) where the counts do not agree in the end. Never for a bad record.
+/// [`Mismatch`](ErrorKind::Mismatch) where the counts do not agree in the end, or a record that was
+/// read back differs. Never for a bad record.
 pub fn copy(
-    mut source: Frames,
-    mut target: Sink,
+    mut source: Source,
+    target: Target,
     options: &Options,
     follower: &mut dyn Follower,
 ) -> Result<Counts> {
     options.check()?;
-    let mut counts = Counts::default();
     let workers = options.workers();
     let converters = (0..workers).map(|_| Converter::new(options)).collect::<Result<Vec<_>>>()?;
+    let (done, tried) = match &target {
+        Target::Store(ToStore { journal: Some(journal), .. }) => {
+            (journal.done.clone(), journal.tried.clone())
+        }
+        _ => (None, None),
+    };
+    let (mark, mut counts) = done.unzip();
+    let mut counts = counts.take().unwrap_or_default();
+    let mut writer = Writer::new(target, options)?;
+    let mut reader = Reader::new(&mut source, mark.as_ref(), tried)?;
 
     // A job is a batch and the way back for what comes of it; the ways back are kept in order.
     type Job = (Batch, mpsc::SyncSender<Converted>);
@@ -199,7 +276,7 @@ pub fn copy(
         let mut waiting = VecDeque::new();
         loop {
             while waiting.len() < workers + 1
-                && let Some(batch) = Batch::next(&mut source, &spare)?
+                && let Some(batch) = reader.next(&spare)?
             {
                 let (back, result) = mpsc::sync_channel(1);
                 jobs_in.send((batch, back)).expect("workers live as long as the run");
@@ -210,17 +287,25 @@ pub fn copy(
                 let what = "a worker ended early; this is a fault of steelyard";
                 Error::new(ErrorKind::Mismatch, what)
             })?;
-            target.put_glued(&done.out, done.written)?;
-            spare.give(std::mem::take(&mut done.out));
-            settle(&mut counts, done, follower)?;
+            let until = done.until.clone();
+            match &mut writer {
+                Writer::File(sink) => {
+                    sink.put_glued(&done.made.bytes, done.written)?;
+                    spare.give(std::mem::take(&mut done.made.bytes));
+                    settle(&mut counts, done, follower)?;
+                }
+                Writer::Store(keeper) => {
+                    keeper.begin(&until)?;
+                    keeper.write(&mut done)?;
+                    settle(&mut counts, done, follower)?;
+                    keeper.end(&until, &counts, follower.rejected_bytes()?)?;
+                }
+            }
         }
     })?;
-    let written = target.finish()?;
-    counts.bytes_out = written.bytes;
-    if counts.read != counts.written + counts.left_out + counts.rejected
-        || counts.written != written.records
-    {
-        let what = format!("the counts do not agree: {counts:?}, {written:?}");
+    writer.finish(&mut counts)?;
+    if counts.read != counts.written + counts.left_out + counts.rejected {
+        let what = format!("the counts do not agree: {counts:?}");
         return Err(Error::new(ErrorKind::Mismatch, what));
     }
     Ok(counts)
@@ -229,9 +314,10 @@ pub fn copy(
 /// Adds what came of a batch, and tells the follower in the order of the source.
 fn settle(counts: &mut Counts, done: Converted, follower: &mut dyn Follower) -> Result<()> {
     let before = counts.read;
-    counts.bytes_in = done.until;
+    counts.bytes_in = counts.bytes_in.max(done.bytes);
     counts.read += done.read;
     counts.written += done.written;
+    counts.verified += done.verified;
     counts.left_out += done.left_out;
     counts.rejected += done.rejects.len() as u64;
     counts.repaired += done.repaired;

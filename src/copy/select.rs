@@ -45,7 +45,8 @@ impl MarcPath {
         }
         let (tag, codes) = field.as_bytes().split_first_chunk::<3>()?;
         let tag = tag.map(|b| if b == b'x' { b'X' } else { b });
-        let plain = |b: &u8| b.is_ascii_alphanumeric();
+        // Tags in small letters could be, and are not met; `title` is what somebody hopes for.
+        let plain = |b: &u8| b.is_ascii_digit() || b.is_ascii_uppercase();
         (tag.iter().all(plain) && codes.iter().all(u8::is_ascii_graphic)).then(|| MarcPath {
             tag,
             codes: codes.to_vec(),
@@ -93,6 +94,33 @@ impl Path {
                 "{text:?} names no part of a MARC record; write 245, 245a, 6XX, 008/35-37 or LDR/06"
             ))
         })
+    }
+
+    /// The first text of a MARC record that the path names.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where the path names no part of a MARC record.
+    pub(super) fn first_text(&self, record: RecordRef<'_>) -> Result<Option<String>> {
+        let mut first = None;
+        self.marc()?.texts(record, |text| {
+            first = Some(text.into_owned());
+            true
+        });
+        Ok(first)
+    }
+
+    /// The first value of a document that the path names.
+    pub(super) fn first_value<'d>(&self, document: &'d Document) -> Option<&'d Value> {
+        // A name may have dots of its own.
+        if let Some(value) = document.get(&self.text) {
+            return Some(value);
+        }
+        let mut names = self.text.split('.');
+        let mut value = document.get(names.next()?)?;
+        for name in names {
+            value = value.as_map()?.get(name)?;
+        }
+        Some(value)
     }
 
     /// Calls `each` with every value of `document` that the path names, until it says enough.
@@ -194,6 +222,14 @@ impl FromStr for Condition {
 }
 
 impl Condition {
+    /// Sees that it can be asked of MARC records.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where the path names no part of a MARC record.
+    pub fn check_marc(&self) -> Result<()> {
+        self.path.marc().map(drop)
+    }
+
     /// Looks whether the MARC record fits.
     ///
     /// # Errors
@@ -260,6 +296,14 @@ impl FromStr for Fields {
 }
 
 impl Fields {
+    /// Sees that all of them can be parts of MARC records.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where one cannot.
+    pub fn check_marc(&self) -> Result<()> {
+        self.0.iter().try_for_each(|path| path.marc().map(drop))
+    }
+
     /// What is kept of a MARC record: its leader, and the fields and subfields named, in its order.
     ///
     /// # Errors
@@ -377,9 +421,12 @@ mod tests {
             let parsed: Condition = condition.parse().unwrap();
             assert_eq!(parsed.fits_marc(record().as_ref()).unwrap(), fits, "{condition}");
         }
-        assert!("age>=90".parse::<Condition>().unwrap().fits_marc(record().as_ref()).is_ok());
-        let error = "a.b=1".parse::<Condition>().unwrap().fits_marc(record().as_ref()).unwrap_err();
-        assert!(error.to_string().contains("a.b"), "{error}");
+        for name in ["a.b", "age", "title"] {
+            let condition: Condition = format!("{name}=1").parse().unwrap();
+            let error = condition.check_marc().unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+            assert!(condition.fits_marc(record().as_ref()).is_err());
+        }
     }
 
     #[test]

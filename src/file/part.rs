@@ -36,6 +36,11 @@ impl Part {
         }
     }
 
+    /// Which part, counted from 1, and of how many.
+    pub fn numbers(&self) -> (u64, u64) {
+        (self.index, self.of)
+    }
+
     /// True for the records of this part where every n-th is taken. Numbers count from 1.
     pub(super) fn has(&self, number: u64) -> bool {
         number % self.of == self.index % self.of

@@ -4,10 +4,20 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use crate::{Error, Result};
+
+/// The temporary names there are.
+static HALF: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+fn half() -> MutexGuard<'static, Vec<PathBuf>> {
+    HALF.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A file that takes its name only once it is complete.
 ///
@@ -51,6 +61,16 @@ impl Staged {
         open().map_err(|e| Error::from(e).in_place(path.display().to_string()))
     }
 
+    /// Removes every file that is not complete, for a process that is about to end. From then on
+    /// no file is begun or completed: whoever tries waits for the end.
+    pub fn abandon_all() {
+        let names = half();
+        for name in names.iter() {
+            let _ = fs::remove_file(name);
+        }
+        std::mem::forget(names);
+    }
+
     /// Gives the file its name.
     ///
     /// # Errors
@@ -61,7 +81,10 @@ impl Staged {
             if this.sync {
                 this.file.sync_all()?;
             }
+            let mut names = half();
             fs::rename(temporary, &this.target)?;
+            names.retain(|name| name != temporary);
+            drop(names);
             this.temporary = None;
             if this.sync {
                 // The name is the folder's to keep.
@@ -78,7 +101,9 @@ impl Drop for Staged {
     fn drop(&mut self) {
         if let Some(temporary) = &self.temporary {
             // Whoever drops it has an error already, and a left-over name harms nobody.
+            let mut names = half();
             let _ = fs::remove_file(temporary);
+            names.retain(|name| name != temporary);
         }
     }
 }
@@ -107,8 +132,12 @@ fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!(".{name}.{}-{count}.part", std::process::id());
         let path = folder_of(target).join(name);
+        let mut names = half();
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => return Ok((file, path)),
+            Ok(file) => {
+                names.push(path.clone());
+                return Ok((file, path));
+            }
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(e),
         }

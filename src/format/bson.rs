@@ -8,10 +8,7 @@
 mod read;
 mod write;
 
-use serde::{
-    Serialize,
-    de::DeserializeSeed,
-};
+use serde::{Serialize, de::DeserializeSeed};
 
 use super::{Framing, Info, Takes};
 use crate::{Error, ErrorKind, Result, record::Kind};
@@ -46,10 +43,7 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
     }
 }
 
-pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
-    bytes: &'de [u8],
-    seed: S,
-) -> Result<S::Value> {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
     seed.deserialize(read::Reader::document(bytes)?)
 }
 
@@ -165,7 +159,10 @@ mod tests {
         let nul = Document::from_iter([("a\0b", 1i64)]);
         assert_eq!(encode(&nul, &mut out).unwrap_err().kind(), ErrorKind::Unsupported);
         for bad in [&b""[..], b"\x04\0\0\0\0", b"\x05\0\0\0\0x", b"\x05\0\0\0\x01"] {
-            assert_eq!(crate::format::Format::Bson.decode::<Value>(bad).unwrap_err().kind(), ErrorKind::Malformed);
+            assert_eq!(
+                crate::format::Format::Bson.decode::<Value>(bad).unwrap_err().kind(),
+                ErrorKind::Malformed
+            );
         }
         assert!(length(b"\xff\xff\xff\xff").is_err());
     }

@@ -4,10 +4,7 @@ use cbor4ii::{
     core::{dec::Read, utils::SliceReader},
     serde::Deserializer,
 };
-use serde::{
-    Serialize,
-    de::DeserializeSeed,
-};
+use serde::{Serialize, de::DeserializeSeed};
 
 use super::{DEPTH, Framing, Info, Takes, msgpack};
 use crate::{Error, Result};
@@ -26,10 +23,7 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
         .map_err(|e| Error::unsupported("CBOR cannot hold this record").with_source(e))
 }
 
-pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
-    bytes: &'de [u8],
-    seed: S,
-) -> Result<S::Value> {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
     // The crate counts two steps a level and stops at 256: our limit of 128 levels.
     let mut deserializer = Deserializer::new(SliceReader::new(bytes));
     let record = seed
@@ -70,8 +64,9 @@ pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
         let width = match low {
             24..=27 => 1usize << (low - 24),
             28..=30 => {
-                return Err(Error::malformed(format!("0x{first:02X}, which CBOR never uses"))
-                    .at(at as u64));
+                return Err(
+                    Error::malformed(format!("0x{first:02X}, which CBOR never uses")).at(at as u64)
+                );
             }
             _ => 0,
         };

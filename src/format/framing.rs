@@ -6,8 +6,9 @@
 //! records.
 //!
 //! JSON is read in all the ways it is met: a record a line, records that span lines, and a whole
-//! file as one array. A file that begins with `[` and then `{` is such an array; any other file
-//! is taken for lines if its first record ends with its line.
+//! file as one array. A file that begins with `[` and then `{` is such an array, unless its first
+//! line is a whole list and the next begins another; any other file is taken for lines if its first
+//! record ends with its line.
 //!
 //! To add a framing: a variant of [`Framing`], its `Rule` and, for the writer, its arm in
 //! `glue.rs`. To add a format whose records say where they end: its `length` in `length_of`.

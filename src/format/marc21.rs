@@ -3,11 +3,7 @@
 use serde::{Serialize, de::DeserializeSeed};
 
 use super::{Framing, Info, Takes};
-use crate::{
-    Result,
-    marc::iso2709,
-    record::Kind,
-};
+use crate::{Result, marc::iso2709, record::Kind};
 
 pub(super) const INFO: Info = Info {
     name: "marc21",

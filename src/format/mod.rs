@@ -6,10 +6,22 @@
 //! [`Format::decode_marc`]), which the formats made for them answer fast and every other one
 //! answers through serde, in the MARC-in-JSON shape.
 //!
-//! To add a format: one file with `INFO`, `encode`, `decode`, and a row in `formats!`.
+//! To add a format: one file with `INFO`, `encode`, `decode`, its `mod` line (outside the macro, where
+//! rustfmt finds it), and a row in `formats!`.
 
+mod bson;
+mod cbor;
+mod csv;
 pub mod framing;
+mod json;
+mod line;
+mod marc21;
+mod marcxml;
+mod marshal;
+mod msgpack;
 mod objects;
+mod pickle;
+mod sonic;
 mod wrap;
 
 use std::marker::PhantomData;
@@ -80,8 +92,6 @@ pub enum Framing {
 
 macro_rules! formats {
     ($($variant:ident $module:ident;)*) => {
-        $(mod $module;)*
-
         /// A format: how one record becomes bytes, and comes back.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs)]

@@ -1,9 +1,6 @@
 //! MessagePack (msgpack.org), by rmp-serde; structs as maps with names.
 
-use serde::{
-    Deserialize, Serialize,
-    de::DeserializeSeed,
-};
+use serde::{Deserialize, Serialize, de::DeserializeSeed};
 
 use super::{DEPTH, Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
@@ -33,10 +30,7 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
         .map_err(|e| Error::unsupported("MessagePack cannot hold this record").with_source(e))
 }
 
-pub(super) fn decode<'de, S: DeserializeSeed<'de>>(
-    bytes: &'de [u8],
-    seed: S,
-) -> Result<S::Value> {
+pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
     let mut deserializer = rmp_serde::Deserializer::from_read_ref(bytes);
     // The crate's counter is at zero one level early.
     deserializer.set_max_depth(DEPTH + 1);

@@ -15,6 +15,7 @@ pub(crate) struct FieldBuilder<'a> {
 
 impl<'a> FieldBuilder<'a> {
     /// A field at the end of `record`, which counts once it is finished.
+    #[inline]
     pub(super) fn new(record: &'a mut Record, tag: [u8; 3], indicators: Option<[u8; 2]>) -> Self {
         let start = record.data.len();
         let first_mark = record.marks.len();
@@ -26,7 +27,7 @@ impl<'a> FieldBuilder<'a> {
             if indicators.contains(&SUBFIELD) {
                 field.bad = Some("a delimiter as indicator");
             }
-            field.text(&indicators);
+            field.record.data.extend_from_slice(&indicators);
         }
         field
     }
@@ -45,6 +46,25 @@ impl<'a> FieldBuilder<'a> {
         self.record.marks.push(data.len() as u32);
         data.extend_from_slice(&[SUBFIELD, code]);
         data.extend_from_slice(text);
+    }
+
+    /// Appends a subfield as [`usual`](Self::usual) does, or one to be checked by
+    /// [`check_fields`](Record::check_fields), whose text is `source[from..to]`.
+    #[inline(always)]
+    pub fn usual_from(&mut self, code: u8, source: &[u8], from: usize, to: usize) {
+        // Most texts are short: a copy of fixed size, cut to theirs, costs less than one of any size.
+        const SHORT: usize = 32;
+        let data = &mut self.record.data;
+        self.record.marks.push(data.len() as u32);
+        data.extend_from_slice(&[SUBFIELD, code]);
+        match source.get(from..).and_then(|rest| rest.first_chunk::<SHORT>()) {
+            Some(chunk) if to - from <= SHORT => {
+                let end = data.len() + (to - from);
+                data.extend_from_slice(chunk);
+                data.truncate(end);
+            }
+            _ => data.extend_from_slice(&source[from..to]),
+        }
     }
 
     /// Begins a subfield.

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 /// How a record's text is encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// ASCII only, without escapes: the same in all of them.
+    /// ASCII only, and nothing in it stands for anything else: the same in all of them.
     Ascii,
     /// UTF-8.
     Utf8,
@@ -23,18 +23,23 @@ pub enum Encoding {
 /// How the text of `record` is encoded, by its bytes.
 ///
 /// Valid UTF-8 that is not ASCII is UTF-8, since MARC-8 accents stand before ASCII letters and are
-/// never valid UTF-8. ASCII with escape characters is MARC-8 (its East Asian characters are written
-/// so), unless the leader says UTF-8.
+/// never valid UTF-8. ASCII with escape characters (East Asian characters are written so) or with
+/// references such as `&#x4E00;` (what MARC-8 has not is written so) is MARC-8, unless the leader says
+/// UTF-8.
 pub fn encoding(record: RecordRef<'_>) -> Encoding {
     let area = record.area();
     let ascii = area.is_ascii();
     match record.is_utf8() {
         true if !ascii => Encoding::Utf8,
-        true if record.leader().says_utf8() || memchr::memchr(0x1b, area).is_none() => {
-            Encoding::Ascii
-        }
+        true if record.leader().says_utf8() || !has_signs(area) => Encoding::Ascii,
         _ => Encoding::Marc8,
     }
+}
+
+/// Escape characters, or what may be a reference.
+fn has_signs(ascii: &[u8]) -> bool {
+    memchr::memchr2_iter(0x1b, b'&', ascii)
+        .any(|at| ascii[at] == 0x1b || ascii[at..].starts_with(b"&#x"))
 }
 
 /// Makes `to` the same record in UTF-8, by MARC-8 where the bytes are not UTF-8 already, and says so
@@ -173,8 +178,23 @@ mod tests {
             (true, b"Dvo\xe9r\xe2ak", Encoding::Marc8),
             (false, "Dvořák".as_bytes(), Encoding::Utf8),
             (false, b"\x1b$1!0!\x1b(B", Encoding::Marc8),
+            (false, b"salt & pepper", Encoding::Ascii),
+            (false, b"salt & &#x4E00;", Encoding::Marc8),
+            (true, b"salt & &#x4E00;", Encoding::Ascii),
         ] {
             assert_eq!(encoding(record(says, text).as_ref()), is, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn references_come_back_with_or_without_other_signs() {
+        for text in ["smile 😀 now", "smile 😀 né"] {
+            let was = record(true, text.as_bytes());
+            let (mut marc8, mut again, mut troubles) = (Record::new(), Record::new(), Vec::new());
+            to_marc8(was.as_ref(), &mut marc8, &mut troubles).unwrap();
+            assert_eq!(troubles.len(), 1, "{troubles:?}");
+            to_utf8(marc8.as_ref(), true, &mut again, &mut troubles).unwrap();
+            assert_eq!(again, was);
         }
     }
 

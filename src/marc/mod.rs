@@ -32,6 +32,7 @@ mod tally;
 mod trouble;
 pub mod xml;
 
+pub(crate) use builder::FieldBuilder;
 pub use field::{Content, FieldRef, Subfield, Subfields};
 pub use frame::Frame;
 pub use leader::Leader;

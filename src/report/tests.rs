@@ -155,7 +155,9 @@ fn a_page_that_warns() {
     let json = cell(&mut results, "json");
     results.cells[json].settled = false;
     let null = cell(&mut results, "null");
-    results.cells[null].rounds.iter_mut().for_each(|r| r.ns *= 200);
+    for round in &mut results.cells[null].rounds {
+        (round.ns, round.user_ns) = (round.ns * 200, round.user_ns + round.ns * 199);
+    }
     let marcxml = cell(&mut results, "marcxml");
     results.cells[marcxml].rounds.clear();
     results.cells[marcxml].refused = Some("cannot be put into files".into());

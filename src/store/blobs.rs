@@ -1,17 +1,21 @@
 //! Stores that keep bytes, and how a format makes stores of records of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
 use super::{
     Abilities, Description, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows, Shape, Store,
+    wrappers::cut,
 };
 use crate::{
     Error, Result,
     format::{Coder, Takes, Wrapped},
-    record::Document,
+    record::{Document, Value},
 };
 
 /// Bytes with their key.
@@ -147,6 +151,9 @@ pub(super) fn one_part(abilities: &Abilities, parts: u32) -> Result<Vec<KeyRange
     }
 }
 
+/// What of queries needs more than single keys.
+const CANNOT: &[Need] = &[Need::Find, Need::Sort, Need::TextOrder, Need::Missing, Need::Not];
+
 /// A store of records in a format, over a store of bytes.
 pub struct Encoded {
     blobs: Arc<dyn Blobs>,
@@ -164,7 +171,7 @@ impl Encoded {
         let abilities = Abilities {
             keeps: if info.takes == Takes::Marc { &[] } else { info.keeps },
             loses: info.loses,
-            cannot: &[Need::Find, Need::Sort],
+            cannot: CANNOT,
             ..blobs.abilities().clone()
         };
         let coders = Coders { format, idle: Mutex::default() };
@@ -183,26 +190,44 @@ impl Encoded {
         self.coders.with(|coder| rows.iter().map(|row| encode(coder, row)).collect())
     }
 
-    /// Only what asks for keys can be answered.
+    /// The keys that a filter names: only what asks for single keys can be answered. Each once.
     fn keys_of(&self, filter: &Filter) -> Result<Vec<Key>> {
-        use super::query::Test;
-        let keys = match filter {
-            Filter::Field(path, Test::Eq(value)) if path.is_key() => vec![value],
-            Filter::Field(path, Test::In(values)) if path.is_key() => values.iter().collect(),
-            _ => {
-                self.abilities.can(&Query::new(filter.clone()))?;
-                return Err(Error::unsupported(format!(
-                    "{} finds records in layout blob by single keys only",
-                    self.abilities.driver
-                )));
-            }
-        };
-        Ok(keys.into_iter().filter_map(|v| v.as_str().and_then(|k| Key::new(k).ok())).collect())
+        self.abilities.can(&Query::new(filter.clone()))?;
+        match named_keys(filter) {
+            Some(keys) => Ok(keys.into_iter().collect()),
+            None => Err(Error::unsupported(format!(
+                "{} finds records in layout blob by single keys only",
+                self.abilities.driver
+            ))),
+        }
+    }
+}
+
+/// The keys that fit a filter, which needs nothing of [`CANNOT`]; none where every key does.
+fn named_keys(filter: &Filter) -> Option<BTreeSet<Key>> {
+    use super::query::Test;
+    let keys = |values: &[Value]| {
+        values.iter().filter_map(|v| v.as_str().and_then(|k| Key::new(k).ok())).collect()
+    };
+    match filter {
+        Filter::All => None,
+        Filter::And(all) => {
+            let sets = all.iter().filter_map(named_keys);
+            sets.reduce(|a, b| a.intersection(&b).cloned().collect())
+        }
+        Filter::Or(any) => any.iter().map(named_keys).try_fold(BTreeSet::new(), |mut all, one| {
+            all.extend(one?);
+            Some(all)
+        }),
+        Filter::Field(_, Test::Eq(value)) => Some(keys(std::slice::from_ref(value))),
+        Filter::Field(_, Test::In(values)) => Some(keys(values)),
+        // Less or greater than what is no text, which no key is.
+        Filter::Not(_) | Filter::Field(..) => Some(BTreeSet::new()),
     }
 }
 
 /// The error, saying which record it is about.
-fn named(error: Error, key: &Key) -> Error {
+pub(super) fn named(error: Error, key: &Key) -> Error {
     Error::new(error.kind(), format!("key {}: {}", key.shown(), error.context())).with_source(error)
 }
 
@@ -283,19 +308,7 @@ impl Store for Encoded {
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         query.check()?;
         if query.filter == Filter::All && query.sort.is_empty() {
-            let (limit, mut left) = (query.limit, query.limit.unwrap_or(u64::MAX));
-            let rows = self.scan(&KeyRange::all()).await?;
-            let query = query.clone();
-            let rows = rows
-                .take_while(move |_| std::future::ready(limit.is_none() || left > 0))
-                .map_ok(move |mut rows| {
-                    rows.truncate(usize::try_from(left).unwrap_or(usize::MAX));
-                    left -= rows.len() as u64;
-                    rows.into_iter()
-                        .map(|row| Row { record: query.project(row.record), ..row })
-                        .collect()
-                });
-            return Ok(rows.boxed());
+            return Ok(cut(self.scan(&KeyRange::all()).await?, query));
         }
         self.abilities.can(query)?;
         let keys = self.keys_of(&query.filter)?;

@@ -141,8 +141,9 @@ impl<T: Clone + Send + Sync> Memory<T> {
     }
 
     fn parts(&self, parts: u32) -> Vec<KeyRange> {
+        let parts = parts.max(1);
         let records = self.read();
-        let each = records.len().div_ceil(parts.max(1) as usize).max(1);
+        let each = records.len().div_ceil(parts as usize).max(1);
         let mut borders: Vec<_> = records.keys().step_by(each).skip(1).cloned().collect();
         borders.truncate(parts as usize - 1);
         let mut ranges = KeyRange::between(borders);

@@ -15,6 +15,7 @@
 
 mod abilities;
 mod blobs;
+mod json;
 mod key;
 mod layout;
 mod memory;
@@ -22,7 +23,13 @@ mod memory;
 mod mongodb;
 mod objects;
 pub mod query;
+mod same;
+#[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
+mod sql;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 mod url;
+pub mod wrappers;
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -39,6 +46,7 @@ pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
+pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
@@ -229,6 +237,8 @@ pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     #[cfg(feature = "mongodb")]
     mongodb::DRIVER,
+    #[cfg(feature = "sqlite")]
+    sqlite::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.

@@ -23,6 +23,8 @@ pub struct Url {
     pub hosts: Vec<(String, Option<u16>)>,
     /// What follows: of `scheme://host/path` without the slash, of `scheme:path` all; decoded.
     pub path: String,
+    /// It was written with `//`.
+    rooted: bool,
     options: Vec<(String, String)>,
     taken: Vec<&'static str>,
     shown: String,
@@ -64,6 +66,7 @@ impl Url {
             password: None,
             hosts: Vec::new(),
             path: String::new(),
+            rooted: rest.starts_with("//"),
             options: Vec::new(),
             taken: Vec::new(),
             shown: String::new(),
@@ -182,6 +185,16 @@ impl Url {
             self.scheme,
             known.join(", ")
         )))
+    }
+
+    /// The path as that of a file: `sqlite:shop.db`, `sqlite:/var/shop.db`, `sqlite:///var/shop.db`.
+    pub fn file_path(&self) -> String {
+        match (self.rooted, &*self.hosts) {
+            (false, _) => self.path.clone(),
+            (true, []) => format!("/{}", self.path),
+            (true, [(first, _), ..]) if self.path.is_empty() => first.clone(),
+            (true, [(first, _), ..]) => format!("{first}/{}", self.path),
+        }
     }
 
     /// The one host and its port, with defaults.

@@ -173,12 +173,31 @@ fn json_is_found_in_every_layout() {
         ("[1]\n[2]\n\n[]\n{}\n", &["[1]", "[2]", "[]", "{}"]),
         ("7", &["7"]),
         ("[[]]", &["[[]]"]),
+        // Lists of maps, one a line, are no array of maps; one of them alone is.
+        ("[{\"a\":1},{}]\n[{\"b\":2}]\n", &["[{\"a\":1},{}]", "[{\"b\":2}]"]),
+        ("[{\"a\":\"]\"}] \r\n\r\n[]\r\n[3]", &["[{\"a\":\"]\"}]", "[]", "[3]"]),
+        ("[{\"a\":1},{}]\n", &["{\"a\":1}", "{}"]),
+        ("[{\"a\":[1]},\n{\"b\":[2]}]\n", &["{\"a\":[1]}", "{\"b\":[2]}"]),
+        ("[{\"a\":[1]\n},\n{}]", &["{\"a\":[1]\n}", "{}"]),
+        ("[{\"a\":1}]\n{\"b\":2}\n", &["{\"a\":1}", "{\"b\":2}"]),
     ] {
         assert_eq!(texts(&read_all("json", file.as_bytes())), want);
     }
     for file in ["", "\n \n", "[]", " [ ]\n", "\u{feff}"] {
         assert_eq!(read_all("json", file.as_bytes()).records, [] as [Vec<u8>; 0], "{file:?}");
     }
+}
+
+#[test]
+fn a_long_array_on_one_line_is_not_waited_for() {
+    let maps: Vec<String> = (0..9000).map(|n| format!("{{\"n\":{n:06}}}")).collect();
+    let file = format!("[{}]\n[{{}}]", maps.join(","));
+    let mut framer = Framer::new(&"json".parse().unwrap()).unwrap();
+    let enough = 64 << 10;
+    assert!(matches!(framer.next(&file.as_bytes()[..enough - 1], false), Next::More));
+    assert!(matches!(framer.next(&file.as_bytes()[..enough], false), Next::Skip(1)));
+    let read = read(Framer::new(&"json".parse().unwrap()).unwrap(), file.as_bytes(), &[]);
+    assert_eq!(read.records.len(), 9001);
 }
 
 #[test]

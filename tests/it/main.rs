@@ -1,5 +1,6 @@
 //! All integration tests, in one binary.
 
+mod cli;
 mod files;
 mod formats;
 mod framing;
@@ -8,6 +9,7 @@ mod marc8;
 mod marcxml;
 mod real;
 mod ruby_python;
+mod stores;
 #[cfg(feature = "mongodb")]
 mod stores_mongodb;
 mod tidy;

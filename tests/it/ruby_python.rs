@@ -10,6 +10,7 @@ use std::{
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use steelyard::{
     format::Format,
+    marc::{Record, sample::Catalogue},
     record::{Document, Time, Value},
 };
 
@@ -81,6 +82,11 @@ proptest! {
 
 fn hex(out: &mut String, bytes: &[u8]) {
     bytes.iter().for_each(|b| write!(out, "{b:02x}").expect("a string"));
+}
+
+fn unhex(digits: &str) -> Vec<u8> {
+    let digit = |b: u8| char::from(b).to_digit(16).expect("hex") as u8;
+    digits.as_bytes().chunks(2).map(|b| digit(b[0]) * 16 + digit(b[1])).collect()
 }
 
 /// The line a value is in the notation of the peers.
@@ -203,9 +209,7 @@ fn we_read(program: &str, format: Format, arguments: &[&str]) -> usize {
     let Some(lines) = peer(program, arguments, Vec::new()) else { return 0 };
     for line in &lines {
         let (bytes, want) = line.split_once('\t').expect("a tab");
-        let digit = |b: u8| char::from(b).to_digit(16).expect("hex") as u8;
-        let bytes: Vec<u8> =
-            bytes.as_bytes().chunks(2).map(|b| digit(b[0]) * 16 + digit(b[1])).collect();
+        let bytes = unhex(bytes);
         let mut got = String::new();
         match format.decode::<Value>(&bytes) {
             Ok(value) => show(&value, &mut got),
@@ -262,6 +266,23 @@ fn ruby_writes_what_we_write() {
 fn we_read_what_ruby_writes() {
     for seed in 1..=6 {
         we_read("ruby", Format::Marshal, &["make", &seed.to_string(), "400"]);
+    }
+}
+
+#[test]
+fn marc_records_come_back_from_ruby() {
+    let catalogue = Catalogue::new(5);
+    let records: Vec<Record> = (0..200).map(|n| catalogue.record(n)).collect();
+    let mut input = Vec::new();
+    for record in &records {
+        Format::Marshal.encode_marc(record.as_ref(), &mut input).expect("encodes");
+    }
+    let Some(lines) = peer("ruby", &["again"], input) else { return };
+    assert_eq!(lines.len(), records.len());
+    let mut back = Record::new();
+    for (line, record) in lines.iter().zip(&records) {
+        Format::Marshal.decode_marc(&unhex(line), &mut back).expect("what Ruby wrote");
+        assert_eq!(back, *record);
     }
 }
 

@@ -197,7 +197,11 @@ struct Elements<'de> {
 
 impl<'de> Elements<'de> {
     #[inline]
-    fn read<T: DeserializeSeed<'de>>(&self, element: &RawElement<'de>, seed: T) -> Result<T::Value> {
+    fn read<T: DeserializeSeed<'de>>(
+        &self,
+        element: &RawElement<'de>,
+        seed: T,
+    ) -> Result<T::Value> {
         let value = element.value().map_err(malformed)?;
         seed.deserialize(Reader { value, depth: self.depth })
     }

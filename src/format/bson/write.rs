@@ -111,8 +111,7 @@ impl<S: Serializer> Serializer for Filter<S> {
             return Err(S::Error::custom(format_args!("a {name} that is not text")));
         };
         if name == TIME {
-            let (seconds, nanoseconds) =
-                text.parse::<Time>().map_err(S::Error::custom)?.to_unix();
+            let (seconds, nanoseconds) = text.parse::<Time>().map_err(S::Error::custom)?.to_unix();
             let millis = seconds * 1000 + i64::from(nanoseconds / 1_000_000);
             return bson::DateTime::from_millis(millis).serialize(self.0);
         }

@@ -34,6 +34,26 @@ pub(super) struct State {
     searching: bool,
 }
 
+/// How long a first line may be of which it is asked whether it is a list among others: an array
+/// on one line can be as long as the file.
+const LONGEST_LIST: usize = 64 << 10;
+
+/// Whether the first line is a list and the second begins another, so that they are records on
+/// lines and not one array of records; `None` where that cannot be seen yet.
+fn lists_on_lines(bytes: &[u8], eof: bool) -> Option<bool> {
+    let Some(end) = memchr::memchr(b'\n', &bytes[..bytes.len().min(LONGEST_LIST)]) else {
+        return (eof || bytes.len() >= LONGEST_LIST).then_some(false);
+    };
+    let (line, after) = (bytes[..end].trim_ascii_end(), &bytes[end..]);
+    if Scan::strict().end(line).ok().flatten() != Some(line.len()) {
+        return Some(false);
+    }
+    match after.iter().find(|b| !b.is_ascii_whitespace()) {
+        None if !eof && bytes.len() < LONGEST_LIST => None,
+        next => Some(next == Some(&b'[')),
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Column {
     At(usize),
@@ -84,11 +104,18 @@ impl State {
         if self.mode == Mode::Undecided {
             match (first, bytes[1..].iter().find(|b| !b.is_ascii_whitespace())) {
                 (b'[', None) if !eof => return Next::More,
-                (b'[', Some(b'{')) => {
-                    self.mode = Mode::Array;
-                    self.column = Column::AfterText;
-                    return Next::Skip(1);
-                }
+                (b'[', Some(b'{')) => match lists_on_lines(bytes, eof) {
+                    None => return Next::More,
+                    Some(true) => {
+                        self.mode = Mode::Lines;
+                        return self.next(bytes, eof, limit);
+                    }
+                    Some(false) => {
+                        self.mode = Mode::Array;
+                        self.column = Column::AfterText;
+                        return Next::Skip(1);
+                    }
+                },
                 (b'[' | b'{', _) => {}
                 // A single value on a line of its own.
                 _ => {

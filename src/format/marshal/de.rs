@@ -15,7 +15,10 @@ use super::{
 };
 use crate::{
     Error, Result,
-    format::objects::{name::{AsName, Key, ReadText}, whole::Whole},
+    format::objects::{
+        name::{AsName, Key, ReadText},
+        whole::Whole,
+    },
     record::native::{BIGINT, DECIMAL, Native, TIME},
 };
 
@@ -500,9 +503,14 @@ enum Variant<'a, 'de, T> {
 impl<'a, 'de, T: Text<'de>> de::EnumAccess<'de> for Variant<'a, 'de, T> {
     type Error = Error;
     type Variant = Held<'a, 'de, T>;
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Held<'a, 'de, T>)> {
+    fn variant_seed<V: DeserializeSeed<'de>>(
+        self,
+        seed: V,
+    ) -> Result<(V::Value, Held<'a, 'de, T>)> {
         match self {
-            Variant::Unit(name) => Ok((seed.deserialize(Spelled(name, Charset::Utf8))?, Held(None))),
+            Variant::Unit(name) => {
+                Ok((seed.deserialize(Spelled(name, Charset::Utf8))?, Held(None)))
+            }
             Variant::Holding(reader) => {
                 Ok((seed.deserialize(Key(&mut *reader))?, Held(Some(reader))))
             }

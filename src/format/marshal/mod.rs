@@ -2,7 +2,8 @@
 //!
 //! Everything `Marshal.dump` writes is read as data; nothing in it is ever run, looked up or
 //! called. Files: `reader` (bytes to heads of values, links, limits), `de` (heads to serde's
-//! visitors), `ser` and `object` (values to bytes), `native` (times and decimals).
+//! visitors), `direct` (bytes to the usual MARC records), `ser` and `object` (values to bytes),
+//! `native` (times and decimals).
 //!
 //! | Ruby | read as |
 //! |---|---|
@@ -30,15 +31,16 @@
 //! Source: `marshal.c` and `time.c` of Ruby 3.1, `doc/marshal.rdoc`.
 
 mod de;
+mod direct;
 mod length;
 mod native;
 mod object;
 mod reader;
 mod ser;
 mod skip;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use serde::{Serialize, de::DeserializeSeed};
 
@@ -55,7 +57,7 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Delimited,
     takes: Takes::Anything,
     keeps: &Kind::ALL,
-    loses: "",
+    loses: "the sign and payload of what is not a number",
 };
 
 /// What every record begins with: the version, 4.8.
@@ -75,6 +77,9 @@ pub(super) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) ->
 
 /// Reads a MARC record into one that is there, using its memory again.
 pub(super) fn decode_marc(bytes: &[u8], record: &mut Record) -> Result<()> {
+    if direct::read(bytes, record) {
+        return Ok(());
+    }
     de::decode::<&[u8], _>(RecordSeed(record), bytes)
 }
 

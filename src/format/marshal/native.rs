@@ -13,7 +13,8 @@ pub fn float(digits: &[u8]) -> Option<f64> {
         // Small whole numbers are most of what there is.
         [d] if d.is_ascii_digit() => Some(f64::from(d - b'0')),
         _ => {
-            let numeric = digits.iter().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e'));
+            let numeric =
+                digits.iter().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'-' | b'+' | b'e'));
             std::str::from_utf8(digits).ok().filter(|_| numeric)?.parse().ok()
         }
     }
@@ -114,7 +115,8 @@ pub fn write_time(time: Time) -> (Vec<u8>, u32) {
         | 1 << 30
         | ((near - 1900) as u32) << 14
         | (month as u32 - 1) << 10
-        | (day as u32) << 5 | (of_day / 3600);
+        | (day as u32) << 5
+        | (of_day / 3600);
     let second = (of_day / 60 % 60) << 26 | (of_day % 60) << 20 | (nanos / 1000);
     let mut dump = Vec::with_capacity(12);
     dump.extend_from_slice(&first.to_le_bytes());
@@ -231,9 +233,14 @@ mod tests {
 
     #[test]
     fn times_there_and_back() {
-        for text in ["2020-02-29T23:59:59.123456789Z", "1899-12-31T00:00:00Z", "-009999-01-03T01:02:03Z",
-            "9999-12-30T22:00:00.999999999Z", "1644-01-01T00:00:00Z", "1645-01-01T00:00:00Z"]
-        {
+        for text in [
+            "2020-02-29T23:59:59.123456789Z",
+            "1899-12-31T00:00:00Z",
+            "-009999-01-03T01:02:03Z",
+            "9999-12-30T22:00:00.999999999Z",
+            "1644-01-01T00:00:00Z",
+            "1645-01-01T00:00:00Z",
+        ] {
             let time: Time = text.parse().unwrap();
             let (dump, nanos) = write_time(time);
             assert_eq!(read_time(&dump, (Some(nanos.into()), Some(1))), Some(time), "{text}");
@@ -247,7 +254,12 @@ mod tests {
         assert_eq!(read_time(&sound, (Some(0), Some(0))), None);
         assert_eq!(read_time(&sound, (Some(i128::MAX), Some(1))), None);
         assert_eq!(read_time(&sound[..7], (Some(0), Some(1))), None);
-        for far in [&[0][..], &[7, 1], &[14, 1, 1, 1, 1, 1, 1, 1, 1, 1], &[13, 255, 255, 255, 255, 255, 255, 255, 255]] {
+        for far in [
+            &[0][..],
+            &[7, 1],
+            &[14, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+            &[13, 255, 255, 255, 255, 255, 255, 255, 255],
+        ] {
             assert_eq!(read_time(&[&sound[..], far].concat(), (Some(0), Some(1))), None, "{far:?}");
         }
     }
@@ -255,10 +267,22 @@ mod tests {
     #[test]
     fn floats_as_ruby_lays_them_out() {
         for (v, want) in [
-            (0.0, "0"), (-0.0, "-0"), (1.0, "1"), (-1.5, "-1.5"), (100.0, "1e2"), (123.0, "123"),
-            (1234.5, "1234.5"), (0.1, "0.1"), (0.0001, "0.0001"), (0.00001, "1e-5"),
-            (1.5e300, "1.5e300"), (f64::MAX, "1.7976931348623157e308"), (5e-324, "5e-324"),
-            (f64::NAN, "nan"), (f64::INFINITY, "inf"), (f64::NEG_INFINITY, "-inf"),
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (-1.5, "-1.5"),
+            (100.0, "1e2"),
+            (123.0, "123"),
+            (1234.5, "1234.5"),
+            (0.1, "0.1"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-5"),
+            (1.5e300, "1.5e300"),
+            (f64::MAX, "1.7976931348623157e308"),
+            (5e-324, "5e-324"),
+            (f64::NAN, "nan"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
         ] {
             let mut out = Vec::new();
             write_float(v, &mut out);
@@ -273,12 +297,24 @@ mod tests {
     #[test]
     fn decimals_are_laid_out_for_people() {
         for (ruby, ours) in [
-            ("18:0.15e1", "1.5"), ("18:-0.123e33", "-1.23e32"),
-            ("9:0.1e-2", "0.001"), ("9:0.5e0", "0.5"), ("9:0.1e1", "1"), ("9:0.12e4", "1200"),
-            ("9:0.1e-400", "1e-401"), ("9:0.12e100", "1.2e99"), ("9:NaN", "NaN"), ("18:-0.0", "-0.0"),
-            ("0:0.15e1", "0.15e1"), ("0:1.50", "1.50"),
+            ("18:0.15e1", "1.5"),
+            ("18:-0.123e33", "-1.23e32"),
+            ("9:0.1e-2", "0.001"),
+            ("9:0.5e0", "0.5"),
+            ("9:0.1e1", "1"),
+            ("9:0.12e4", "1200"),
+            ("9:0.1e-400", "1e-401"),
+            ("9:0.12e100", "1.2e99"),
+            ("9:NaN", "NaN"),
+            ("18:-0.0", "-0.0"),
+            ("0:0.15e1", "0.15e1"),
+            ("0:1.50", "1.50"),
         ] {
-            assert_eq!(read_decimal(b"BigDecimal", ruby.as_bytes()).as_deref(), Some(ours), "{ruby}");
+            assert_eq!(
+                read_decimal(b"BigDecimal", ruby.as_bytes()).as_deref(),
+                Some(ours),
+                "{ruby}"
+            );
         }
         for dump in ["1.5", "9:", "9:x", "a:1", "9:1.", "9:.5"] {
             assert_eq!(read_decimal(b"BigDecimal", dump.as_bytes()), None, "{dump}");

@@ -73,8 +73,8 @@ pub struct Reader<'de, T> {
     /// Where each symbol begins and ends.
     symbols: Vec<(u32, u32)>,
     /// What ends a UTF-8 string, but for the first: one variable, the symbol `E` by its number, true.
-    /// Zero until that number is known.
-    pub(super) utf8_end: u32,
+    /// None until that number is known.
+    pub(super) utf8_end: Option<u32>,
     pub(super) objects: Vec<Object<T>>,
     /// Offsets of the objects being read again, from the outermost.
     links: Vec<usize>,
@@ -107,7 +107,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             input,
             pos: 2,
             symbols: Vec::with_capacity(16),
-            utf8_end: 0,
+            utf8_end: None,
             objects: Vec::with_capacity(objects),
             links: Vec::new(),
             budget: Budget::new(input.len()),
@@ -237,9 +237,12 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     #[inline]
-    fn linked_symbol(&self, at: usize, n: i64) -> Result<(usize, usize)> {
+    fn linked_symbol(&mut self, at: usize, n: i64) -> Result<(usize, usize)> {
         match usize::try_from(n).ok().and_then(|n| self.symbols.get(n)) {
-            Some(&(from, to)) => Ok((from as usize, to as usize)),
+            Some(&(from, to)) => {
+                self.budget.spend((to - from) as usize)?;
+                Ok((from as usize, to as usize))
+            }
             None => Err(self.wrong(at, format!("a link to symbol {n}, which is not there"))),
         }
     }
@@ -253,7 +256,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             self.symbols.push((range.0 as u32, range.1 as u32));
             if name == b"E" && n < 123 {
                 let n = if n == 0 { 0 } else { n as u8 + 5 };
-                self.utf8_end = u32::from_le_bytes([6, b';', n, b'T']);
+                self.utf8_end = Some(u32::from_le_bytes([6, b';', n, b'T']));
             }
         }
         if variables {
@@ -462,12 +465,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     }
 
     /// What an object dumped itself to: times and decimals are known, the rest is data.
-    fn dumped(
-        &mut self,
-        class: &'de [u8],
-        dump: &'de [u8],
-        variables: bool,
-    ) -> Result<Head<'de>> {
+    fn dumped(&mut self, class: &'de [u8], dump: &'de [u8], variables: bool) -> Result<Head<'de>> {
         let mut charset = Charset::Binary;
         if class != b"Time" {
             if variables {
@@ -558,4 +556,3 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
 fn shown(byte: u8) -> String {
     if byte.is_ascii_graphic() { format!("{:?}", char::from(byte)) } else { format!("{byte:#04x}") }
 }
-

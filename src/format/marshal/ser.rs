@@ -249,7 +249,8 @@ impl Encoder<'_> {
             // The same three digits again, two in a byte, for Ruby 1.9.1.
             self.symbol("submicro")?;
             self.enter();
-            let digits = [(((nanos / 100) << 4) | (nanos / 10 % 10)) as u8, ((nanos % 10) << 4) as u8];
+            let digits =
+                [(((nanos / 100) << 4) | (nanos / 10 % 10)) as u8, ((nanos % 10) << 4) as u8];
             self.out.push(b'"');
             self.bytes(if digits[1] == 0 { &digits[..1] } else { &digits })?;
         }

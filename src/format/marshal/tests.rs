@@ -57,7 +57,10 @@ fn writes_what_ruby_writes() {
         ("é".into(), b"I\"\x07\xc3\xa9\x06:\x06ET"),
         (vec![1u8, 255].into(), b"\"\x07\x01\xff"),
         (hundred.as_str().into(), &[b"I\"\x69", hundred.as_bytes(), b"\x06:\x06ET"].concat()),
-        (thousand.as_str().into(), &[b"I\"\x02\xe8\x03", thousand.as_bytes(), b"\x06:\x06ET"].concat()),
+        (
+            thousand.as_str().into(),
+            &[b"I\"\x02\xe8\x03", thousand.as_bytes(), b"\x06:\x06ET"].concat(),
+        ),
     ];
     for (value, want) in cases {
         let bytes = dump(&value);
@@ -297,7 +300,8 @@ fn any_mutation_is_read_or_refused() {
     let bytes = sample();
     let mut state = 1u64;
     let mut random = move |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n
     };
     let (mut read, mut refused) = (0, 0);
@@ -325,7 +329,8 @@ fn any_mutation_is_read_or_refused() {
 #[test]
 fn lengths_are_checked_against_what_is_left() {
     let huge = b"\x04\xff\xff\xff\x7f";
-    for tag in [&b"["[..], b"{", b"\"", b"f", b"l+", b"o:\x06A", b"S:\x06A", b"u:\x06A", b":", b"/"] {
+    for tag in [&b"["[..], b"{", b"\"", b"f", b"l+", b"o:\x06A", b"S:\x06A", b"u:\x06A", b":", b"/"]
+    {
         let bytes = [&HEADER[..], tag, &huge[..], b"0123456789"].concat();
         let error = load(&bytes).unwrap_err();
         assert!(error.context().contains("a length of 2147483647"), "{tag:?}: {error}");
@@ -339,7 +344,9 @@ fn lengths_are_checked_against_what_is_left() {
 #[test]
 fn depth_has_a_limit_both_ways() {
     let nested = |n: usize, open: &[u8]| [&HEADER[..], &open.repeat(n), b"0"].concat();
-    for open in [&b"[\x06"[..], b"{\x06i\0", b"U:\x06A", b"o:\x06A\x06:\x07@a", b"S:\x06A\x06:\x06a"] {
+    for open in
+        [&b"[\x06"[..], b"{\x06i\0", b"U:\x06A", b"o:\x06A\x06:\x07@a", b"S:\x06A\x06:\x06a"]
+    {
         assert!(load(&nested(DEPTH, open)).is_ok());
         for n in [DEPTH + 1, 100_000] {
             let error = load(&nested(n, open)).unwrap_err();
@@ -359,7 +366,9 @@ fn depth_has_a_limit_both_ways() {
         b"I",
         b"e:\x06A",
         b"I\"\0\x06:\x06a",
-        b"I\"\0\x06:\rencoding", b"Iu:\tTime\0\x06:\rnano_num"] {
+        b"I\"\0\x06:\rencoding",
+        b"Iu:\tTime\0\x06:\rnano_num",
+    ] {
         let _ = load(&nested(100_000, open));
     }
     let value = |n| (0..n).fold(Value::Null, |v, _| Value::List(vec![v]));
@@ -386,8 +395,13 @@ fn links_cannot_blow_up() {
     assert!(start.elapsed().as_secs() < 5);
     // A link to a long text, again and again.
     let text = "x".repeat(10_000);
-    let mut bomb = [&HEADER[..], b"[\x02\xe8\x03I\"\x02\x10\x27", text.as_bytes(), b"\x06:\x06ET"].concat();
+    let mut bomb =
+        [&HEADER[..], b"[\x02\xe8\x03I\"\x02\x10\x27", text.as_bytes(), b"\x06:\x06ET"].concat();
     bomb.extend_from_slice(&b"@\x06".repeat(999));
+    assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
+    // The same with a symbol.
+    let mut bomb = [&HEADER[..], b"[\x02\xe8\x03:\x02\x10\x27", text.as_bytes()].concat();
+    bomb.extend_from_slice(&b";\0".repeat(999));
     assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
 }
 
@@ -405,6 +419,7 @@ fn refuses_what_contains_itself_and_links_to_nowhere() {
         (b"o\"\x06a\0", "'\"' where a symbol"),
         (b"l*\0", "'*' as the sign"),
         (b"f\x071x", "not a Float"),
+        (b"I\"\x06a\0\0\0\0", "3 bytes after"),
     ] {
         let error = load(&[&HEADER[..], body].concat()).unwrap_err();
         assert!(error.to_string().contains(want), "{body:?}: {error}");

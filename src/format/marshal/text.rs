@@ -136,7 +136,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
             _ => return None,
         };
         let end = *self.input.get(to..)?.first_chunk()?;
-        if u32::from_le_bytes(end) != self.utf8_end {
+        if Some(u32::from_le_bytes(end)) != self.utf8_end {
             return None;
         }
         let text = T::read(self, from, to)?;
@@ -177,7 +177,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     /// The variables after a string, of which only the encoding counts.
     pub fn charset(&mut self) -> Result<Charset> {
         if let Some(end) = self.input.get(self.pos..).and_then(|rest| rest.first_chunk())
-            && u32::from_le_bytes(*end) == self.utf8_end
+            && Some(u32::from_le_bytes(*end)) == self.utf8_end
         {
             self.pos += 4;
             return Ok(Charset::Utf8);

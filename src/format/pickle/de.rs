@@ -248,9 +248,7 @@ impl<'de, T: Text<'de>> ReadText<'de> for Item<'_, '_, 'de, T> {
     fn read_text<V: Visitor<'de>>(self, key: bool, visitor: V) -> Result<V::Value> {
         let node = self.node();
         match node.kind {
-            Kind::Text if self.values.links.is_empty() => {
-                T::visit(self.values.span(node), visitor)
-            }
+            Kind::Text if self.values.links.is_empty() => T::visit(self.values.span(node), visitor),
             Kind::Bytes => <&str>::visit(self.values.span(node), visitor),
             Kind::Long | Kind::Digits => {
                 visitor.visit_string(self.values.whole(node)?.into_digits())
@@ -263,9 +261,7 @@ impl<'de, T: Text<'de>> ReadText<'de> for Item<'_, '_, 'de, T> {
     fn read_key<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let node = self.node();
         match node.kind {
-            Kind::Text if self.values.links.is_empty() => {
-                T::visit(self.values.span(node), visitor)
-            }
+            Kind::Text if self.values.links.is_empty() => T::visit(self.values.span(node), visitor),
             _ => self.values.visit(self.n, AsName { inner: visitor, numbers: false }),
         }
     }

@@ -322,7 +322,11 @@ impl<'de, T: Text<'de>, const MANY: u8, const ONE: u8> Items<'_, 'de, T, MANY, O
                 self.direct.pos += 1;
                 self.left = Left::Nothing;
                 // After a full batch another may come.
-                if self.count > 0 && self.count.is_multiple_of(BATCH) { Err(odd()) } else { Ok(false) }
+                if self.count > 0 && self.count.is_multiple_of(BATCH) {
+                    Err(odd())
+                } else {
+                    Ok(false)
+                }
             }
         }
     }

@@ -406,7 +406,9 @@ impl<'de> Machine<'de> {
                 self.tape.root = root;
                 Ok(())
             }
-            more => Err(Error::malformed(format!("{more} bytes after the record")).at(self.pos as u64)),
+            more => {
+                Err(Error::malformed(format!("{more} bytes after the record")).at(self.pos as u64))
+            }
         }
     }
 

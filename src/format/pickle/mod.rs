@@ -29,9 +29,9 @@ mod old;
 mod ops;
 mod ser;
 mod tape;
-mod text;
 #[cfg(test)]
 mod tests;
+mod text;
 
 use serde::Serialize;
 

@@ -307,12 +307,7 @@ impl<'a, 'o> Compound<'a, 'o> {
     }
 
     /// One inside a map of a single item, from the name of a variant.
-    fn holding(
-        encoder: &'a mut Encoder<'o>,
-        variant: &str,
-        empty: u8,
-        len: usize,
-    ) -> Result<Self> {
+    fn holding(encoder: &'a mut Encoder<'o>, variant: &str, empty: u8, len: usize) -> Result<Self> {
         encoder.depth = deeper(encoder.depth)?;
         encoder.out.push(ops::EMPTY_DICT);
         encoder.key(variant);

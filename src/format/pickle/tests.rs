@@ -114,7 +114,9 @@ fn reads_what_python_writes() {
     );
     // Protocol 0 of Python 2: {'k': [u'\xe9', 'it\'s', 1L, True, 2.5, ()]} and links.
     assert_eq!(
-        python(b"(dp0\nS'k'\np1\n(lp2\nV\\u00e9\np3\naS\"it's\"\np4\naL1L\naI01\naF2.5\na(tag1\nas."),
+        python(
+            b"(dp0\nS'k'\np1\n(lp2\nV\\u00e9\np3\naS\"it's\"\np4\naL1L\naI01\naF2.5\na(tag1\nas."
+        ),
         map([(
             "k",
             list([
@@ -131,13 +133,7 @@ fn reads_what_python_writes() {
     // Protocol 2: the same list twice, bytes of Python 2 that are no text.
     assert_eq!(
         python(b"\x80\x02]q\0(]q\x01K\x01ah\x01U\x01\xffU\x01aT\x01\0\0\0be."),
-        list([
-            list([1.into()]),
-            list([1.into()]),
-            vec![255].into(),
-            "a".into(),
-            "b".into()
-        ])
+        list([list([1.into()]), list([1.into()]), vec![255].into(), "a".into(), "b".into()])
     );
     // Lists added to later, popped, and doubled.
     assert_eq!(python(b"]q\0K\x01a]h\0K\x02a000h\0."), list([1.into(), 2.into()]));
@@ -145,12 +141,10 @@ fn reads_what_python_writes() {
     assert_eq!(python(b"](K\x01K\x0210K\x07."), 7.into());
     // Lone surrogates, which are no Unicode text.
     assert_eq!(python(b"\x8c\x03\xed\xa0\x80."), vec![0xed, 0xa0, 0x80].into());
-    assert_eq!(python(b"}(NK\x01\x88K\x02G?\xf8\0\0\0\0\0\0K\x03C\x01bK\x04u."), map([
-        ("null", 1.into()),
-        ("true", 2.into()),
-        ("1.5", 3.into()),
-        ("b", 4.into()),
-    ]));
+    assert_eq!(
+        python(b"}(NK\x01\x88K\x02G?\xf8\0\0\0\0\0\0K\x03C\x01bK\x04u."),
+        map([("null", 1.into()), ("true", 2.into()), ("1.5", 3.into()), ("b", 4.into()),])
+    );
 }
 
 #[test]
@@ -300,7 +294,9 @@ fn sample() -> Vec<u8> {
     let mut bytes = dump(&list([item.clone(), item, true.into()]));
     // What we do not write ourselves, put into the outer list.
     bytes.truncate(bytes.len() - 2);
-    bytes.extend_from_slice(b"]\x94(K\x01K\x02e\x94(h\x06h\x07t\x86S'a\\n'\np300\nVx\n\x8f(Ng300\n\x90e.");
+    bytes.extend_from_slice(
+        b"]\x94(K\x01K\x02e\x94(h\x06h\x07t\x86S'a\\n'\np300\nVx\n\x8f(Ng300\n\x90e.",
+    );
     bytes
 }
 
@@ -327,7 +323,8 @@ fn any_mutation_is_read_or_refused_the_same_both_ways() {
     bytes.drain(2..11);
     let mut state = 1u64;
     let mut random = move |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as usize % n
     };
     let (mut read, mut refused) = (0, 0);
@@ -422,7 +419,15 @@ fn links_cannot_blow_up() {
     let bomb = [&text[..], &b"h\0".repeat(1000), b"e."].concat();
     assert_eq!(load(&bomb).unwrap_err().kind(), ErrorKind::TooLarge);
     // The same, but the text in a dict of its own.
-    let bomb = [&text[..6 + 10_000], b"}\x94\x8c\x01a", &text[2..10_006], b"s", &b"h\0".repeat(1000), b"e."].concat();
+    let bomb = [
+        &text[..6 + 10_000],
+        b"}\x94\x8c\x01a",
+        &text[2..10_006],
+        b"s",
+        &b"h\0".repeat(1000),
+        b"e.",
+    ]
+    .concat();
     assert!(load(&bomb).is_err());
 }
 

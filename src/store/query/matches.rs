@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Filter, Order, Path, Query, Test};
 use crate::{
-    record::{Document, Value},
+    record::{Document, Kind, Value},
     store::{Key, Row},
 };
 
@@ -55,6 +55,13 @@ impl Found<'_> {
 }
 
 impl Path {
+    /// The kind of value that a record has under it, if it is one that can be compared.
+    pub fn kind_in(&self, key: &Key, record: &Document) -> Option<Kind> {
+        let found = self.find(key, record)?;
+        let kind = found.as_ref().kind();
+        (!matches!(kind, Kind::Null | Kind::List | Kind::Map)).then_some(kind)
+    }
+
     fn find<'a>(&self, key: &Key, record: &'a Document) -> Option<Found<'a>> {
         if self.is_key() {
             return Some(Found::Key(Value::from(key.as_str())));

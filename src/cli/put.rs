@@ -1,0 +1,126 @@
+//! `steelyard put`.
+
+use futures_util::TryStreamExt;
+use steelyard::{
+    Error, ErrorKind, Result,
+    file::{Frames, Reading},
+    format::{Coder, Takes, Wrapped},
+    marc::Record,
+    record::{self, Document, Value},
+    store::{Key, KeyRange, Layout, Row, Shape, query::Path},
+};
+
+use super::{Outcome, parsed, print, progress::count, say, stores::Stores};
+
+/// Keeps records, in place of those with the same keys, and prints the keys it gave.
+///
+/// Records are read from standard input as JSON lines, or from files in any format. A key is the
+/// field _key, as `each` and `get` print it, or the one --key names; a record without one is given a
+/// key of its own, which is printed. To move many records, `copy` is faster.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The URL of the store.
+    url: String,
+    /// Files of records; - for standard input.
+    #[arg(default_value = "-")]
+    files: Vec<String>,
+    /// The field that holds the key.
+    #[arg(long, value_name = "FIELD")]
+    key: Option<String>,
+    /// The format of the records, where nothing tells [default: json].
+    #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
+    from: Option<Wrapped>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  echo '{\"_key\": \"bob17\", \"age\": 42}' | steelyard put sqlite:shop.db
+  steelyard put sqlite:shop.db --key id < orders.json
+  steelyard each sqlite:shop.db | steelyard put mysql://root@db/shop";
+
+/// How many records are kept at once.
+const BATCH: usize = 1000;
+
+pub fn run(args: Args) -> Result<Outcome> {
+    let stores = Stores::new()?;
+    let place = stores.open(&args.url)?;
+    let in_place = |e: Error| e.in_place(place.url().to_string());
+    let (mut rows, mut given, mut kept, mut ready) = (Vec::new(), String::new(), 0, false);
+    let mut send = |rows: &mut Vec<Row>, given: &mut String| -> Result<()> {
+        stores.wait(async {
+            if !ready {
+                prepare(&place, rows).await?;
+                ready = true;
+            }
+            place.put(rows).await
+        })?;
+        kept += rows.len() as u64;
+        rows.clear();
+        // Only what is kept.
+        print(std::mem::take(given))
+    };
+    for file in &args.files {
+        // What standard input holds is read as it comes, not guessed from its first bytes.
+        let usual = (file == "-").then(|| steelyard::format::Format::Json.into());
+        let reading = Reading { format: args.from.clone().or(usual), ..Reading::default() };
+        let mut frames = Frames::open(file, &reading)?;
+        let mut coder = Coder::new(frames.format().clone())?;
+        while let Some(frame) = frames.next()? {
+            let (number, offset) = (frame.number, frame.offset);
+            let at = |e: Error| e.at(offset).at_record(number).in_place(file);
+            if let Some(bad) = frame.bad {
+                return Err(bad);
+            }
+            let mut record = document(&mut coder, frame.bytes).map_err(at)?;
+            let field = args.key.as_deref().unwrap_or(Path::KEY);
+            let key = match record.get(field) {
+                None if args.key.is_none() => {
+                    let key = Key::fresh();
+                    given += key.as_str();
+                    given.push('\n');
+                    key
+                }
+                _ => Key::of(&record, field).map_err(at)?,
+            };
+            record.remove(Path::KEY);
+            rows.push(Row { key, record });
+            if rows.len() == BATCH {
+                send(&mut rows, &mut given).map_err(in_place)?;
+            }
+        }
+    }
+    if !rows.is_empty() {
+        send(&mut rows, &mut given).map_err(in_place)?;
+    }
+    say(format_args!("{} kept", count(kept, "record")));
+    Ok(Outcome::Well)
+}
+
+fn document(coder: &mut Coder, bytes: &[u8]) -> Result<Document> {
+    if coder.wrapped().format.info().takes != Takes::Marc {
+        return coder.decode(bytes);
+    }
+    let mut marc = Record::new();
+    coder.decode_marc(bytes, &mut marc)?;
+    match record::to_value(&marc)? {
+        Value::Map(record) => Ok(record),
+        _ => unreachable!("a MARC record is a map"),
+    }
+}
+
+/// Makes the table, if it is not there.
+async fn prepare(place: &steelyard::store::Place, rows: &[Row]) -> Result<()> {
+    let mut layout = Layout::plain();
+    if place.shape() == Shape::Columns {
+        // The columns of a table that is there stay as they are.
+        match place.scan(&KeyRange::all()).await {
+            Ok(mut there) => return there.try_next().await.map(drop),
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err(e),
+            Err(_) => {}
+        }
+        let records = rows.iter().map(|row| &row.record);
+        layout = layout.with_columns(steelyard::store::Column::infer(records)?);
+    }
+    place.prepare(&layout).await
+}

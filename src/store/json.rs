@@ -1,0 +1,271 @@
+//! Records as JSON text, for the stores whose documents are that.
+//!
+//! JSON has no bytes, no NaN and no infinities: [`check`] refuses those, naming the field, and a
+//! name that is given twice, of which stores keep one. Times, decimals and whole numbers beyond 64
+//! bits become text ([`KEEPS`], [`LOSES`]). What one store refuses beyond that is in its own file.
+
+use serde::{Serialize, Serializer};
+
+use crate::{
+    Error, Result,
+    format::Format,
+    record::{Document, Kind, Value},
+};
+
+/// The kinds of value that come back equal.
+pub(super) const KEEPS: &[Kind] =
+    &[Kind::Null, Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::List, Kind::Map];
+/// What is lost.
+pub(super) const LOSES: &str = "times, decimals and whole numbers beyond 64 bits become text; \
+     bytes, NaN and infinities are refused";
+
+/// How deep a record may nest, itself counted: MySQL holds 100 levels, and a reader of JSON has to
+/// stop somewhere.
+const LEVELS: usize = 100;
+
+/// Whether JSON can hold a record.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported) or [`TooLarge`](crate::ErrorKind::TooLarge),
+/// naming the field and what to do; the key is for the caller to add.
+pub(super) fn check(record: &Document) -> Result<()> {
+    let mut steps = Vec::new();
+    check_map(record, &mut steps)
+}
+
+/// A way into a record: names, and places in lists.
+enum Step<'a> {
+    Name(&'a str),
+    Place(usize),
+}
+
+fn check_map<'a>(map: &'a Document, steps: &mut Vec<Step<'a>>) -> Result<()> {
+    check_level(steps)?;
+    if let Some(name) = twice(map) {
+        steps.push(Step::Name(name));
+        return refuse(steps, "is there twice, and JSON stores keep one; keep it once");
+    }
+    for (name, value) in map.iter() {
+        steps.push(Step::Name(name));
+        check_value(value, steps)?;
+        steps.pop();
+    }
+    Ok(())
+}
+
+fn check_value<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>) -> Result<()> {
+    match value {
+        Value::Bytes(_) => refuse(
+            steps,
+            "holds bytes, which JSON has none of; use ?layout=blob, or text in Base64",
+        ),
+        Value::Float(v) if !v.is_finite() => {
+            refuse(steps, &format!("is {v}, which JSON has no word for; use null or ?layout=blob"))
+        }
+        Value::Map(map) => check_map(map, steps),
+        Value::List(list) => {
+            check_level(steps)?;
+            for (place, value) in list.iter().enumerate() {
+                steps.push(Step::Place(place));
+                check_value(value, steps)?;
+                steps.pop();
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn check_level(steps: &[Step]) -> Result<()> {
+    match steps.len() < LEVELS {
+        true => Ok(()),
+        // Shown by its beginning: all of it would be long.
+        false => Err(Error::new(
+            crate::ErrorKind::TooLarge,
+            format!(
+                "field {:?}… nests deeper than {LEVELS} levels; use ?layout=blob",
+                shown(&steps[..3])
+            ),
+        )),
+    }
+}
+
+/// A name that a map has more than once.
+fn twice(map: &Document) -> Option<&str> {
+    const FEW: usize = 24;
+    if map.len() <= FEW {
+        let mut names = map.iter().map(|(name, _)| name);
+        while let Some(name) = names.next() {
+            if names.clone().any(|other| other == name) {
+                return Some(name);
+            }
+        }
+        return None;
+    }
+    let mut seen = std::collections::HashSet::with_capacity(map.len());
+    map.iter().map(|(name, _)| name).find(|name| !seen.insert(*name))
+}
+
+fn refuse(steps: &[Step], what: &str) -> Result<()> {
+    Err(Error::unsupported(format!("field {:?} {what}", shown(steps))))
+}
+
+fn shown(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        match step {
+            Step::Name(name) => {
+                text += if text.is_empty() { "" } else { "." };
+                text += name;
+            }
+            Step::Place(place) => text += &format!("[{place}]"),
+        }
+    }
+    text
+}
+
+/// Appends a record as JSON on one line, for records that passed [`check`].
+///
+/// # Errors
+/// None for those.
+pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
+    Format::Json.encode(&Map(record), out)
+}
+
+/// The record of this JSON.
+///
+/// # Errors
+/// [`Malformed`](crate::ErrorKind::Malformed) with the byte offset, where it is none.
+pub(super) fn read(bytes: &[u8]) -> Result<Document> {
+    Format::Json.decode(bytes)
+}
+
+/// A map as [`write`] writes it: beside what JSON lacks, as any would.
+pub(super) struct Map<'a>(pub &'a Document);
+struct Plain<'a>(&'a Value);
+
+impl Serialize for Map<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, Plain(value))))
+    }
+}
+
+impl Serialize for Plain<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0 {
+            // Text whatever its size: numbers of 64 bits are all that stores compare exactly.
+            Value::BigInt(digits) => serializer.serialize_str(digits),
+            Value::List(list) => serializer.collect_seq(list.iter().map(Plain)),
+            Value::Map(map) => Map(map).serialize(serializer),
+            value => value.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ErrorKind, record::Time};
+
+    fn written(record: &Document) -> String {
+        let mut out = Vec::new();
+        write(record, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    fn of(value: impl Into<Value>) -> Document {
+        Document::from_iter([("a", value)])
+    }
+
+    #[test]
+    fn what_json_keeps_comes_back_equal() {
+        let record = Document::from_iter([
+            ("null", Value::Null),
+            ("yes", Value::Bool(true)),
+            ("least", Value::Int(i64::MIN)),
+            ("most", Value::Int(i64::MAX)),
+            ("one", Value::Float(1.0)),
+            ("minus zero", Value::Float(-0.0)),
+            ("tiny", Value::Float(f64::from_bits(1))),
+            ("huge", Value::Float(f64::MAX)),
+            ("", Value::from("\0 \r\n \"\\ \u{1f600} \u{2028}")),
+            ("list", Value::List(vec![Value::List(vec![]), Value::Map(Document::new())])),
+            ("map", Value::Map(of(Value::Null))),
+        ]);
+        check(&record).unwrap();
+        let text = written(&record);
+        assert!(!text.contains('\n'), "{text}");
+        assert_eq!(read(text.as_bytes()).unwrap(), record);
+    }
+
+    #[test]
+    fn what_json_lacks_becomes_text() {
+        let time = Time::from_unix(1_234_567_890, 5).unwrap();
+        for (value, want) in [
+            (Value::Time(time), r#"{"a":"2009-02-13T23:31:30.000000005Z"}"#),
+            (Value::Decimal("1.50".into()), r#"{"a":"1.50"}"#),
+            (Value::BigInt(u64::MAX.to_string().into()), r#"{"a":"18446744073709551615"}"#),
+            (
+                Value::List(vec![Value::BigInt("-99999999999999999999".into())]),
+                r#"{"a":["-99999999999999999999"]}"#,
+            ),
+        ] {
+            let record = of(value);
+            check(&record).unwrap();
+            assert_eq!(written(&record), want);
+        }
+    }
+
+    #[test]
+    fn what_json_cannot_hold_is_refused_by_its_path() {
+        let inside = |value| of(vec![Value::Null, Value::Map(Document::from_iter([("b", value)]))]);
+        for (record, want) in [
+            (of(vec![1u8]), "field \"a\" holds bytes"),
+            (inside(Value::Bytes(vec![])), "field \"a[1].b\" holds bytes"),
+            (inside(Value::Float(f64::NAN)), "field \"a[1].b\" is NaN"),
+            (of(f64::NEG_INFINITY), "field \"a\" is -inf"),
+        ] {
+            let error = check(&record).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.to_string().contains(want), "{error}");
+        }
+        for many in [2, 200] {
+            let mut map: Document = (0..many).map(|i| (format!("f{i}"), i as i64)).collect();
+            check(&map).unwrap();
+            map.push("f1", 9i64);
+            let error = check(&of(map)).unwrap_err();
+            assert!(error.to_string().contains("field \"a.f1\" is there twice"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_nests_too_deep_is_refused_and_what_does_not_comes_back() {
+        let nested = |levels: usize, list: bool| {
+            let mut record = Document::new();
+            for level in 1..levels {
+                record = match list && level == 1 {
+                    true => of(Value::List(vec![])),
+                    false => of(record),
+                };
+            }
+            record
+        };
+        for list in [true, false] {
+            let deepest = nested(LEVELS, list);
+            check(&deepest).unwrap();
+            assert_eq!(read(written(&deepest).as_bytes()).unwrap(), deepest);
+            for levels in [LEVELS + 1, 1000] {
+                let error = check(&nested(levels, list)).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::TooLarge);
+                assert!(error.to_string().contains("\"a.a.a\"… nests deeper than 100"), "{error}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_json_says_where() {
+        for bytes in [&b"{"[..], b"[]", b"{} {}", b"\"text\"", b"{\"a\":\xff}"] {
+            assert_eq!(read(bytes).unwrap_err().kind(), ErrorKind::Malformed);
+        }
+    }
+}

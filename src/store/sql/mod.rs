@@ -1,0 +1,322 @@
+//! What the stores that speak SQL share: a [`Query`] becomes text with bound values, never with
+//! pasted ones.
+//!
+//! A [`Dialect`] says how one of them reaches into a document and quotes a name. This module knows
+//! no driver.
+
+mod columns;
+
+use super::{
+    Column, Filter, Query,
+    query::{Order, Path, Test},
+};
+use crate::{Error, Result, record::Value};
+
+/// A statement, and the values bound to it.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sql {
+    pub text: String,
+    pub values: Vec<Value>,
+    numbered: bool,
+}
+
+impl Sql {
+    /// A statement that begins so.
+    pub fn new(dialect: &dyn Dialect, text: impl Into<String>) -> Sql {
+        Sql { text: text.into(), values: Vec::new(), numbered: dialect.numbered() }
+    }
+
+    /// Appends text.
+    pub fn push(&mut self, text: &str) -> &mut Sql {
+        self.text.push_str(text);
+        self
+    }
+
+    /// Appends a value's place, and binds the value.
+    pub fn bind(&mut self, value: Value) -> &mut Sql {
+        self.values.push(value);
+        match self.numbered {
+            true => self.text += &format!("${}", self.values.len()),
+            false => self.text.push('?'),
+        }
+        self
+    }
+}
+
+/// How one database says what queries mean.
+pub(super) trait Dialect: Send + Sync {
+    /// Bound values are `$1`, `$2`; else `?`.
+    fn numbered(&self) -> bool {
+        false
+    }
+
+    /// A name, quoted.
+    fn quote(&self, name: &str) -> String {
+        format!("\"{}\"", name.replace('"', "\"\""))
+    }
+
+    /// Appends a test of what lies under `path` in the document in this column, already quoted.
+    /// [`Test::Ne`] and [`Test::In`] do not come here. Unknown (`NULL`) counts as false.
+    ///
+    /// # Errors
+    /// Where the path cannot be said.
+    fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()>;
+
+    /// What to sort by for a path in the document: `NULL` where it is null or not there.
+    ///
+    /// # Errors
+    /// Where the path cannot be said.
+    fn sort_by(&self, column: &str, path: &Path) -> Result<String>;
+
+    /// What follows an order so that nulls come first ascending and last descending.
+    fn nulls(&self, _order: Order) -> &'static str {
+        ""
+    }
+
+    /// A column of text, compared by its bytes whatever the collation of the table.
+    fn by_bytes(&self, column: &str) -> String {
+        column.to_owned()
+    }
+}
+
+/// A table as queries see it. Names are as they are, not quoted.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Table {
+    pub name: String,
+    /// The column of the key.
+    pub key: String,
+    pub body: Body,
+}
+
+/// What a table holds beside the key.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Body {
+    /// Documents in this column.
+    Document(String),
+    /// A column for each field.
+    Columns(Vec<Column>),
+}
+
+impl Table {
+    /// `SELECT what FROM table`, and all the query says.
+    ///
+    /// # Errors
+    /// For queries that make no sense, or paths that cannot be said.
+    pub fn select(&self, dialect: &dyn Dialect, what: &str, query: &Query) -> Result<Sql> {
+        query.check()?;
+        let mut sql =
+            Sql::new(dialect, format!("SELECT {what} FROM {}", dialect.quote(&self.name)));
+        self.filter(dialect, &query.filter, &mut sql)?;
+        if !query.sort.is_empty() {
+            sql.push(" ORDER BY ");
+            for (path, order) in &query.sort {
+                let by = self.sort_by(dialect, path)?;
+                let direction = match order {
+                    Order::Ascending => " ASC",
+                    Order::Descending => " DESC",
+                };
+                sql.push(&by).push(direction).push(dialect.nulls(*order)).push(", ");
+            }
+            let key = dialect.by_bytes(&dialect.quote(&self.key));
+            sql.push(&key);
+        }
+        if let Some(limit) = query.limit {
+            sql.push(&format!(" LIMIT {}", limit.min(i64::MAX as u64)));
+        }
+        Ok(sql)
+    }
+
+    /// `DELETE FROM table` where the filter fits.
+    ///
+    /// # Errors
+    /// As [`select`](Table::select).
+    pub fn delete(&self, dialect: &dyn Dialect, filter: &Filter) -> Result<Sql> {
+        Query::new(filter.clone()).check()?;
+        let mut sql = Sql::new(dialect, format!("DELETE FROM {}", dialect.quote(&self.name)));
+        self.filter(dialect, filter, &mut sql)?;
+        Ok(sql)
+    }
+
+    fn sort_by(&self, dialect: &dyn Dialect, path: &Path) -> Result<String> {
+        if path.is_key() {
+            return Ok(dialect.by_bytes(&dialect.quote(&self.key)));
+        }
+        match &self.body {
+            Body::Document(column) => dialect.sort_by(&dialect.quote(column), path),
+            Body::Columns(columns) => Ok(columns::sort_by(dialect, columns, path)),
+        }
+    }
+
+    /// Appends ` WHERE`, unless every record fits.
+    fn filter(&self, dialect: &dyn Dialect, filter: &Filter, sql: &mut Sql) -> Result<()> {
+        if *filter == Filter::All {
+            return Ok(());
+        }
+        sql.push(" WHERE ");
+        self.condition(dialect, filter, sql)
+    }
+
+    /// Appends a condition. It may come out unknown only where that counts as false.
+    pub fn condition(&self, dialect: &dyn Dialect, filter: &Filter, sql: &mut Sql) -> Result<()> {
+        match filter {
+            Filter::All => {
+                sql.push("1=1");
+            }
+            Filter::And(all) => self.list(dialect, all, " AND ", "1=1", sql)?,
+            Filter::Or(any) => self.list(dialect, any, " OR ", "1=0", sql)?,
+            Filter::Not(one) => {
+                sql.push("((");
+                self.condition(dialect, one, sql)?;
+                sql.push(") IS NOT TRUE)");
+            }
+            Filter::Field(path, test) => self.field(dialect, path, test, sql)?,
+        }
+        Ok(())
+    }
+
+    fn list(
+        &self,
+        dialect: &dyn Dialect,
+        filters: &[Filter],
+        between: &str,
+        none: &str,
+        sql: &mut Sql,
+    ) -> Result<()> {
+        if filters.is_empty() {
+            sql.push(none);
+            return Ok(());
+        }
+        // A long list is a deep tree to a parser that puts one after the other; halves are not.
+        if filters.len() > 64 {
+            let (left, right) = filters.split_at(filters.len() / 2);
+            sql.push("(");
+            self.list(dialect, left, between, none, sql)?;
+            sql.push(between);
+            self.list(dialect, right, between, none, sql)?;
+            sql.push(")");
+            return Ok(());
+        }
+        for (i, filter) in filters.iter().enumerate() {
+            sql.push(if i == 0 { "(" } else { between });
+            self.condition(dialect, filter, sql)?;
+        }
+        sql.push(")");
+        Ok(())
+    }
+
+    fn field(&self, dialect: &dyn Dialect, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        let field = |test: &Test| Filter::Field(path.clone(), test.clone());
+        match test {
+            Test::Ne(value) => {
+                let equal = Filter::Not(Box::new(field(&Test::Eq(value.clone()))));
+                self.condition(dialect, &equal, sql)
+            }
+            Test::In(values) => {
+                let each: Vec<_> = values.iter().map(|v| field(&Test::Eq(v.clone()))).collect();
+                self.list(dialect, &each, " OR ", "1=0", sql)
+            }
+            test if path.is_key() => {
+                key_test(&dialect.by_bytes(&dialect.quote(&self.key)), test, sql);
+                Ok(())
+            }
+            test => match &self.body {
+                Body::Document(column) => dialect.test(&dialect.quote(column), path, test, sql),
+                Body::Columns(columns) => {
+                    columns::test(dialect, columns, path, test, sql);
+                    Ok(())
+                }
+            },
+        }
+    }
+}
+
+/// A test of the key, which is text and always there.
+fn key_test(key: &str, test: &Test, sql: &mut Sql) {
+    let (operator, value) = match test {
+        Test::Exists(wanted) => {
+            sql.push(if *wanted { "1=1" } else { "1=0" });
+            return;
+        }
+        Test::Prefix(start) => return prefix(key, start, sql),
+        test => comparison(test).expect("exists and prefix are dealt with"),
+    };
+    match value {
+        Value::Text(text) => {
+            sql.push(key).push(operator).bind(Value::from(text.as_str()));
+        }
+        _ => {
+            sql.push("1=0");
+        }
+    }
+}
+
+/// The operator of a comparison, and what it compares with.
+pub(super) fn comparison(test: &Test) -> Option<(&'static str, &Value)> {
+    Some(match test {
+        Test::Eq(value) => (" = ", value),
+        Test::Ne(value) => (" <> ", value),
+        Test::Lt(value) => (" < ", value),
+        Test::Le(value) => (" <= ", value),
+        Test::Gt(value) => (" > ", value),
+        Test::Ge(value) => (" >= ", value),
+        Test::In(_) | Test::Exists(_) | Test::Prefix(_) => return None,
+    })
+}
+
+/// Appends that a text begins so, as a range, which an index can answer.
+pub(super) fn prefix(text: &str, start: &str, sql: &mut Sql) {
+    sql.push("(").push(text).push(" >= ").bind(Value::from(start));
+    if let Some(end) = after_prefix(start) {
+        sql.push(" AND ").push(text).push(" < ").bind(Value::from(end));
+    }
+    sql.push(")");
+}
+
+/// The least text that is greater than all that begin so; none where there is no greater one.
+fn after_prefix(start: &str) -> Option<String> {
+    let mut chars: Vec<char> = start.chars().collect();
+    while let Some(last) = chars.pop() {
+        // The next character; those for surrogates are none.
+        let next = match last {
+            '\u{d7ff}' => Some('\u{e000}'),
+            last => char::from_u32(last as u32 + 1),
+        };
+        if let Some(next) = next {
+            chars.push(next);
+            return Some(chars.into_iter().collect());
+        }
+    }
+    None
+}
+
+/// A name of a table or column, of a length the database takes.
+///
+/// # Errors
+/// [`Invalid`](crate::ErrorKind::Invalid), saying what is wrong with it.
+pub(super) fn check_name(driver: &str, what: &str, name: &str, longest: usize) -> Result<()> {
+    let wrong = if name.is_empty() {
+        "it is empty".into()
+    } else if name.contains('\0') {
+        "it has a NUL".into()
+    } else if name.len() > longest {
+        format!("it has {} bytes, and {longest} are the most", name.len())
+    } else {
+        return Ok(());
+    };
+    let shown: String = name.chars().take(60).collect();
+    Err(Error::invalid(format!("{driver} can have no {what} {shown:?}: {wrong}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prefixes_end_before_the_next_text() {
+        assert_eq!(after_prefix("ab").as_deref(), Some("ac"));
+        assert_eq!(after_prefix("a\u{10ffff}").as_deref(), Some("b"));
+        assert_eq!(after_prefix("\u{10ffff}"), None);
+        assert_eq!(after_prefix("\u{d7ff}").as_deref(), Some("\u{e000}"));
+        assert_eq!(after_prefix(""), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! Queries as SQLite understands them.
+
+use crate::{
+    Error, Result,
+    record::Value,
+    store::{
+        query::{Path, Test},
+        sql::{Dialect, Sql, comparison, prefix},
+    },
+};
+
+pub struct Sqlite;
+
+/// The path as SQLite writes it, as a literal of SQL: indexes are used only where the text of a
+/// query is that of the index.
+pub fn path_literal(path: &Path) -> Result<String> {
+    let mut text = String::from("$");
+    for name in path.names() {
+        if name.contains(['"', '\0']) {
+            return Err(Error::unsupported(format!(
+                "SQLite cannot look under the name {name:?}: its paths have no quotes and no NUL"
+            )));
+        }
+        text += &format!(".\"{name}\"");
+    }
+    Ok(format!("'{}'", text.replace('\'', "''")))
+}
+
+/// What an index on a path is made on, and queries ask for.
+pub fn extract(column: &str, path: &Path) -> Result<String> {
+    Ok(format!("json_extract({column}, {})", path_literal(path)?))
+}
+
+impl Dialect for Sqlite {
+    fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        let value = extract(column, path)?;
+        let kind = format!("json_type({column}, {})", path_literal(path)?);
+        match test {
+            Test::Exists(true) => sql.push(&kind).push(" IS NOT NULL"),
+            Test::Exists(false) => sql.push(&kind).push(" IS NULL"),
+            Test::Eq(Value::Null) => sql.push("coalesce(").push(&kind).push(", 'null') = 'null'"),
+            Test::Eq(Value::Bool(true)) => sql.push(&kind).push(" = 'true'"),
+            Test::Eq(Value::Bool(false)) => sql.push(&kind).push(" = 'false'"),
+            Test::Prefix(start) => {
+                sql.push("(");
+                prefix(&value, start, sql);
+                sql.push(" AND ").push(&kind).push(" = 'text')")
+            }
+            test => {
+                let Some((operator, with)) = comparison(test) else { return Ok(()) };
+                let (with, kinds) = match with {
+                    Value::Int(_) | Value::Float(_) => (with.clone(), " IN ('integer','real')"),
+                    Value::Text(_) => (with.clone(), " = 'text'"),
+                    // Times are text there.
+                    Value::Time(time) => (Value::Text(time.to_string()), " = 'text'"),
+                    _ => {
+                        sql.push("1=0");
+                        return Ok(());
+                    }
+                };
+                sql.push("(").push(&value).push(operator).bind(with);
+                sql.push(" AND ").push(&kind).push(kinds).push(")")
+            }
+        };
+        Ok(())
+    }
+
+    fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
+        extract(column, path)
+    }
+}

@@ -1,0 +1,477 @@
+//! `sqlite:path` — SQLite, inside this process, in a file or (without a path) in memory.
+//!
+//! A table that steelyard makes has the key in `_key` and the record in `record` (document: JSON
+//! text), in `value` (blob) or in a column for each field. Tables of other programs are read and
+//! written as they are: `?table=orders&column=payload&format=marshal`, the key being the table's
+//! primary key, or what `?key=` names.
+//!
+//! Durability: t3 is `synchronous=FULL` (the default), t2 WAL with `NORMAL`, t1 `OFF`; t0 is a
+//! database in memory. A new file gets a write-ahead log; one that is there keeps its journal,
+//! unless a durability is asked for.
+//!
+//! A stream of found or scanned records holds no lock and no connection between its batches.
+//! SQLite's calls block, so they run on threads kept for that; with `?thread=caller` they run on
+//! the caller's, which is quicker for one that does nothing else.
+
+mod blob;
+mod dialect;
+mod pool;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
+use rusqlite::{Connection, params_from_iter, types::Value as Cell};
+
+use self::{
+    dialect::Sqlite,
+    pool::{Pool, Settings},
+    table::{Known, Names},
+};
+use super::{
+    Abilities, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout, Need, Query,
+    Row, Rows, Shape, Store, Url, json, sql::check_name,
+};
+use crate::{
+    Error, Result,
+    durability::Tier,
+    record::{Document, Kind},
+};
+
+pub const DRIVER: Driver = Driver {
+    name: "sqlite",
+    aliases: &[],
+    example: "sqlite:shop.db?table=orders&layout=columns",
+    about: "SQLite, inside this process; without a path, in memory",
+    shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
+    servers: &[],
+    open,
+};
+
+const DOCUMENT: Abilities = Abilities {
+    driver: "sqlite",
+    keeps: json::KEEPS,
+    loses: json::LOSES,
+    cannot: &[],
+    atomic: true,
+    ordered: true,
+    max_key: 1 << 20,
+    // SQLITE_MAX_LENGTH, the usual limit of a value.
+    max_record: 1_000_000_000,
+};
+
+const COLUMNS: Abilities = Abilities {
+    keeps: &[Kind::Bool, Kind::Int, Kind::Text, Kind::Bytes, Kind::Time],
+    loses: "-0.0 becomes 0.0; null becomes a field that is not there; decimals and whole numbers \
+            beyond 64 bits become text; lists, maps and NaN are refused",
+    cannot: &[Need::Missing],
+    ..DOCUMENT
+};
+
+fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+    async move {
+        let names = Names { key: url.take("key"), column: url.take("column") };
+        let here = url.take_word("thread", &["caller", "own"])? == Some("caller");
+        url.done()?;
+        let path = match &*url.path {
+            ":memory:" => String::new(),
+            _ => url.file_path(),
+        };
+        match (common.durability, path.is_empty()) {
+            (Some(tier @ (Tier::T1 | Tier::T2 | Tier::T3)), true) => {
+                return Err(tier.refused("SQLite in memory", &[Tier::T0]));
+            }
+            (Some(Tier::T0), false) => {
+                let can = [Tier::T1, Tier::T2, Tier::T3];
+                return Err(Tier::T0.refused("SQLite in a file", &can));
+            }
+            _ => {}
+        }
+        let shape = common.shape("sqlite", DRIVER.shapes)?;
+        check_name("sqlite", "table", &common.table, LONGEST_NAME)?;
+        let settings = Settings { path, tier: common.durability, timeout: common.timeout, here };
+        let store = Sqlite3 {
+            pool: Arc::new(Pool::new(settings, common.pool)),
+            table: table::Lazy::new(shape, common.table.clone(), names),
+        };
+        // A file that is no database is found now, not later.
+        store.pool.run(|c| c.query_row("PRAGMA schema_version", [], |_| Ok(()))).await?;
+        Ok(match shape {
+            Shape::Blob => {
+                Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
+            }
+            _ => Arc::new(store),
+        })
+    }
+    .boxed()
+}
+
+const LONGEST_NAME: usize = 1000;
+/// How many records a stream reads at once.
+const BATCH: usize = 1000;
+/// Up to how many records a query is answered at once, rather than by looking up rows it found.
+const AT_ONCE: u64 = 10_000;
+
+/// A table of a database.
+struct Sqlite3 {
+    pool: Arc<Pool>,
+    table: table::Lazy,
+}
+
+impl Sqlite3 {
+    fn sibling(&self, name: &str) -> Result<Sqlite3> {
+        check_name("sqlite", "table", name, LONGEST_NAME)?;
+        let table = table::Lazy::new(self.table.shape, name.into(), Names::default());
+        Ok(Sqlite3 { pool: self.pool.clone(), table })
+    }
+
+    async fn known(&self) -> Result<Arc<Known>> {
+        self.table.known(&self.pool).await
+    }
+
+    /// Writes rows of cells in one transaction.
+    async fn write(&self, statement: String, rows: Vec<Vec<Cell>>) -> Result<()> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        self.pool
+            .run(move |connection| {
+                let transaction = connection
+                    .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                {
+                    let mut statement = transaction.prepare_cached(&statement)?;
+                    for row in &rows {
+                        statement.execute(params_from_iter(row))?;
+                    }
+                }
+                transaction.commit()
+            })
+            .await
+    }
+
+    async fn put_cells(&self, rows: Vec<Vec<Cell>>, new: bool) -> Result<()> {
+        let known = self.known().await?;
+        self.write(if new { known.insert() } else { known.upsert() }, rows).await
+    }
+
+    async fn removed(&self, keys: &[Key]) -> Result<u64> {
+        let known = self.known().await?;
+        let statement = format!("DELETE FROM {} WHERE {} = ?", known.name(), known.key());
+        let keys = keys.to_vec();
+        self.pool
+            .run(move |connection| {
+                let transaction = connection
+                    .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                let mut count = 0;
+                {
+                    let mut statement = transaction.prepare_cached(&statement)?;
+                    for key in &keys {
+                        count += statement.execute([key.as_str()])? as u64;
+                    }
+                }
+                transaction.commit()?;
+                Ok(count)
+            })
+            .await
+    }
+
+    /// What `read` makes of the rows of these keys.
+    async fn found<R: Send + 'static>(
+        &self,
+        keys: &[Key],
+        read: fn(&Known, &rusqlite::Row) -> Result<R>,
+    ) -> Result<Vec<Option<R>>> {
+        let known = self.known().await?;
+        let statement = format!("{} WHERE {} = ?", known.select(), known.key());
+        let keys = keys.to_vec();
+        self.pool
+            .attempt(move |connection| {
+                let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
+                let mut one = |key: &Key| {
+                    let mut rows = statement.query([key.as_str()]).map_err(pool::error)?;
+                    let row = rows.next().map_err(pool::error)?;
+                    row.map(|row| read(&known, row)).transpose()
+                };
+                keys.iter().map(&mut one).collect()
+            })
+            .await
+    }
+
+    /// What `read` makes of all rows whose keys lie in a range, in their order, page by page.
+    async fn pages<R: Send + 'static>(
+        &self,
+        range: &KeyRange,
+        read: fn(&Known, &rusqlite::Row) -> Result<R>,
+    ) -> Result<impl futures_util::Stream<Item = Result<Vec<R>>> + Send + '_> {
+        let known = self.known().await?;
+        let from = range.from.clone().map(|key| (key.to_string(), " >= ?1"));
+        let until = range.until.as_ref().map(Key::to_string);
+        let state = Some((from, until));
+        Ok(stream::try_unfold(state, move |state| {
+            let known = known.clone();
+            async move {
+                let Some((from, until)) = state else { return Ok::<_, Error>(None) };
+                let page = {
+                    let (known, until) = (known.clone(), until.clone());
+                    self.pool.attempt(move |connection| page(connection, &known, from, until, read))
+                };
+                let (rows, last) = page.await?;
+                let next = last.map(|last| (Some((last, " > ?1")), until));
+                Ok((!rows.is_empty()).then_some((rows, next)))
+            }
+        }))
+    }
+
+    async fn counted(&self) -> Result<u64> {
+        let known = self.known().await?;
+        let statement = format!("SELECT count(*) FROM {}", known.name());
+        self.pool
+            .run(move |c| c.query_row(&statement, [], |row| row.get::<_, i64>(0)))
+            .await
+            .map(|n| n as u64)
+    }
+
+    async fn parts(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        let known = self.known().await?;
+        let count = self.counted().await?;
+        let statement = format!(
+            "SELECT CAST({0} AS TEXT) FROM {1} ORDER BY CAST({0} AS TEXT) LIMIT 1 OFFSET ?",
+            known.key(),
+            known.name()
+        );
+        let borders: Vec<String> = self
+            .pool
+            .run(move |connection| {
+                let mut statement = connection.prepare_cached(&statement)?;
+                let offset =
+                    |i: u32| (u128::from(count) * u128::from(i) / u128::from(parts)) as i64;
+                (1..parts).map(|i| statement.query_row([offset(i)], |row| row.get(0))).collect()
+            })
+            .await
+            .or_else(|e| if count == 0 { Ok(Vec::new()) } else { Err(e) })?;
+        let borders = borders.into_iter().map(Key::new).collect::<Result<Vec<_>>>()?;
+        let mut ranges = KeyRange::between(borders);
+        ranges.resize_with(parts as usize, empty_range);
+        Ok(ranges)
+    }
+
+    async fn dropped(&self) -> Result<()> {
+        let statement = format!("DROP TABLE IF EXISTS {}", self.table.quoted());
+        self.pool.run(move |c| c.execute_batch(&statement)).await?;
+        self.table.forget();
+        Ok(())
+    }
+
+    async fn description(&self) -> Result<Description> {
+        let settings = self.pool.settings().clone();
+        let asked = settings.tier;
+        let (journal, synchronous) = self
+            .pool
+            .run(|connection| {
+                let journal: String =
+                    connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+                let synchronous: i64 =
+                    connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+                Ok((journal, synchronous))
+            })
+            .await?;
+        let in_memory = settings.path.is_empty();
+        let (word, tier) = match synchronous {
+            0 => ("OFF", Tier::T1),
+            1 => ("NORMAL", Tier::T2),
+            2 => ("FULL", Tier::T3),
+            _ => ("EXTRA", Tier::T3),
+        };
+        let size =
+            |end: &str| std::fs::metadata(format!("{}{end}", settings.path)).map(|m| m.len());
+        Ok(Description {
+            product: "SQLite".into(),
+            version: rusqlite::version().into(),
+            shape: self.table.shape,
+            format: None,
+            asked,
+            set: Some(if in_memory { Tier::T0 } else { tier }),
+            settings: vec![("journal_mode".into(), journal), ("synchronous".into(), word.into())],
+            disk: size("").ok().map(|n| n + size("-wal").unwrap_or(0)),
+        })
+    }
+}
+
+/// A range that no key lies in.
+fn empty_range() -> KeyRange {
+    let none = Key::new("\0").expect("not empty");
+    KeyRange { from: Some(none.clone()), until: Some(none) }
+}
+
+/// One page of a scan, and the last key in it if there may be more.
+#[allow(clippy::type_complexity)]
+fn page<R>(
+    connection: &Connection,
+    known: &Known,
+    from: Option<(String, &str)>,
+    until: Option<String>,
+    read: fn(&Known, &rusqlite::Row) -> Result<R>,
+) -> Result<(Vec<R>, Option<String>)> {
+    let key = known.key_as_text();
+    let mut statement = known.select();
+    let mut values = Vec::new();
+    if let Some((from, operator)) = from {
+        statement += &format!(" WHERE {key}{operator}");
+        values.push(from);
+    }
+    if let Some(until) = until {
+        values.push(until);
+        let word = if values.len() == 1 { "WHERE" } else { "AND" };
+        statement += &format!(" {word} {key} < ?{}", values.len());
+    }
+    statement += &format!(" ORDER BY {key} LIMIT {BATCH}");
+    let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
+    let mut cursor = statement.query(params_from_iter(values)).map_err(pool::error)?;
+    let mut rows = Vec::new();
+    let mut last = None;
+    while let Some(row) = cursor.next().map_err(pool::error)? {
+        rows.push(read(known, row)?);
+        if rows.len() == BATCH {
+            last = Some(table::key_of(row)?.to_string());
+        }
+    }
+    Ok((rows, last))
+}
+
+#[async_trait]
+impl Store for Sqlite3 {
+    fn abilities(&self) -> &Abilities {
+        match self.table.shape {
+            Shape::Columns => &COLUMNS,
+            _ => &DOCUMENT,
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        self.table.shape
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
+        Ok(Arc::new(self.sibling(name)?))
+    }
+
+    fn check(&self, row: &Row) -> Result<()> {
+        self.table.cells(self.abilities(), row).map(drop)
+    }
+
+    async fn prepare(&self, layout: &Layout) -> Result<()> {
+        self.table.prepare(&self.pool, layout).await
+    }
+
+    async fn put(&self, rows: &[Row]) -> Result<()> {
+        self.known().await?;
+        let cells = |row| self.table.cells(self.abilities(), row);
+        self.put_cells(rows.iter().map(cells).collect::<Result<_>>()?, false).await
+    }
+
+    async fn load(&self, rows: &[Row]) -> Result<()> {
+        self.known().await?;
+        let cells = |row| self.table.cells(self.abilities(), row);
+        self.put_cells(rows.iter().map(cells).collect::<Result<_>>()?, true).await
+    }
+
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
+        self.found(keys, |known, row| known.record(row)).await
+    }
+
+    async fn find(&self, query: &Query) -> Result<Rows<'_>> {
+        self.abilities().can(query)?;
+        let known = self.known().await?;
+        let query = query.clone();
+        if query.limit.is_some_and(|limit| limit <= AT_ONCE) {
+            let sql = known.table.select(&Sqlite, &known.what(), &query)?;
+            let rows: Vec<Row> = self
+                .pool
+                .attempt(move |connection| {
+                    let mut statement =
+                        connection.prepare_cached(&sql.text).map_err(pool::error)?;
+                    let values = sql.values.iter().map(table::cell);
+                    let mut cursor =
+                        statement.query(params_from_iter(values)).map_err(pool::error)?;
+                    let mut rows = Vec::new();
+                    while let Some(row) = cursor.next().map_err(pool::error)? {
+                        let Row { key, record } = known.row(row)?;
+                        rows.push(Row { key, record: query.project(record) });
+                    }
+                    Ok(rows)
+                })
+                .await?;
+            return Ok(super::in_batches(rows.into_iter()).boxed());
+        }
+        // Row numbers first, in the order asked for: eight bytes each, and no lock is held while
+        // whoever reads the stream writes.
+        let sql = known.table.select(&Sqlite, "rowid", &query)?;
+        let numbers: Vec<i64> = self
+            .pool
+            .run(move |connection| {
+                let mut statement = connection.prepare_cached(&sql.text)?;
+                let values = sql.values.iter().map(table::cell);
+                statement.query_map(params_from_iter(values), |row| row.get(0))?.collect()
+            })
+            .await?;
+        let statement: Arc<str> = format!("{} WHERE rowid = ?", known.select()).into();
+        let query = Arc::new(query);
+        let batches = super::in_batches(numbers.into_iter()).then(move |numbers| {
+            let (known, query, statement) = (known.clone(), query.clone(), statement.clone());
+            self.pool.attempt(move |connection| {
+                let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
+                let mut rows = Vec::with_capacity(BATCH);
+                for number in numbers? {
+                    let mut cursor = statement.query([number]).map_err(pool::error)?;
+                    // One that was deleted meanwhile is not there any more.
+                    if let Some(row) = cursor.next().map_err(pool::error)? {
+                        let Row { key, record } = known.row(row)?;
+                        rows.push(Row { key, record: query.project(record) });
+                    }
+                }
+                Ok(rows)
+            })
+        });
+        Ok(batches.boxed())
+    }
+
+    async fn delete(&self, filter: &Filter) -> Result<u64> {
+        self.abilities().can(&Query::new(filter.clone()))?;
+        let known = self.known().await?;
+        let sql = known.table.delete(&Sqlite, filter)?;
+        self.pool
+            .run(move |connection| {
+                let mut statement = connection.prepare_cached(&sql.text)?;
+                statement.execute(params_from_iter(sql.values.iter().map(table::cell)))
+            })
+            .await
+            .map(|n| n as u64)
+    }
+
+    async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        self.removed(keys).await
+    }
+
+    async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>> {
+        Ok(self.pages(range, |known, row| known.row(row)).await?.boxed())
+    }
+
+    async fn count(&self) -> Result<u64> {
+        self.counted().await
+    }
+
+    async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        self.parts(parts).await
+    }
+
+    async fn drop_table(&self) -> Result<()> {
+        self.dropped().await
+    }
+
+    async fn describe(&self) -> Result<Description> {
+        self.description().await
+    }
+}

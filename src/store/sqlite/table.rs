@@ -1,0 +1,470 @@
+//! What a table of SQLite looks like, and records as its rows.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use rusqlite::{
+    Connection,
+    types::{Value as Cell, ValueRef},
+};
+
+use super::{
+    dialect::{Sqlite, extract},
+    pool::{Pool, error},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    record::{Document, Kind, Value},
+    store::{
+        Abilities, Column, Key, Layout, Row, Shape, blobs, json,
+        sql::{Body, Dialect, Table, check_name},
+    },
+};
+
+/// Columns that the URL names.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    pub key: Option<String>,
+    pub column: Option<String>,
+}
+
+/// A table, which is looked at when it is first needed.
+pub struct Lazy {
+    pub shape: Shape,
+    name: String,
+    names: Names,
+    known: RwLock<Option<Arc<Known>>>,
+}
+
+/// A table as it is.
+pub struct Known {
+    pub table: Table,
+    /// The key is also a field of the record.
+    key_is_field: bool,
+    /// Keys are compared as what they are; numbers are made text.
+    key_is_text: bool,
+}
+
+/// What columns are called in tables that are made here.
+const KEY: &str = "_key";
+
+impl Lazy {
+    pub fn new(shape: Shape, name: String, names: Names) -> Lazy {
+        Lazy { shape, name, names, known: RwLock::default() }
+    }
+
+    pub fn quoted(&self) -> String {
+        Sqlite.quote(&self.name)
+    }
+
+    /// What is known of the table may be so no longer.
+    pub fn forget(&self) {
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn peek(&self) -> Option<Arc<Known>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn body_column(&self) -> String {
+        let usual = if self.shape == Shape::Blob { "value" } else { "record" };
+        self.names.column.clone().unwrap_or_else(|| usual.into())
+    }
+
+    /// The table as it is in the database.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
+    /// it is of another layout.
+    pub async fn known(&self, pool: &Arc<Pool>) -> Result<Arc<Known>> {
+        if let Some(known) = self.peek() {
+            return Ok(known);
+        }
+        let name = self.name.clone();
+        let found = pool.run(move |connection| look(connection, &name)).await?;
+        if found.is_empty() {
+            let what = format!("no table {:?} in the database", self.name);
+            return Err(Error::new(ErrorKind::NotFound, what));
+        }
+        let known = Arc::new(self.understand(found)?);
+        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known.clone());
+        Ok(known)
+    }
+
+    fn understand(&self, found: Vec<Found>) -> Result<Known> {
+        let has = |name: &str| found.iter().find(|column| column.name == name);
+        let conflict =
+            |what: String| Error::new(ErrorKind::Conflict, format!("table {:?} {what}", self.name));
+        let mut primary = found.iter().filter(|column| column.primary);
+        let key = match (&self.names.key, has(KEY), primary.next(), primary.next()) {
+            (Some(name), ..) => {
+                has(name).ok_or_else(|| conflict(format!("has no column {name:?} for the key")))?
+            }
+            (None, Some(own), ..) => own,
+            (None, None, Some(one), None) => one,
+            _ => return Err(conflict("has no single primary key; name it: ?key=COLUMN".into())),
+        };
+        let body = match self.shape {
+            Shape::Columns => {
+                let others = found.iter().filter(|c| c.name != key.name || c.name != KEY);
+                let column = |c: &Found| Column { name: c.name.clone(), kind: c.kind() };
+                Body::Columns(others.filter(|c| c.name != key.name).map(column).collect())
+            }
+            _ => {
+                let column = self.body_column();
+                if has(&column).is_none() {
+                    let names: Vec<_> = found.iter().map(|c| c.name.as_str()).collect();
+                    return Err(conflict(format!(
+                        "has no column {column:?} for layout {}; it has {}",
+                        self.shape,
+                        names.join(", ")
+                    )));
+                }
+                Body::Document(column)
+            }
+        };
+        Ok(Known {
+            key_is_field: self.shape == Shape::Columns && key.name != KEY,
+            key_is_text: key.kind() == Kind::Text,
+            table: Table { name: self.name.clone(), key: key.name.clone(), body },
+        })
+    }
+
+    /// Makes the table and its indexes.
+    pub async fn prepare(&self, pool: &Arc<Pool>, layout: &Layout) -> Result<()> {
+        let key = Sqlite.quote(self.names.key.as_deref().unwrap_or(KEY));
+        let name = self.quoted();
+        let columns = match self.shape {
+            Shape::Document => format!(", {} TEXT NOT NULL", Sqlite.quote(&self.body_column())),
+            Shape::Blob => format!(", {} BLOB NOT NULL", Sqlite.quote(&self.body_column())),
+            Shape::Columns => {
+                let own = self.names.key.as_deref().unwrap_or(KEY);
+                if own == KEY && layout.columns.iter().any(|c| c.name == KEY) {
+                    return Err(Error::invalid(format!("a field {KEY:?}, which is the key's own")));
+                }
+                for column in &layout.columns {
+                    check_name("sqlite", "column", &column.name, super::LONGEST_NAME)?;
+                }
+                let others = layout.columns.iter().filter(|c| c.name != own);
+                others
+                    .map(|c| format!(", {} {}", Sqlite.quote(&c.name), declared(c.kind)))
+                    .collect()
+            }
+        };
+        let there = {
+            let name = self.name.clone();
+            pool.run(move |connection| look(connection, &name)).await?
+        };
+        if there.is_empty() {
+            if self.shape == Shape::Columns && layout.columns.is_empty() {
+                return Err(Error::invalid("layout columns needs columns to make a table with"));
+            }
+            let make = format!(
+                "CREATE TABLE IF NOT EXISTS {name} ({key} TEXT PRIMARY KEY NOT NULL{columns})"
+            );
+            pool.run(move |connection| connection.execute_batch(&make)).await?;
+        }
+        self.forget();
+        let known = self.known(pool).await?;
+        known.must_have(layout)?;
+        let mut statements = String::new();
+        for index in &layout.indexes {
+            let on = match &known.table.body {
+                _ if self.shape == Shape::Blob => {
+                    return layout.no_indexes("sqlite", Shape::Blob);
+                }
+                Body::Document(column) => extract(&Sqlite.quote(column), &index.path)?,
+                Body::Columns(_) => Sqlite.quote(&index.path.names().join(".")),
+            };
+            let index = Sqlite.quote(&format!("{}_{}", self.name, index.path));
+            statements += &format!("CREATE INDEX IF NOT EXISTS {index} ON {name} ({on});");
+        }
+        pool.run(move |connection| connection.execute_batch(&statements)).await
+    }
+
+    /// A row as what is bound: the key, then the body.
+    ///
+    /// # Errors
+    /// Where the table cannot hold it.
+    pub fn cells(&self, abilities: &Abilities, row: &Row) -> Result<Vec<Cell>> {
+        let mut cells = vec![Cell::Text(row.key.to_string())];
+        if self.shape != Shape::Columns {
+            let mut text = Vec::new();
+            json::check(&row.record)
+                .and_then(|()| json::write(&row.record, &mut text))
+                .map_err(|e| about(e, &row.key))?;
+            blobs::fits(abilities, &row.key, text.len())?;
+            let text = String::from_utf8(text).expect("JSON is UTF-8");
+            cells.push(Cell::Text(text));
+            return Ok(cells);
+        }
+        blobs::fits(abilities, &row.key, 0)?;
+        let known = self.peek().ok_or_else(|| {
+            Error::invalid("the columns of the table are not known yet; prepare it first")
+        })?;
+        known.cells(row, &mut cells).map_err(|e| about(e, &row.key))?;
+        Ok(cells)
+    }
+}
+
+/// The error, saying which record it is about.
+fn about(error: Error, key: &Key) -> Error {
+    Error::new(error.kind(), format!("key {}: {}", key.shown(), error.context()))
+}
+
+impl Known {
+    pub fn name(&self) -> String {
+        Sqlite.quote(&self.table.name)
+    }
+
+    pub fn key(&self) -> String {
+        Sqlite.quote(&self.table.key)
+    }
+
+    /// The key as text, in whose order keys are.
+    pub fn key_as_text(&self) -> String {
+        match self.key_is_text {
+            true => self.key(),
+            false => format!("CAST({} AS TEXT)", self.key()),
+        }
+    }
+
+    /// The columns that are read: the key, then the body.
+    pub fn what(&self) -> String {
+        let mut what = format!("CAST({} AS TEXT)", self.key());
+        for column in self.names() {
+            what += ", ";
+            what += &Sqlite.quote(column);
+        }
+        what
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        let (one, many) = match &self.table.body {
+            Body::Document(column) => (Some(column.as_str()), &[][..]),
+            Body::Columns(columns) => (None, columns.as_slice()),
+        };
+        one.into_iter().chain(many.iter().map(|column| column.name.as_str()))
+    }
+
+    pub fn select(&self) -> String {
+        format!("SELECT {} FROM {}", self.what(), self.name())
+    }
+
+    pub fn insert(&self) -> String {
+        let names: String = self.names().map(|name| format!(", {}", Sqlite.quote(name))).collect();
+        let places = ", ?".repeat(self.names().count());
+        format!("INSERT INTO {} ({}{names}) VALUES (?{places})", self.name(), self.key())
+    }
+
+    pub fn upsert(&self) -> String {
+        let set: Vec<_> =
+            self.names().map(|name| format!("{0} = excluded.{0}", Sqlite.quote(name))).collect();
+        let then = match set.is_empty() {
+            true => "NOTHING".into(),
+            false => format!("UPDATE SET {}", set.join(", ")),
+        };
+        format!("{} ON CONFLICT ({}) DO {then}", self.insert(), self.key())
+    }
+
+    /// The columns asked for have to be there.
+    fn must_have(&self, layout: &Layout) -> Result<()> {
+        let Body::Columns(columns) = &self.table.body else { return Ok(()) };
+        for wanted in &layout.columns {
+            if self.key_is_field && wanted.name == self.table.key {
+                continue;
+            }
+            match columns.iter().find(|column| column.name == wanted.name) {
+                Some(column) if holds(column.kind, wanted.kind) => {}
+                Some(column) => {
+                    return Err(Error::new(
+                        ErrorKind::Conflict,
+                        format!(
+                            "column {:?} of table {:?} holds {}, not {}",
+                            column.name,
+                            self.table.name,
+                            column.kind.name(),
+                            wanted.kind.name()
+                        ),
+                    ));
+                }
+                None => {
+                    let (column, table) = (&wanted.name, &self.table.name);
+                    let what = format!("table {table:?} is there, without a column {column:?}");
+                    return Err(Error::new(ErrorKind::Conflict, what));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn cells(&self, row: &Row, cells: &mut Vec<Cell>) -> Result<()> {
+        let Body::Columns(columns) = &self.table.body else { return Ok(()) };
+        let mut used = 0;
+        if self.key_is_field
+            && let Some(value) = row.record.get(&self.table.key)
+        {
+            used += 1;
+            if Key::of(&row.record, &self.table.key).ok().as_ref() != Some(&row.key) {
+                let (name, kind) = (&self.table.key, value.kind().name());
+                let what = format!("field {name:?} is the key's column, and holds another {kind}");
+                return Err(Error::invalid(what));
+            }
+        }
+        for column in columns {
+            let value = row.record.get(&column.name);
+            used += usize::from(value.is_some());
+            let value = value.unwrap_or(&Value::Null);
+            if !holds(column.kind, value.kind()) {
+                return Err(Error::invalid(format!(
+                    "field {:?} holds a {}, where its column holds {}",
+                    column.name,
+                    value.kind().name(),
+                    column.kind.name()
+                )));
+            }
+            cells.push(match (column.kind, value) {
+                (_, Value::Float(v)) if v.is_nan() => {
+                    let name = &column.name;
+                    return Err(Error::invalid(format!("field {name:?}: SQLite has no NaN")));
+                }
+                (Kind::Float, Value::Int(n)) if *n as f64 as i128 != i128::from(*n) => {
+                    let name = &column.name;
+                    return Err(Error::invalid(format!("field {name:?}: no float is exactly {n}")));
+                }
+                (_, value) => cell(value),
+            });
+        }
+        if used < row.record.len() {
+            let unknown = row.record.iter().map(|(name, _)| name).find(|name| {
+                !columns.iter().any(|c| c.name == *name)
+                    && !(self.key_is_field && *name == self.table.key)
+            });
+            return Err(Error::invalid(match unknown {
+                Some(name) => format!("the table has no column for the field {name:?}"),
+                None => "a field stands in it twice".into(),
+            }));
+        }
+        Ok(())
+    }
+
+    /// The row as it was read by [`what`](Known::what).
+    pub fn row(&self, row: &rusqlite::Row) -> Result<Row> {
+        Ok(Row { key: key_of(row)?, record: self.record(row)? })
+    }
+
+    pub fn record(&self, row: &rusqlite::Row) -> Result<Document> {
+        let at = |i: usize| row.get_ref(i).map_err(error);
+        let Body::Columns(columns) = &self.table.body else {
+            let bytes = bytes(row)?;
+            return json::read(&bytes).map_err(|e| match key_of(row) {
+                Ok(key) => about(e, &key),
+                Err(_) => e,
+            });
+        };
+        let mut record = Document::with_capacity(columns.len() + 1);
+        if self.key_is_field {
+            let key = key_of(row)?;
+            let number = (!self.key_is_text).then(|| key.parse().ok()).flatten();
+            let key = number.map_or_else(|| Value::from(key.as_str()), Value::Int);
+            record.push(self.table.key.clone(), key);
+        }
+        for (i, column) in columns.iter().enumerate() {
+            let value = match at(i + 1)? {
+                ValueRef::Null => continue,
+                ValueRef::Integer(n) if column.kind == Kind::Bool => Value::Bool(n != 0),
+                ValueRef::Integer(n) if column.kind == Kind::Float => Value::Float(n as f64),
+                ValueRef::Integer(n) => Value::Int(n),
+                ValueRef::Real(v) => Value::Float(v),
+                ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
+                ValueRef::Text(text) => {
+                    let text = String::from_utf8_lossy(text).into_owned();
+                    match (column.kind, text.parse()) {
+                        (Kind::Time, Ok(time)) => Value::Time(time),
+                        _ => Value::Text(text),
+                    }
+                }
+            };
+            record.push(column.name.clone(), value);
+        }
+        Ok(record)
+    }
+}
+
+/// The key of a row as it was read by [`what`](Known::what).
+pub fn key_of(row: &rusqlite::Row) -> Result<Key> {
+    Key::new(row.get::<_, String>(0).map_err(error)?)
+}
+
+/// The bytes of a row with a single body, be they kept as text or as a blob.
+pub fn bytes(row: &rusqlite::Row) -> Result<Vec<u8>> {
+    match row.get_ref(1).map_err(error)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes.to_vec()),
+        ValueRef::Null => Err(Error::malformed("NULL, where bytes should be")),
+        _ => Err(Error::malformed("a number, where bytes should be")),
+    }
+}
+
+/// A value as SQLite keeps it in a column.
+pub fn cell(value: &Value) -> Cell {
+    match value {
+        Value::Null | Value::List(_) | Value::Map(_) => Cell::Null,
+        Value::Bool(v) => Cell::Integer(i64::from(*v)),
+        Value::Int(v) => Cell::Integer(*v),
+        Value::Float(v) => Cell::Real(*v),
+        Value::BigInt(text) | Value::Decimal(text) => Cell::Text(text.to_string()),
+        Value::Text(text) => Cell::Text(text.clone()),
+        Value::Bytes(bytes) => Cell::Blob(bytes.clone()),
+        Value::Time(time) => Cell::Text(time.to_string()),
+    }
+}
+
+/// Whether a column of one kind holds a value of another.
+fn holds(column: Kind, value: Kind) -> bool {
+    column == value
+        || value == Kind::Null
+        || (column == Kind::Float && value == Kind::Int)
+        || (column == Kind::Text && matches!(value, Kind::Decimal | Kind::BigInt))
+}
+
+/// The type a column is declared with, from which its kind is told again.
+fn declared(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Int => "INTEGER",
+        Kind::Float => "REAL",
+        Kind::Bool => "BOOLEAN",
+        Kind::Bytes => "BLOB",
+        Kind::Time => "TIMESTAMP",
+        _ => "TEXT",
+    }
+}
+
+/// A column as the database describes it.
+struct Found {
+    name: String,
+    declared: String,
+    primary: bool,
+}
+
+impl Found {
+    fn kind(&self) -> Kind {
+        let declared = self.declared.to_ascii_uppercase();
+        let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+        match () {
+            () if has(&["BOOL"]) => Kind::Bool,
+            () if has(&["INT"]) => Kind::Int,
+            () if has(&["CHAR", "CLOB", "TEXT"]) => Kind::Text,
+            () if has(&["TIMESTAMP", "DATETIME"]) => Kind::Time,
+            () if declared.is_empty() || has(&["BLOB"]) => Kind::Bytes,
+            () => Kind::Float,
+        }
+    }
+}
+
+fn look(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Found>> {
+    let mut statement =
+        connection.prepare_cached("SELECT name, type, pk FROM pragma_table_info(?)")?;
+    let found = |row: &rusqlite::Row| {
+        Ok(Found { name: row.get(0)?, declared: row.get(1)?, primary: row.get::<_, i64>(2)? > 0 })
+    };
+    statement.query_map([table], found)?.collect()
+}

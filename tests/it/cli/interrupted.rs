@@ -1,0 +1,125 @@
+//! A run that is broken off: the old file stays, and nothing is left beside it.
+
+use std::{
+    io::{Read, Write},
+    os::unix::process::ExitStatusExt,
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::{CATALOGUE, Desk, STEELYARD, ran};
+
+/// A copy from a pipe that was fed some megabytes and is not closed, so that it cannot end.
+fn in_mid_copy(desk: &Desk, args: &str) -> (Child, std::process::ChildStdin) {
+    let mut command = desk.command(args.split(' '));
+    let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    for _ in 0..40 {
+        stdin.write_all(&CATALOGUE).unwrap();
+    }
+    // All was taken but what a pipe and the reader's buffers hold: it is at work.
+    assert!(desk.names().iter().any(|n| n.ends_with(".part")), "{:?}", desk.names());
+    (child, stdin)
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+}
+
+/// Waits until `done`; a minute at most.
+fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !done() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what} did not come about");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_signal_leaves_the_old_file_and_nothing_else() {
+    for how in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+        for args in [
+            "copy - b.json --from marc21",
+            "copy - b.json.gz --from marc21",
+            "copy - b.xml.zst --from marc21 --rejects r.mrc",
+        ] {
+            let desk = Desk::new();
+            let target = args.split(' ').nth(2).unwrap();
+            desk.write(target, "old");
+            let (mut child, stdin) = in_mid_copy(&desk, args);
+            signal(&child, how);
+            let status = child.wait().unwrap();
+            drop(stdin);
+            // By the signal, so that whoever runs it knows.
+            assert_eq!(status.signal(), Some(how as i32), "{args}");
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            assert_eq!(said, "", "{args}");
+            assert_eq!(desk.read(target), b"old", "{args}");
+            assert_eq!(desk.names(), [target], "{args} {how}");
+        }
+    }
+}
+
+#[test]
+fn an_ignored_signal_stays_ignored() {
+    let desk = Desk::new();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" copy - b.json --from marc21 -q", STEELYARD]);
+    shell.current_dir(desk.path()).stdin(Stdio::piped());
+    let mut child = shell.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(&CATALOGUE).unwrap();
+    wait_until("the copy's beginning", || !desk.names().is_empty());
+    signal(&child, Signal::SIGHUP);
+    stdin.write_all(&CATALOGUE).unwrap();
+    drop(stdin);
+    assert!(child.wait().unwrap().success());
+    assert_eq!(desk.read("b.json").split_inclusive(|b| *b == b'\n').count(), 240);
+}
+
+#[test]
+fn a_write_that_fails_leaves_the_old_file_and_nothing_else() {
+    for (args, target) in [
+        ("copy a.mrc b.json", "b.json"),
+        ("copy a.mrc b.json.gz --from marc21", "b.json.gz"),
+        ("copy a.mrc b.json.zst", "b.json.zst"),
+        ("generate catalogue b.mrc --count 20000", "b.mrc"),
+    ] {
+        let desk = Desk::new();
+        desk.write("a.mrc", CATALOGUE.repeat(30));
+        desk.write(target, "old");
+        let before = desk.names();
+        // As on a full disk: no file may be longer than 64 blocks.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "ulimit -f 64; exec \"$0\" \"$@\"", STEELYARD]).args(args.split(' '));
+        let ran = ran(shell.current_dir(desk.path()).output().unwrap());
+        assert_eq!(ran.status, Some(3), "{args}: {}", ran.err);
+        assert!(ran.err.contains(&format!("{target}: File too large")), "{args}: {}", ran.err);
+        assert_eq!(desk.read(target), b"old");
+        assert_eq!(desk.names(), before, "{args}");
+    }
+}
+
+#[test]
+fn a_bench_ends_after_its_round_and_reports() {
+    let desk = Desk::with_catalogue();
+    let args = "bench formats a.mrc --formats json,marc21 --budget 600 --rounds 1000 \
+                --no-compressed --out r.json";
+    let mut command = desk.command(args.split_whitespace());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // Results are kept after each round.
+    wait_until("a round", || {
+        desk.names().contains(&"r.json".into()) || child.try_wait().unwrap().is_some()
+    });
+    signal(&child, Signal::SIGINT);
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert!(ran.text().contains("Interrupted: the run was ended early"), "{}", ran.text());
+    assert!(desk.run("report r.json").well().text().contains("Interrupted"));
+}

@@ -1,0 +1,265 @@
+//! Keeping records: `put`, `get`, `each`, `delete`, and copies into stores and out of them.
+
+use std::{
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
+
+use super::{Desk, installed};
+
+/// The lines of a text, in order of the alphabet.
+fn sorted(text: &[u8]) -> Vec<&str> {
+    let mut lines: Vec<_> = std::str::from_utf8(text).unwrap().lines().collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn what_is_put_is_got_listed_and_deleted() {
+    for url in ["sqlite:a.db", "sqlite:a.db?table=b&format=msgpack", "dir:folder?format=cbor+zstd"]
+    {
+        let desk = Desk::new();
+        let input =
+            b"{\"_key\":\"a\",\"n\":1}\n{\"n\":2,\"list\":[true,null]}\n{\"_key\":\"c\",\"n\":3}\n";
+        let put = desk.run_on(&format!("put {url}"), input).well();
+        let fresh = put.text().trim().to_owned();
+        assert!(put.err.contains("3 records kept") && fresh.len() == 36, "{put:?}");
+        let got = desk.run(&format!("get {url} {fresh} a nobody"));
+        assert_eq!(got.status, Some(1));
+        let want = format!(
+            "{{\"_key\":\"{fresh}\",\"n\":2,\"list\":[true,null]}}\n{{\"_key\":\"a\",\"n\":1}}\n"
+        );
+        assert_eq!(got.text(), want);
+        assert!(got.err.contains("no record with the key \"nobody\""), "{}", got.err);
+        // Put again, a record takes the place of the other.
+        desk.run_on(&format!("put {url}"), b"{\"_key\":\"a\",\"n\":10}").well();
+        let large = desk.run(&format!("each {url} --where n>2")).well();
+        assert_eq!(sorted(&large.out), [r#"{"_key":"a","n":10}"#, r#"{"_key":"c","n":3}"#]);
+        let asked_by_key = desk.run(&format!("each {url} --where _key=c --fields x")).well();
+        assert_eq!(asked_by_key.text(), "{\"_key\":\"c\"}\n");
+        let deleted = desk.run(&format!("delete {url} c nobody"));
+        assert_eq!(deleted.status, Some(1));
+        assert!(deleted.err.contains("1 record deleted"), "{}", deleted.err);
+        desk.run(&format!("delete {url} --all")).well();
+        assert_eq!(desk.run(&format!("each {url}")).well().text(), "");
+    }
+}
+
+#[test]
+fn queries_are_answered_in_their_order() {
+    let desk = Desk::new();
+    desk.run("generate people --count 500 --seed 3 p.json").well();
+    desk.run("copy p.json sqlite:p.db --key key --index age,birthdate").well();
+    let query = "each sqlite:p.db --where age>=50 --where {\"is_admin?\":true} --sort=-age,birthdate --limit 20";
+    let found = desk.run(query).well();
+    let ages: Vec<u64> = found
+        .text()
+        .lines()
+        .map(|line| {
+            serde_json::from_str::<serde_json::Value>(line).unwrap()["age"].as_u64().unwrap()
+        })
+        .collect();
+    assert_eq!(ages.len(), 20);
+    assert!(ages.is_sorted_by(|a, b| a >= b) && ages[19] >= 50, "{ages:?}");
+    let wrong = desk.run("each sqlite:p.db --where {\"age\":{\"$near\":1}}");
+    assert_eq!(wrong.status, Some(2));
+    assert!(wrong.err.contains("no operator \"$near\""), "{}", wrong.err);
+}
+
+#[test]
+fn copies_into_a_store_and_out_of_it_lose_nothing() {
+    let desk = Desk::with_catalogue();
+    for (url, more) in [
+        ("sqlite:c.db", ""),
+        ("sqlite:c.db?table=blobs&format=marc21", ""),
+        ("sqlite:c.db?table=packed&format=json+zstd+base64", ""),
+        ("dir:c?format=marcxml", "--batch 7"),
+    ] {
+        let copied = desk.run(&format!("copy a.mrc {url} --verify {more}"));
+        assert!(
+            copied.err.contains("120 records read, 120 written, 120 read back"),
+            "{}",
+            copied.err
+        );
+        desk.run(&format!("copy {url} back.mrc")).well();
+        let (before, after) = (desk.read("a.mrc"), desk.read("back.mrc"));
+        let mut wanted = super::records(&before);
+        let mut found = super::records(&after);
+        (wanted.sort_unstable(), found.sort_unstable());
+        assert_eq!(found, wanted, "{url}");
+    }
+    // From store to store, in parts.
+    for part in 1..=3 {
+        desk.run(&format!("copy sqlite:c.db sqlite:d.db?format=msgpack --part {part}/3")).well();
+    }
+    desk.run("copy sqlite:d.db?format=msgpack back.mrc").well();
+    assert_eq!(super::records(&desk.read("back.mrc")).len(), 120);
+    // Columns.
+    desk.run("copy a.mrc sqlite:t.db --layout columns --fields 001,245a --index 245a").well();
+    let title = desk.run("each sqlite:t.db?layout=columns --where 245a^=A --limit 1").well();
+    assert!(title.text().contains("\"245a\":\"A"), "{}", title.text());
+}
+
+#[test]
+fn what_a_store_refuses_is_rejected_and_named() {
+    let desk = Desk::new();
+    desk.write("p.json", "{\"id\":1}\n{\"id\":\"x\",\"id2\":1}\n{\"name\":\"Ann\"}\n{\"id\":1,\"n\":2}\n{\"id\":1}\n");
+    let done = desk.run("copy p.json sqlite:p.db --key id --rejects bad.json --json");
+    assert_eq!(done.status, Some(1));
+    assert!(done.err.contains(r#""read":5,"written":2"#), "{}", done.err);
+    assert_eq!(desk.read("bad.json"), b"{\"name\":\"Ann\"}\n{\"id\":1,\"n\":2}\n{\"id\":1}\n");
+    let reasons = String::from_utf8(desk.read("bad.json.reasons")).unwrap();
+    assert!(reasons.contains("record 3, byte 28: no field \"id\""), "{reasons}");
+    assert!(reasons.contains("key \"1\" is taken by another record"), "{reasons}");
+    // Into a store that has records, a copy takes the place of what is there.
+    desk.write("q.json", "{\"id\":1,\"n\":3}\n");
+    desk.run("copy q.json sqlite:p.db --key id").well();
+    assert_eq!(desk.run("get sqlite:p.db 1").well().text(), "{\"_key\":\"1\",\"id\":1,\"n\":3}\n");
+    for (args, want) in [
+        ("copy p.json q2.json --verify", "--verify is for copies into a store"),
+        ("copy - sqlite:p.db --from json --resume", "cannot be read again"),
+        ("copy p.json sqlite:p.db?tabel=x", "no option \"tabel\"; known:"),
+        ("copy p.json sqlite:x.db --layout tree", "known: document, columns, blob"),
+        ("copy nosql:x y.json", "NotFound"),
+        ("delete sqlite:p.db", "say which records"),
+    ] {
+        let failed = desk.run(args);
+        assert!(failed.status == Some(2) || args.contains("nosql"), "{args}: {failed:?}");
+        assert!(failed.err.contains(want) || args.contains("nosql"), "{args}: {}", failed.err);
+    }
+}
+
+/// Killed again and again, a copy that is resumed loses and doubles nothing.
+#[test]
+fn a_copy_that_is_killed_can_be_resumed() {
+    let desk = Desk::new();
+    let people = desk.run("generate people --count 60000 --seed 5").well().out;
+    // Some records are rejected: they are not to be doubled either.
+    let mut source = Vec::new();
+    for (i, line) in people.split_inclusive(|b| *b == b'\n').enumerate() {
+        source.extend_from_slice(line);
+        if i % 1000 == 999 {
+            source.extend_from_slice(format!("{{\"no key\":{i}}}\n").as_bytes());
+        }
+    }
+    desk.write("p.json", &source);
+    let args = "copy p.json sqlite:p.db?durability=t3 --key key --resume --rejects bad.json --json";
+    let mut killed = 0;
+    for wanted in [2, 4, 6] {
+        let mut child = desk.command(args.split(' ')).stderr(Stdio::null()).spawn().unwrap();
+        let begin = Instant::now();
+        let done = || {
+            let journal = std::fs::read_to_string(desk.path().join("p.json.copying"));
+            journal.map_or(0, |text| text.matches("\"done\"").count())
+        };
+        while done() < wanted && child.try_wait().unwrap().is_none() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "no progress");
+            std::thread::yield_now();
+        }
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).unwrap();
+        killed += usize::from(!child.wait().unwrap().success());
+    }
+    assert_eq!(killed, 3, "each was killed before its end");
+    let done = desk.run(args);
+    assert!(
+        done.err
+            .contains(r#""read":60060,"written":60000,"left_out":0,"repaired":0,"rejected":60"#),
+        "{}",
+        done.err
+    );
+    assert!(!desk.names().contains(&"p.json.copying".into()));
+    let bad = String::from_utf8(desk.read("bad.json")).unwrap();
+    assert_eq!((bad.lines().count(), bad.lines().next()), (60, Some("{\"no key\":999}")));
+    assert_eq!(String::from_utf8(desk.read("bad.json.reasons")).unwrap().lines().count(), 60);
+    desk.run("copy sqlite:p.db back.json").well();
+    assert_eq!(sorted(&desk.read("back.json")), sorted(&people));
+    // A journal of another copy is not gone on with.
+    desk.write(
+        "p.json.copying",
+        r#"{"copy":{"source":"x","target":"y","options":"z"}}"#.to_owned() + "\n",
+    );
+    let other = desk.run(args);
+    assert_eq!(other.status, Some(3));
+    assert!(other.err.contains("the journal is of another copy"), "{}", other.err);
+}
+
+/// The blobs of a Ruby program in its database, and ours in it.
+#[test]
+fn objects_of_ruby_are_restored_and_stored() {
+    if !installed("ruby") || !installed("python3") {
+        assert!(
+            std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_none(),
+            "ruby and python3 are missing"
+        );
+        return;
+    }
+    let desk = Desk::new();
+    let run = |program: &str, script: &str| {
+        let done = Command::new(program)
+            .args(["-"])
+            .current_dir(desk.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn();
+        let mut child = done.unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), script.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        assert!(done.status.success(), "{program} failed");
+        String::from_utf8(done.stdout).unwrap()
+    };
+    // What the original posts kept: an object, dumped, in a binary column.
+    run(
+        "ruby",
+        r#"
+        class Order; def initialize(item, price, tags) @item, @price, @tags = item, price, tags; end; end
+        File.binwrite("1.bin", Marshal.dump(Order.new("herring", 12.5, [:salt, "fish"])))
+        File.binwrite("2.bin", [Marshal.dump({"item" => "köl", "at" => Time.utc(2009, 2, 13, 23, 31, 30)})].pack("m"))
+    "#,
+    );
+    run(
+        "python3",
+        r#"
+import sqlite3
+db = sqlite3.connect("app.db")
+db.execute("create table pending_objects (id integer primary key, created_at text default 'now', object blob)")
+db.execute("create table packed (id integer primary key, object text)")
+db.execute("insert into pending_objects (id, object) values (7, ?)", (open("1.bin", "rb").read(),))
+db.execute("insert into packed values (8, ?)", (open("2.bin").read(),))
+db.commit()
+    "#,
+    );
+    let order =
+        desk.run("each sqlite:app.db?table=pending_objects&column=object&format=marshal").well();
+    assert_eq!(
+        order.text(),
+        "{\"_key\":\"7\",\"^class\":\"Order\",\"item\":\"herring\",\"price\":12.5,\"tags\":[\"salt\",\"fish\"]}\n"
+    );
+    let packed = desk
+        .run("get sqlite:app.db?table=packed&column=object&format=marshal+base64lines 8")
+        .well();
+    assert_eq!(
+        packed.text(),
+        "{\"_key\":\"8\",\"item\":\"köl\",\"at\":\"2009-02-13T23:31:30Z\"}\n"
+    );
+    // And what we store, Ruby restores.
+    let put = "put sqlite:app.db?table=pending_objects&column=object&format=marshal";
+    desk.run_on(put, b"{\"_key\":\"9\",\"item\":\"tar\",\"n\":[1,null,2.5]}").well();
+    run(
+        "python3",
+        r#"
+import sqlite3
+blob, = sqlite3.connect("app.db").execute("select object from pending_objects where id = 9").fetchone()
+open("9.bin", "wb").write(blob)
+    "#,
+    );
+    let restored = run(
+        "ruby",
+        r#"p Marshal.load(File.binread("9.bin")) == {"item" => "tar", "n" => [1, nil, 2.5]}"#,
+    );
+    assert_eq!(restored, "true\n");
+}

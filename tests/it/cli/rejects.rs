@@ -1,0 +1,87 @@
+//! Bad records: rejected and kept apart, repaired, or forced through.
+
+use super::{CATALOGUE, Desk, records};
+
+/// Records whose second is damaged so that it can be repaired, whose third cannot be read, whose
+/// fourth is not what its leader says it is.
+fn mixed() -> (Vec<u8>, Vec<Vec<u8>>) {
+    let all = records(&CATALOGUE);
+    let titled: Vec<&[u8]> =
+        all.iter().copied().filter(|r| r.windows(4).any(|w| w == b"\x1e10\x1f")).collect();
+    let mut bad: Vec<Vec<u8>> = titled[..4].iter().map(|r| r.to_vec()).collect();
+    // Its length is said to be less.
+    bad[1][..5].copy_from_slice(b"00100");
+    bad[2] = b"no record at all\x1d".to_vec();
+    // Bytes that are no UTF-8, in a record that says it is; MARC-8 has nothing there either.
+    let at = bad[3].windows(2).position(|w| w == b"\x1fa").unwrap() + 2;
+    bad[3][at..at + 2].copy_from_slice(b"\xff\xfe");
+    bad[3][9] = b'a';
+    (bad.concat(), bad)
+}
+
+#[test]
+fn rejects_are_kept_as_they_stood_with_their_reasons() {
+    let desk = Desk::new();
+    let (bytes, bad) = mixed();
+    desk.write("a.mrc", &bytes);
+    for care in ["", "--strict", "--tolerant"] {
+        let ran = desk.run(&format!("copy a.mrc b.json --rejects r.mrc {care}"));
+        assert_eq!(ran.status, Some(1), "{}", ran.err);
+        let (rejects, reasons) = (desk.read("r.mrc"), desk.read("r.mrc.reasons"));
+        let reasons = String::from_utf8(reasons).unwrap();
+        let rejected = reasons.lines().count();
+        let written = desk.read("b.json").split_inclusive(|b| *b == b'\n').count();
+        assert_eq!(rejected + written, 4, "{care}: {}", ran.err);
+        // Each reason has the place of its record, and the records are there in order.
+        let mut rest = &rejects[..];
+        for line in reasons.lines() {
+            let (place, reason) = line.split_once(": ").expect(line);
+            let numbers: Vec<usize> =
+                place.split(|c: char| !c.is_ascii_digit()).filter_map(|n| n.parse().ok()).collect();
+            let [record, byte] = numbers[..] else { panic!("{line}") };
+            let wanted = &bad[record - 1][..];
+            assert_eq!(byte, bad[..record - 1].iter().map(Vec::len).sum::<usize>(), "{line}");
+            assert!(rest.starts_with(wanted), "{care}: {line}");
+            rest = &rest[wanted.len()..];
+            assert!(!reason.is_empty() && ran.err.contains(reason), "{line}");
+        }
+        assert_eq!(rest, b"");
+        assert_eq!(rejected, if care == "--strict" { 3 } else { 1 }, "{reasons}");
+    }
+}
+
+#[test]
+fn rejects_of_lines_are_lines() {
+    let desk = Desk::new();
+    desk.write("a.json", "{\"a\":1}\n{\"a\":\n[\n{\"a\":2}");
+    let ran = desk.run("copy a.json b.msgpack --rejects r.json");
+    assert_eq!(ran.status, Some(1));
+    assert_eq!(desk.read("r.json"), b"{\"a\":\n[\n");
+    assert_eq!(desk.run("copy b.msgpack - --to json -q").text(), "{\"a\":1}\n{\"a\":2}\n");
+    // None at all: the files are there, and empty.
+    desk.run("copy b.msgpack c.json --rejects none").well();
+    assert_eq!((desk.read("none").len(), desk.read("none.reasons").len()), (0, 0));
+}
+
+#[test]
+fn tolerant_keeps_what_the_target_cannot_hold() {
+    let desk = Desk::new();
+    // A control character, which XML has not; and text that is no UTF-8, in a field that MARC-8
+    // could not make sense of either.
+    let mut record = steelyard::marc::Record::new();
+    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
+    record.push_plain(*b"001", b"1").unwrap();
+    record.push_data(*b"245", *b"10", &[(b'a', b"bell \x07 rings")]).unwrap();
+    let mut bytes = Vec::new();
+    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    desk.write("a.mrc", &bytes);
+    let careful = desk.run("copy a.mrc b.xml --rejects r.mrc");
+    assert_eq!(careful.status, Some(1));
+    assert_eq!(desk.read("r.mrc"), bytes);
+    assert!(careful.err.contains("0 written, 1 rejected"), "{}", careful.err);
+    let tolerant = desk.run("copy a.mrc b.xml --tolerant");
+    assert_eq!(tolerant.status, Some(1));
+    assert!(tolerant.err.contains("1 written, 1 repaired"), "{}", tolerant.err);
+    let xml = String::from_utf8(desk.read("b.xml")).unwrap();
+    assert!(xml.contains("bell \u{fffd} rings"), "{xml}");
+}

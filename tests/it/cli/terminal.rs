@@ -1,0 +1,245 @@
+//! Habits: pipes that close, errors nobody reads, colours, help, completions, manual pages.
+
+use std::{
+    fs::OpenOptions,
+    io::{BufRead, BufReader, Read},
+    process::{Command, Stdio},
+};
+
+use super::{Desk, Ran, STEELYARD, installed, ran};
+
+#[test]
+fn who_has_read_enough_may_close_the_pipe() {
+    let desk = Desk::with_catalogue();
+    // More than a pipe holds, so that writing goes on when it is closed.
+    desk.run("generate catalogue big.mrc --count 400").well();
+    desk.write("bad.mrc", "no record at all \x1d".repeat(20_000));
+    for args in [
+        "show big.mrc",
+        "copy big.mrc - --to json -q",
+        "copy big.mrc - --to marcxml -q",
+        "generate catalogue --count 100000",
+        "check bad.mrc",
+        "completions bash",
+    ] {
+        let mut command = desk.command(args.split(' '));
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::with_capacity(1, child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.ends_with('\n'), "{args}: {line:?}");
+        let Ran { status, err, .. } = ran(child.wait_with_output().unwrap());
+        assert_eq!((status, err.as_str()), (Some(0), ""), "{args}");
+    }
+}
+
+#[test]
+fn messages_nobody_can_get_change_nothing() {
+    let desk = Desk::with_catalogue();
+    desk.write("bad.mrc", &desk.read("a.mrc")[..5000]);
+    desk.write("results.json", "{}");
+    for (args, status) in [
+        ("copy a.mrc b.json", 0),
+        ("copy bad.mrc c.json", 1),
+        ("copy a.mrc d.json --json", 0),
+        ("generate users e.json --count 3", 0),
+        ("show missing.mrc", 3),
+        ("report results.json", 3),
+        ("copy a.mrc b.nothing", 2),
+        ("copy", 2),
+        ("check bad.mrc", 1),
+        ("bench formats a.mrc --formats json --rounds 1 --budget 1 --no-compressed", 0),
+    ] {
+        let heard = desk.run(args);
+        assert_eq!(heard.status, Some(status), "{args}: {}", heard.err);
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = ran(desk.command(args.split(' ')).stderr(full).output().unwrap());
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "exec \"$0\" \"$@\" 2>&-", STEELYARD]).args(args.split(' '));
+        let closed = ran(shell.current_dir(desk.path()).output().unwrap());
+        for unheard in [full, closed] {
+            assert_eq!(unheard.status, Some(status), "{args}");
+            if !args.starts_with("bench") {
+                assert_eq!(unheard.out, heard.out, "{args}");
+            }
+        }
+    }
+    assert!(desk.read("b.json").ends_with(b"}\n"));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure() {
+    let desk = Desk::with_catalogue();
+    desk.write("bad.mrc", &desk.read("a.mrc")[..5000]);
+    desk.run(
+        "bench formats a.mrc --formats json --rounds 1 --budget 1 --no-compressed --out r.json",
+    )
+    .well();
+    for args in [
+        "show a.mrc 1",
+        "check a.mrc",
+        "check bad.mrc --json",
+        "copy a.mrc - --to json",
+        "copy a.mrc - --to csv --fields 001 --where 001=none",
+        "generate users --count 1",
+        "formats",
+        "completions fish",
+        "report r.json",
+        "report r.json --format svg",
+    ] {
+        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let Ran { status, err, .. } =
+            ran(desk.command(args.split(' ')).stdout(full).output().unwrap());
+        if args.contains("001=none") {
+            // Nothing is written, so nothing fails.
+            assert_eq!(status, Some(0), "{err}");
+            continue;
+        }
+        assert_eq!(status, Some(3), "{args}: {err}");
+        assert!(err.ends_with("No space left on device (os error 28)\n"), "{args}: {err}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals() {
+    let desk = Desk::with_catalogue();
+    let plain = desk.run("show a.mrc 1").well();
+    assert!(plain.text().starts_with("record 1, byte 0\nLDR    "), "{}", plain.text());
+    assert!(!plain.out.contains(&0x1b));
+    let coloured = desk.run("show a.mrc 1 --color always").well();
+    assert!(coloured.text().contains("\x1b[1;36mLDR\x1b[0m"), "{}", coloured.text());
+    assert_eq!(desk.run("show a.mrc 1 --color never").well(), plain);
+    let stripped: String = coloured
+        .text()
+        .split("\x1b[")
+        .enumerate()
+        .map(|(i, s)| if i == 0 { s } else { s.split_once('m').unwrap().1 })
+        .collect();
+    assert_eq!(stripped, plain.text());
+    // Help, errors and tables too.
+    for args in ["--help", "copy --help", "copy", "formats", "show a.mrc x"] {
+        let Ran { out, err, .. } = desk.run(args);
+        assert!(!out.contains(&0x1b) && !err.contains('\x1b'), "{args}");
+    }
+}
+
+#[test]
+fn a_terminal_gets_colours_unless_it_does_not_want_them() {
+    if !installed("script") {
+        return;
+    }
+    let desk = Desk::with_catalogue();
+    let on_terminal = |env: Option<&str>, args: &str| {
+        let mut script = Command::new("script");
+        script.args(["-qec", &format!("'{STEELYARD}' {args}"), "/dev/null"]);
+        script.current_dir(desk.path()).env_remove("NO_COLOR").stdin(Stdio::null());
+        script.envs(env.map(|value| ("NO_COLOR", value)));
+        let ran = ran(script.output().unwrap());
+        assert_eq!(ran.status, Some(0), "{ran:?}");
+        ran.text().replace("\r\n", "\n")
+    };
+    let plain = desk.run("show a.mrc 1").well();
+    let coloured = desk.run("show a.mrc 1 --color always").well();
+    assert_eq!(on_terminal(None, "show a.mrc 1"), coloured.text());
+    assert_eq!(on_terminal(Some("1"), "show a.mrc 1"), plain.text());
+    assert_eq!(on_terminal(None, "show a.mrc 1 --color never"), plain.text());
+    assert_eq!(on_terminal(None, "show a.mrc 1 | cat"), plain.text());
+    // Progress is drawn there, and cleared away.
+    let copied = on_terminal(None, "copy a.mrc b.json");
+    assert!(copied.contains("120 records read, 120 written\n"), "{copied:?}");
+    assert!(!on_terminal(None, "copy a.mrc b.json --quiet").contains("written"));
+}
+
+/// All verbs, the hidden one too, with those that a verb has.
+fn verbs(desk: &Desk) -> Vec<String> {
+    let below = |verb: &str| -> Vec<String> {
+        let help = desk.run(&format!("{verb} --help")).well();
+        let list = help.text().split_once("\nCommands:\n");
+        let list = list.map_or("", |(_, list)| list.split("\n\n").next().unwrap());
+        let names = list.lines().filter(|l| l.starts_with("  ") && !l.starts_with("   "));
+        names.map(|l| format!("{verb} {}", l.split_whitespace().next().unwrap())).collect()
+    };
+    let mut all = below("");
+    all.push(" man".into());
+    let deeper: Vec<String> = all.iter().flat_map(|verb| below(verb)).collect();
+    all.extend(deeper);
+    all
+}
+
+#[test]
+fn every_verb_teaches_by_example() {
+    let desk = Desk::new();
+    let verbs = verbs(&desk);
+    assert!(verbs.len() >= 11 && verbs.contains(&" bench objects".into()), "{verbs:?}");
+    for verb in verbs.iter().map(String::as_str).chain([""]) {
+        let help = desk.run(&format!("{verb} --help")).well();
+        let (_, examples) = help.text().split_once("\nExamples:\n").expect(verb);
+        let shown = examples.lines().filter(|l| l.trim_start().starts_with("steelyard")).count();
+        assert!(shown >= 1, "{verb}: {examples}");
+        // Of the verb, and each example as it could be typed: its verbs and options exist.
+        for example in examples.lines().filter(|l| l.trim_start().starts_with("steelyard")) {
+            assert!(example.contains(verb), "{verb}: {example}");
+            let words: Vec<&str> = example.split_whitespace().collect();
+            let of = format!(" {}", words[1]);
+            let help = verbs
+                .iter()
+                .filter(|v| **v == of || v.starts_with(&format!("{of} ")))
+                .map(|v| desk.run(&format!("{v} --help")).text().to_owned())
+                .collect::<String>();
+            assert!(!help.is_empty(), "{example}");
+            // Up to where the shell takes over; the tour aside, options are those of the verb.
+            let own = words.iter().take_while(|w| !["|", ">", ">>", "&&", "<"].contains(w));
+            for option in own.filter(|w| w.starts_with("--")) {
+                assert!(help.contains(option), "{example}: {option}");
+            }
+        }
+    }
+    assert_eq!(desk.run("").status, Some(2));
+    assert!(desk.run("--version").well().text().starts_with("steelyard 0"));
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    let desk = Desk::new();
+    for (shell, mark) in [
+        ("bash", "complete -F _steelyard"),
+        ("zsh", "#compdef steelyard"),
+        ("fish", "complete -c steelyard"),
+    ] {
+        let script = desk.run(&format!("completions {shell}")).well();
+        assert!(script.text().contains(mark), "{shell}");
+        for word in ["rejects", "objects", "completions", "marc8"] {
+            assert!(script.text().contains(word), "{shell}: {word}");
+        }
+        let file = format!("steelyard.{shell}");
+        desk.write(&file, &script.out);
+        if installed(shell) {
+            let parsed = Command::new(shell).arg("-n").arg(&file).current_dir(desk.path()).output();
+            let Ran { status, err, .. } = ran(parsed.unwrap());
+            assert_eq!((status, err.as_str()), (Some(0), ""), "{shell}");
+        }
+    }
+    if installed("bash") {
+        // As bash would ask it: what can follow `steelyard co`?
+        let ask = "source steelyard.bash; COMP_WORDS=(steelyard co); COMP_CWORD=1; \
+                   _steelyard steelyard co steelyard; echo ${COMPREPLY[@]}";
+        let asked = Command::new("bash").args(["-c", ask]).current_dir(desk.path()).output();
+        assert_eq!(ran(asked.unwrap()).text(), "copy completions\n");
+    }
+}
+
+#[test]
+fn manual_pages_are_made_for_every_verb() {
+    let desk = Desk::new();
+    desk.run("man pages/man1").well();
+    let page = |name: &str| {
+        let mut text = String::new();
+        let path = desk.path().join("pages/man1").join(name);
+        std::fs::File::open(path).expect(name).read_to_string(&mut text).unwrap();
+        text
+    };
+    assert!(page("steelyard.1").contains(".TH steelyard 1"));
+    for verb in verbs(&desk).iter().filter(|v| **v != " man") {
+        let text = page(&format!("steelyard{}.1", verb.replace(' ', "-")));
+        assert!(text.contains(".TH ") && text.contains("Examples:"), "{verb}");
+    }
+}

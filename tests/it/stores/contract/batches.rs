@@ -1,0 +1,135 @@
+//! Writing: batches of every size, what is there already, what the store says of itself.
+
+use steelyard::{
+    ErrorKind,
+    record::{Document, Value},
+    store::Shape,
+};
+
+use super::{
+    Outcome, Row, Subject, Wrap, ensure, expect_error, get_one, has, key, keys_of, of_kind, row,
+    rows,
+};
+use crate::stores::places::layout;
+
+pub async fn describe(subject: &Subject) -> Outcome {
+    let fresh = subject.ready(&rows(1)).await?;
+    let about = fresh.store.describe().await?;
+    ensure!(!about.product.is_empty() && !about.version.is_empty(), "{about:?}");
+    ensure!(about.version.chars().any(|c| c.is_ascii_digit()), "no version: {about:?}");
+    ensure!(about.shape == fresh.store.shape(), "{} is described as {}", subject.name, about.shape);
+    ensure!(about.shape == subject.shape(), "{} was asked for: {about:?}", subject.shape());
+    let is_blob = about.shape == Shape::Blob;
+    ensure!(about.format.is_some() == is_blob, "a format says how blobs are: {about:?}");
+    ensure!(about.asked.is_none(), "no durability was asked for: {about:?}");
+    fresh.done().await
+}
+
+pub async fn prepare_again(subject: &Subject) -> Outcome {
+    let some = rows(3);
+    let fresh = subject.ready(&some).await?;
+    fresh.store.put(&some).await?;
+    fresh.store.prepare(&layout(fresh.store.shape(), &some)?).await?;
+    has(&*fresh.store, &some).await?;
+    fresh.done().await
+}
+
+pub async fn empty_batches(subject: &Subject) -> Outcome {
+    let fresh = subject.ready(&rows(1)).await?;
+    fresh.store.put(&[]).await?;
+    fresh.store.load(&[]).await?;
+    ensure!(fresh.store.get(&[]).await?.is_empty(), "answers to no question");
+    ensure!(fresh.store.remove(&[]).await? == 0, "none was removed");
+    has(&*fresh.store, &[]).await?;
+    fresh.done().await
+}
+
+pub async fn batches(subject: &Subject) -> Outcome {
+    let sizes: &[usize] = match subject.wrap {
+        Wrap::Bare => &[1, 1000, 5000],
+        _ => &[1, 1000],
+    };
+    for size in sizes {
+        let some = rows(*size);
+        for load in [false, true] {
+            let fresh = subject.ready(&some).await?;
+            match load {
+                true => fresh.store.load(&some).await?,
+                false => fresh.store.put(&some).await?,
+            }
+            has(&*fresh.store, &some).await?;
+            fresh.done().await?;
+        }
+    }
+    Ok(())
+}
+
+pub async fn put_replaces(subject: &Subject) -> Outcome {
+    let whole = row("a", 1);
+    let less = Row { key: key("a"), record: Document::from_iter([("n", Value::Int(2))]) };
+    let other = row("b", 3);
+    let fresh = subject.ready(&[whole.clone()]).await?;
+    let store = &*fresh.store;
+    store.put(&[whole.clone()]).await?;
+    // In place of what was there, and none of its fields stays.
+    store.put(&[other.clone(), less.clone()]).await?;
+    has(store, &[less.clone(), other.clone()]).await?;
+    // The same again changes nothing.
+    store.put(&[less.clone()]).await?;
+    has(store, &[less.clone(), other.clone()]).await?;
+    // Of one key twice in a batch, the last is what was put last.
+    store.put(&[less.clone(), row("c", 4), whole.clone(), row("c", 5)]).await?;
+    has(store, &[whole, other, row("c", 5)]).await?;
+    fresh.done().await
+}
+
+pub async fn load(subject: &Subject) -> Outcome {
+    let fresh = subject.ready(&rows(1)).await?;
+    let store = &*fresh.store;
+    let first = rows(10);
+    store.load(&first).await?;
+    has(store, &first).await?;
+    // The middle one is taken.
+    let batch = [row("new1", 1), row("k000004", 99), row("new2", 2)];
+    match store.load(&batch).await {
+        Err(e) => {
+            of_kind(&e, &[ErrorKind::Conflict])?;
+            let kept = get_one(store, &first[4].key).await?;
+            ensure!(kept.as_ref() == Some(&first[4].record), "a conflict changed it to {kept:?}");
+            if store.abilities().atomic {
+                has(store, &first).await?;
+            }
+        }
+        // A store that does not tell has to have written it.
+        Ok(()) => {
+            let mut all = first.clone();
+            all[4] = batch[1].clone();
+            all.extend([batch[0].clone(), batch[2].clone()]);
+            has(store, &all).await?;
+        }
+    }
+    // What was refused is no hindrance.
+    store.put(&batch).await?;
+    let found = store.get(&keys_of(&batch)).await?;
+    ensure!(found.iter().all(Option::is_some), "{found:?}");
+    fresh.done().await?;
+
+    // Twice in one batch: a conflict, or the last one.
+    let fresh = subject.ready(&rows(1)).await?;
+    let twice = [row("a", 1), row("b", 2), row("a", 3)];
+    match fresh.store.load(&twice).await {
+        Err(e) => of_kind(&e, &[ErrorKind::Conflict])?,
+        Ok(()) => has(&*fresh.store, &twice[1..]).await?,
+    }
+    fresh.done().await?;
+
+    // A table of another layout is no place for it, where layouts have columns.
+    if super::is_columns(&*subject.open("").await?.store) {
+        let fresh = subject.ready(&rows(1)).await?;
+        let other = Row { key: key("a"), record: Document::from_iter([("other", true)]) };
+        let again = fresh.store.prepare(&layout(Shape::Columns, &[other])?).await;
+        of_kind(&expect_error(again, "prepare with other columns")?, &[ErrorKind::Conflict])?;
+        fresh.done().await?;
+    }
+    Ok(())
+}

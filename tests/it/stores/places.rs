@@ -1,0 +1,295 @@
+//! Every store there is to try: each driver of the table in each of its layouts, bare or wrapped.
+
+use std::{
+    collections::HashMap,
+    fmt::{self, Display},
+    future::Future,
+    panic::Location,
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use steelyard::{
+    Error, ErrorKind,
+    server::{self, Server, Wish},
+    store::{
+        self, Column, DRIVERS, Driver, Layout, Row, Shape, Store,
+        wrappers::{Limit, Meter, Prefix, Shards},
+    },
+};
+use tempfile::TempDir;
+
+use super::naive::{Flaw, Naive};
+
+/// The formats that layout blob is tried in: a binary one, and text around another.
+const FORMATS: [&str; 2] = ["msgpack", "marshal+base64"];
+
+/// Options of drivers that make another store of them.
+const EXTRAS: &[(&str, &str)] = &[("mysql", "engine=myisam")];
+
+/// What is wrong with a store, and where in the tests that was found.
+pub struct Fault(pub String);
+
+pub type Outcome = Result<(), Fault>;
+
+impl fmt::Debug for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Fault {
+    #[track_caller]
+    pub fn new(what: impl Display) -> Fault {
+        let place = Location::caller();
+        Fault(format!("{what} ({}:{})", place.file(), place.line()))
+    }
+}
+
+/// An operation that should have succeeded.
+impl From<Error> for Fault {
+    #[track_caller]
+    fn from(error: Error) -> Fault {
+        Fault::new(format_args!("{error:?}"))
+    }
+}
+
+/// Something that has to hold of a store.
+macro_rules! ensure {
+    ($holds:expr, $($what:tt)+) => {
+        if !$holds {
+            return Err($crate::stores::places::Fault::new(format_args!($($what)+)));
+        }
+    };
+}
+pub(super) use ensure;
+
+/// What is put around a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wrap {
+    Bare,
+    Prefix,
+    Limit,
+    Meter,
+    Shards,
+    /// All of them, one in another.
+    All,
+}
+
+impl Wrap {
+    fn around(self, store: Arc<dyn Store>) -> steelyard::Result<Arc<dyn Store>> {
+        let prefix = |store| Ok::<_, Error>(Arc::new(Prefix::new(store, "ten/ant %")?) as Arc<_>);
+        let limit = |store| {
+            let patience = Duration::from_secs(15);
+            Ok::<_, Error>(Arc::new(Limit::new(store, 1, patience)?) as Arc<_>)
+        };
+        let shards = |store: Arc<dyn Store>| {
+            let tables = ["shard_a", "shard_b", "shard_c"].map(|name| {
+                store.table(&format!("{name}{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
+            });
+            let tables = tables.into_iter().collect::<Result<_, _>>()?;
+            Ok::<_, Error>(Arc::new(Shards::new(tables)?) as Arc<dyn Store>)
+        };
+        match self {
+            Wrap::Bare => Ok(store),
+            Wrap::Prefix => prefix(store),
+            Wrap::Limit => limit(store),
+            Wrap::Meter => Ok(Arc::new(Meter::timed(store))),
+            Wrap::Shards => shards(store),
+            Wrap::All => prefix(limit(Arc::new(Meter::timed(shards(store)?)))?),
+        }
+    }
+}
+
+/// For names that nobody else has.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// A store to try.
+pub struct Subject {
+    pub name: String,
+    pub wrap: Wrap,
+    from: Origin,
+}
+
+enum Origin {
+    Driver { driver: &'static Driver, server: Option<String>, options: String },
+    Naive(Flaw),
+}
+
+/// A store in a table of its own that is not made yet, and what has to stay while it is used.
+pub struct Fresh {
+    pub store: Arc<dyn Store>,
+    _folder: Option<TempDir>,
+}
+
+impl Fresh {
+    /// With its table made for records like these.
+    pub async fn ready(self, like: &[Row]) -> Result<Fresh, Fault> {
+        self.store.prepare(&layout(self.store.shape(), like)?).await?;
+        Ok(self)
+    }
+
+    /// Servers are shared: what is no longer needed goes.
+    pub async fn done(self) -> Outcome {
+        match self.store.drop_table().await {
+            Err(e) if e.kind() != ErrorKind::Unsupported => Err(e.into()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The layout for records like these.
+pub fn layout(shape: Shape, like: &[Row]) -> Result<Layout, Fault> {
+    Ok(match shape {
+        Shape::Columns => {
+            Layout::plain().with_columns(Column::infer(like.iter().map(|row| &row.record))?)
+        }
+        _ => Layout::plain(),
+    })
+}
+
+impl Subject {
+    /// The store in memory of the tests, with a flaw.
+    pub fn naive(flaw: Flaw) -> Subject {
+        Subject { name: format!("naive {flaw:?}"), wrap: Wrap::Bare, from: Origin::Naive(flaw) }
+    }
+
+    pub fn shape(&self) -> Shape {
+        match &self.from {
+            Origin::Driver { driver, options, .. } => *driver
+                .shapes
+                .iter()
+                .find(|shape| options.contains(&format!("layout={shape}")))
+                .expect("one of them was asked for"),
+            Origin::Naive(_) => Shape::Document,
+        }
+    }
+
+    /// Opens it, with more options to its URL: `pool=1`.
+    pub async fn open(&self, more: &str) -> Result<Fresh, Fault> {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let (store, folder) = match &self.from {
+            Origin::Naive(flaw) => (Arc::new(Naive::new(*flaw)) as Arc<dyn Store>, None),
+            Origin::Driver { driver, server, options } => {
+                let (base, folder) = match server {
+                    Some(url) => (url.clone(), None),
+                    None => {
+                        let folder = tempfile::tempdir().map_err(Fault::new)?;
+                        let path = folder.path().join("place");
+                        (format!("{}:{}", driver.name, path.display()), Some(folder))
+                    }
+                };
+                let url = [&base, options, more, &format!("table=t{number}")]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .fold(String::new(), |url, part| match (url.is_empty(), url.contains('?')) {
+                        (true, _) => part.to_owned(),
+                        (_, true) => format!("{url}&{part}"),
+                        (_, false) => format!("{url}?{part}"),
+                    });
+                (store::open(&url).await?.store().clone(), folder)
+            }
+        };
+        Ok(Fresh { store: self.wrap.around(store)?, _folder: folder })
+    }
+
+    /// Opens it, with its table made for records like these.
+    pub async fn ready(&self, like: &[Row]) -> Result<Fresh, Fault> {
+        self.open("").await?.ready(like).await
+    }
+}
+
+/// Private servers by name, one of each kind for all tests. They end with this process, as a
+/// watchman of each sees to.
+static SERVERS: LazyLock<Mutex<HashMap<&'static str, Option<Server>>>> =
+    LazyLock::new(Mutex::default);
+
+/// The URL of the private server of this name; none where it is not on this machine.
+fn server(name: &'static str) -> Option<String> {
+    let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let server = servers.entry(name).or_insert_with(|| {
+        match server::named(name).expect("drivers name servers there are").start(&Wish::default()) {
+            Ok(server) => Some(server),
+            Err(e) if e.kind() == ErrorKind::NotFound => None,
+            Err(e) => panic!("{e:?}"),
+        }
+    });
+    server.as_ref().map(|server| server.url().to_owned())
+}
+
+/// Every store to try, inside this.
+pub fn subjects(wrap: Wrap) -> Vec<Subject> {
+    let only = std::env::var("STEELYARD_STORES").unwrap_or_default();
+    let wanted = |driver: &&Driver| only.is_empty() || only.split(',').any(|n| n == driver.name);
+    let mut found = Vec::new();
+    for driver in DRIVERS.iter().filter(wanted) {
+        let mut places = Vec::new();
+        for name in driver.servers {
+            places.extend(server(name).map(|url| (format!(" on {name}"), Some(url))));
+        }
+        if driver.servers.is_empty() {
+            places.push((String::new(), None));
+        }
+        if places.is_empty() {
+            let names = driver.servers.join(" or ");
+            if std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1") {
+                panic!("{}: {names} has to be there", driver.name);
+            }
+            println!("skipped: {}, as there is no {names} on this machine", driver.name);
+        }
+        for (on, server) in places {
+            for options in options(driver) {
+                let name = format!("{}{on} {options} {wrap:?}", driver.name);
+                let from = Origin::Driver { driver, server: server.clone(), options };
+                found.push(Subject { name, wrap, from });
+            }
+        }
+    }
+    found
+}
+
+fn options(driver: &Driver) -> Vec<String> {
+    let shapes = driver.shapes.iter().flat_map(|shape| match shape {
+        Shape::Blob => FORMATS.map(|format| format!("layout=blob&format={format}")).to_vec(),
+        shape => vec![format!("layout={shape}")],
+    });
+    let usual: Vec<String> = shapes.collect();
+    let extras = EXTRAS.iter().filter(|(name, _)| *name == driver.name);
+    let more = extras.flat_map(|(_, extra)| usual.iter().map(move |o| format!("{o}&{extra}")));
+    usual.iter().cloned().chain(more).collect()
+}
+
+/// Tries something on every store, and says of each that fails what is wrong.
+#[track_caller]
+pub fn each<F: Future<Output = Outcome>>(wrap: Wrap, attempt: impl Fn(Arc<Subject>) -> F) {
+    let mut faults = Vec::new();
+    for subject in subjects(wrap) {
+        // Connections live and die with the runtime they were made in.
+        let subject = Arc::new(subject);
+        if let Err(fault) = run(attempt(subject.clone())) {
+            faults.push(format!("{}: {fault:?}", subject.name));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+/// Runs to its end what uses stores.
+pub fn run<T>(what: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime")
+        .block_on(what)
+}
+
+/// The seed of all that is drawn, printed with what it is for.
+pub fn seed(purpose: &str) -> u64 {
+    let seed = std::env::var("STEELYARD_SEED")
+        .map_or(20_091_115, |seed| seed.parse().expect("STEELYARD_SEED is a whole number"));
+    println!("{purpose}: STEELYARD_SEED={seed}");
+    seed
+}
