@@ -10,12 +10,15 @@
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
 mod ferretdb;
+mod couchdb;
 mod find;
 mod memcached;
 mod mongodb;
 mod process;
 mod ready;
 mod redis;
+mod s3;
+mod tyrant;
 
 use std::{
     path::{Path, PathBuf},
@@ -45,8 +48,15 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] =
-    &[redis::PROGRAM, memcached::PROGRAM, mongodb::PROGRAM, ferretdb::PROGRAM];
+pub const PROGRAMS: &[Program] = &[
+    redis::PROGRAM,
+    memcached::PROGRAM,
+    mongodb::PROGRAM,
+    ferretdb::PROGRAM,
+    couchdb::PROGRAM,
+    s3::PROGRAM,
+    tyrant::PROGRAM,
+];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

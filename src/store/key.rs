@@ -130,6 +130,16 @@ impl KeyRange {
     }
 }
 
+/// So many ranges, cut at these borders, which are in order and fewer than the ranges. Where they
+/// are too few, the last range with anything in it is followed by some with next to nothing.
+#[allow(dead_code)]
+pub(super) fn padded(mut borders: Vec<Key>, parts: u32) -> Vec<KeyRange> {
+    let last = borders.last().map_or("", Key::as_str).to_owned();
+    let missing = (parts as usize).saturating_sub(borders.len() + 1);
+    borders.extend((0..missing).map(|i| Key(format!("{last}\0{i:010}").into())));
+    KeyRange::between(borders)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,6 +163,19 @@ mod tests {
         for (text, at) in [("a", 0), ("b", 1), ("c\u{10ffff}", 1), ("d", 2), ("z", 2)] {
             let found: Vec<_> = (0..3).filter(|&i| ranges[i].contains(&key(text))).collect();
             assert_eq!(found, [at], "{text}");
+        }
+    }
+
+    #[test]
+    fn too_few_borders_make_ranges_that_hold_every_key_once_too() {
+        let key = |text: &str| Key::new(text).unwrap();
+        for borders in [vec![], vec![key("b")], vec![key("b"), key("c")]] {
+            let ranges = padded(borders, 4);
+            assert_eq!(ranges.len(), 4);
+            for text in ["\0", "a", "b", "b\0", "b\u{0}0", "c", "c\0", "z"] {
+                let found = ranges.iter().filter(|range| range.contains(&key(text))).count();
+                assert_eq!(found, 1, "{text:?} in {ranges:?}");
+            }
         }
     }
 

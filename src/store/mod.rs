@@ -15,19 +15,30 @@
 
 mod abilities;
 mod blobs;
+#[cfg(feature = "couchdb")]
+mod couchdb;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
 mod json;
 mod key;
+mod kv;
 mod layout;
+mod memcached;
 mod memory;
 #[cfg(feature = "mongodb")]
 mod mongodb;
 mod objects;
 pub mod query;
 mod same;
+#[cfg(feature = "redis")]
+mod redis;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "couchdb", feature = "s3"))]
+mod tls;
+mod tyrant;
 mod url;
 pub mod wrappers;
 
@@ -235,10 +246,16 @@ pub struct Driver {
 /// Every kind of store there is in this build.
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
-    #[cfg(feature = "mongodb")]
-    mongodb::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
+    #[cfg(feature = "mongodb")]
+    mongodb::DRIVER,
+    #[cfg(feature = "couchdb")]
+    couchdb::DRIVER,
+    #[cfg(feature = "redis")]
+    redis::DRIVER,
+    memcached::DRIVER,
+    tyrant::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.

@@ -115,7 +115,8 @@ fn another_form(kept: &Value, read: &Value) -> bool {
                 Value::BigInt(text) | Value::Decimal(text) => text.to_string(),
                 Value::Text(text) => text.clone(),
                 Value::Int(n) => n.to_string(),
-                // The shortest digits that give this float.
+                // All its digits where it is whole, else the shortest that give this float.
+                Value::Float(v) if v.fract() == 0.0 => format!("{v:.0}"),
                 Value::Float(v) => v.to_string(),
                 _ => return false,
             };

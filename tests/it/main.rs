@@ -12,4 +12,5 @@ mod ruby_python;
 mod stores;
 #[cfg(feature = "mongodb")]
 mod stores_mongodb;
+mod stores_web;
 mod tidy;

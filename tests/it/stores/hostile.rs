@@ -8,7 +8,7 @@ use steelyard::{
     Error, ErrorKind,
     record::{Document, Value},
     store::{
-        Filter, Key, KeyRange, Layout, Query, Row, Shape, Store, difference, one_by_one,
+        Filter, Key, KeyRange, Query, Row, Shape, Store, difference, one_by_one,
         query::{Path, Test},
     },
 };
@@ -307,7 +307,9 @@ async fn tables(subject: Arc<Subject>) -> Outcome {
     let fresh = subject.ready(&[usual()]).await?;
     fresh.store.put(&[usual()]).await?;
     let long = ["t".repeat(64), "t".repeat(300), "t".repeat(70_000)];
+    let mut made: Vec<(&str, Arc<dyn Store>)> = Vec::new();
     for name in TABLES.iter().copied().chain(INJECTIONS).chain(long.iter().map(|n| &**n)) {
+        let in_table = |fault: Fault| Fault(format!("table {name:?}: {fault:?}"));
         let table = match fresh.store.table(name) {
             Ok(table) => table,
             Err(e) => {
@@ -315,22 +317,27 @@ async fn tables(subject: Arc<Subject>) -> Outcome {
                 continue;
             }
         };
-        let made = match table.shape() {
-            Shape::Columns => layout(Shape::Columns, &[usual()])?,
-            _ => Layout::plain(),
-        };
-        match table.prepare(&made).await {
+        match table.prepare(&layout(table.shape(), &[usual()])?).await {
             Err(e) => refused(&e, name)?,
             Ok(()) => {
-                table.put(&[usual()]).await?;
-                works(&*table, 0).await.map_err(|f| Fault(format!("table {name:?}: {f:?}")))?;
-                match table.drop_table().await {
-                    Err(e) => refused(&e, name)?,
-                    Ok(()) => ensure!(table.table("after").is_ok(), "after {name:?}"),
-                }
+                // Each has a row of its own under the same key.
+                table.put(&[usual(), row("own", "text", name)]).await?;
+                works(&*table, 1).await.map_err(in_table)?;
+                made.push((name, table));
             }
         }
-        works(&*fresh.store, 0).await.map_err(|f| Fault(format!("after {name:?}: {f:?}")))?;
+        works(&*fresh.store, 0).await.map_err(in_table)?;
+    }
+    for (name, table) in &made {
+        let own = table.get(&[key("own")]).await?;
+        let want = [Some(row("own", "text", *name).record)];
+        ensure!(own == want, "table {name:?} has what is another's: {own:?}");
+    }
+    for (name, table) in &made {
+        match table.drop_table().await {
+            Err(e) => refused(&e, name)?,
+            Ok(()) => works(&*fresh.store, 0).await?,
+        }
     }
     fresh.done().await
 }
@@ -424,4 +431,13 @@ fn a_store_of_another_make_stands_it() {
         questions(naive()).await
     })
     .unwrap();
+}
+
+#[test]
+fn flaws_are_found() {
+    let flawed = |flaw| Arc::new(Subject::naive(flaw));
+    assert!(places::run(tables(flawed(Flaw::OneTable))).is_err());
+    assert!(places::run(questions(flawed(Flaw::CountsKeys))).is_err());
+    assert!(places::run(keys(flawed(Flaw::SkipsMissing))).is_err());
+    assert!(places::run(names_and_values(flawed(Flaw::Trims))).is_err());
 }

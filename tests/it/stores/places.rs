@@ -80,27 +80,28 @@ pub enum Wrap {
 }
 
 impl Wrap {
-    fn around(self, store: Arc<dyn Store>) -> steelyard::Result<Arc<dyn Store>> {
-        let prefix = |store| Ok::<_, Error>(Arc::new(Prefix::new(store, "ten/ant %")?) as Arc<_>);
-        let limit = |store| {
-            let patience = Duration::from_secs(15);
-            Ok::<_, Error>(Arc::new(Limit::new(store, 1, patience)?) as Arc<_>)
-        };
-        let shards = |store: Arc<dyn Store>| {
-            let tables = ["shard_a", "shard_b", "shard_c"].map(|name| {
-                store.table(&format!("{name}{}", NUMBER.fetch_add(1, Ordering::Relaxed)))
-            });
-            let tables = tables.into_iter().collect::<Result<_, _>>()?;
-            Ok::<_, Error>(Arc::new(Shards::new(tables)?) as Arc<dyn Store>)
-        };
+    /// How many places this is put around.
+    fn places(self) -> usize {
         match self {
-            Wrap::Bare => Ok(store),
-            Wrap::Prefix => prefix(store),
-            Wrap::Limit => limit(store),
-            Wrap::Meter => Ok(Arc::new(Meter::timed(store))),
-            Wrap::Shards => shards(store),
-            Wrap::All => prefix(limit(Arc::new(Meter::timed(shards(store)?)))?),
+            Wrap::Shards | Wrap::All => 3,
+            _ => 1,
         }
+    }
+
+    fn around(self, mut places: Vec<Arc<dyn Store>>) -> steelyard::Result<Arc<dyn Store>> {
+        let store = match places.len() {
+            1 => places.remove(0),
+            _ => Arc::new(Shards::new(places)?),
+        };
+        let prefix = |store| Prefix::new(store, "ten/ant %").map(Arc::new);
+        let limit = |store| Limit::new(store, 1, Duration::from_secs(15)).map(Arc::new);
+        Ok(match self {
+            Wrap::Bare | Wrap::Shards => store,
+            Wrap::Prefix => prefix(store)?,
+            Wrap::Limit => limit(store)?,
+            Wrap::Meter => Arc::new(Meter::timed(store)),
+            Wrap::All => prefix(limit(Arc::new(Meter::timed(store)))?)?,
+        })
     }
 }
 
@@ -122,7 +123,7 @@ enum Origin {
 /// A store in a table of its own that is not made yet, and what has to stay while it is used.
 pub struct Fresh {
     pub store: Arc<dyn Store>,
-    _folder: Option<TempDir>,
+    _folders: Vec<TempDir>,
 }
 
 impl Fresh {
@@ -170,30 +171,44 @@ impl Subject {
 
     /// Opens it, with more options to its URL: `pool=1`.
     pub async fn open(&self, more: &str) -> Result<Fresh, Fault> {
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let (store, folder) = match &self.from {
-            Origin::Naive(flaw) => (Arc::new(Naive::new(*flaw)) as Arc<dyn Store>, None),
-            Origin::Driver { driver, server, options } => {
-                let (base, folder) = match server {
-                    Some(url) => (url.clone(), None),
-                    None => {
-                        let folder = tempfile::tempdir().map_err(Fault::new)?;
-                        let path = folder.path().join("place");
-                        (format!("{}:{}", driver.name, path.display()), Some(folder))
-                    }
-                };
-                let url = [&base, options, more, &format!("table=t{number}")]
-                    .into_iter()
-                    .filter(|part| !part.is_empty())
-                    .fold(String::new(), |url, part| match (url.is_empty(), url.contains('?')) {
-                        (true, _) => part.to_owned(),
-                        (_, true) => format!("{url}&{part}"),
-                        (_, false) => format!("{url}?{part}"),
-                    });
-                (store::open(&url).await?.store().clone(), folder)
+        let (mut places, mut folders) = (Vec::new(), Vec::new());
+        let shared = matches!(&self.from, Origin::Driver { server: Some(_), .. });
+        if shared && self.wrap.places() > 1 {
+            // One server has to do: each prefix of it is a place.
+            let place = self.place(more, &mut folders).await?;
+            for i in 0..self.wrap.places() {
+                places.push(Arc::new(Prefix::new(place.clone(), &format!("shard {i}"))?) as Arc<_>);
+            }
+        } else {
+            for _ in 0..self.wrap.places() {
+                places.push(self.place(more, &mut folders).await?);
+            }
+        }
+        Ok(Fresh { store: self.wrap.around(places)?, _folders: folders })
+    }
+
+    /// A table of its own in a bare store.
+    async fn place(&self, more: &str, folders: &mut Vec<TempDir>) -> Result<Arc<dyn Store>, Fault> {
+        let (driver, server, options) = match &self.from {
+            Origin::Naive(flaw) => return Ok(Arc::new(Naive::new(*flaw))),
+            Origin::Driver { driver, server, options } => (driver, server, options),
+        };
+        let base = match server {
+            Some(url) => url.clone(),
+            None => {
+                let folder = tempfile::tempdir().map_err(Fault::new)?;
+                let path = folder.path().join("place");
+                folders.push(folder);
+                format!("{}:{}", driver.name, path.display())
             }
         };
-        Ok(Fresh { store: self.wrap.around(store)?, _folder: folder })
+        let table = format!("table=t{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let mut url = base;
+        for option in [options, more, &table].into_iter().filter(|option| !option.is_empty()) {
+            url.push(if url.contains('?') { '&' } else { '?' });
+            url.push_str(option);
+        }
+        Ok(store::open(&url).await?.store().clone())
     }
 
     /// Opens it, with its table made for records like these.

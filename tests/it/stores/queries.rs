@@ -13,8 +13,11 @@ use std::{
 use futures_util::TryStreamExt;
 use steelyard::{
     ErrorKind,
-    record::{Document, Kind, dataset::random::Random},
-    store::{Column, Key, Layout, Query, Row, Shape, Store, difference, in_columns, one_by_one},
+    record::{Document, Kind, Value, dataset::random::Random},
+    store::{
+        Column, Filter, Key, Layout, Query, Row, Shape, Store, difference, in_columns, one_by_one,
+        query::Test,
+    },
 };
 
 use self::corpus::Corpus;
@@ -134,7 +137,7 @@ impl Filled {
         let found = self.find(query).await;
         let can = self.store().abilities().can(query).is_ok()
             // Without any condition, records are gone through.
-            || query.filter == steelyard::store::Filter::All && query.sort.is_empty() && found.is_ok();
+            || query.filter == Filter::All && query.sort.is_empty() && found.is_ok();
         match (can, found) {
             (true, found) => self.judged(query, &found?).map(|()| true),
             (false, Err(e)) if e.kind() == ErrorKind::Unsupported => Ok(false),
@@ -213,17 +216,25 @@ async fn try_queries(subject: Arc<Subject>, seed: u64, count: u64) -> Outcome {
 
 /// What makes no sense is not asked of the store.
 async fn senseless(filled: &Filled) -> Outcome {
-    for text in [
-        r#"{"b": {"$lt": true}}"#,
-        r#"{"n": {"$gt": null}}"#,
-        r#"{"n": {"$in": [1, []]}}"#,
-        r#"{"$not": {"n": {"$ne": 123456789012345678901234567890}}}"#,
+    let big = || Value::BigInt("18446744073709551616".into());
+    for (path, test) in [
+        ("b", Test::Lt(true.into())),
+        ("n", Test::Gt(Value::Null)),
+        ("n", Test::In(vec![Value::Int(1), Value::List(Vec::new())])),
+        ("n", Test::Eq(Document::new().into())),
+        ("n", Test::Ne(big())),
+        ("n", Test::Le(Value::Float(f64::NAN))),
+        ("_key", Test::In(vec![big()])),
     ] {
-        let Ok(filter) = text.parse() else { continue };
-        match filled.find(&Query::new(filter)).await {
-            Err(e) if e.kind() == ErrorKind::Invalid => {}
-            Err(e) if e.kind() == ErrorKind::Unsupported => {}
-            other => return Err(Fault::new(format_args!("{text}: {other:?}"))),
+        let filter = Filter::field(path, test)?;
+        let query = Query::new(Filter::Or(vec![Filter::Not(Box::new(filter))]));
+        for outcome in [
+            filled.find(&query).await.map(|rows| rows.len() as u64),
+            filled.store().delete(&query.filter).await,
+        ] {
+            let kind = outcome.as_ref().err().map(|e| e.kind());
+            let fine = matches!(kind, Some(ErrorKind::Invalid | ErrorKind::Unsupported));
+            ensure!(fine, "{query:?}: {outcome:?}");
         }
     }
     Ok(())

@@ -1,5 +1,7 @@
 //! Writing: batches of every size, what is there already, what the store says of itself.
 
+use std::slice;
+
 use steelyard::{
     ErrorKind,
     record::{Document, Value},
@@ -68,14 +70,14 @@ pub async fn put_replaces(subject: &Subject) -> Outcome {
     let whole = row("a", 1);
     let less = Row { key: key("a"), record: Document::from_iter([("n", Value::Int(2))]) };
     let other = row("b", 3);
-    let fresh = subject.ready(&[whole.clone()]).await?;
+    let fresh = subject.ready(slice::from_ref(&whole)).await?;
     let store = &*fresh.store;
-    store.put(&[whole.clone()]).await?;
+    store.put(slice::from_ref(&whole)).await?;
     // In place of what was there, and none of its fields stays.
     store.put(&[other.clone(), less.clone()]).await?;
     has(store, &[less.clone(), other.clone()]).await?;
     // The same again changes nothing.
-    store.put(&[less.clone()]).await?;
+    store.put(slice::from_ref(&less)).await?;
     has(store, &[less.clone(), other.clone()]).await?;
     // Of one key twice in a batch, the last is what was put last.
     store.put(&[less.clone(), row("c", 4), whole.clone(), row("c", 5)]).await?;

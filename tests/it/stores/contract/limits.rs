@@ -1,5 +1,7 @@
 //! What cannot be held is refused, by name, before anything is written.
 
+use std::slice;
+
 use steelyard::{
     Error, ErrorKind,
     record::{Document, Value},
@@ -35,8 +37,8 @@ fn refused(store: &dyn Store) -> Vec<Row> {
 pub async fn refused_batches(subject: &Subject) -> Outcome {
     let fresh = subject.ready(&rows(1)).await?;
     let store = &*fresh.store;
-    let before = row("k000001", 7);
-    store.put(&[before.clone()]).await?;
+    let before = row("before", 7);
+    store.put(slice::from_ref(&before)).await?;
     for bad in refused(store) {
         let batch = [rows(2), vec![bad.clone()], rows(4)[2..].to_vec()].concat();
         for load in [false, true] {
@@ -47,7 +49,7 @@ pub async fn refused_batches(subject: &Subject) -> Outcome {
             let error = expect_error(done, "a batch with a row that cannot be held")?;
             of_kind(&error, &REFUSED)?;
             // Checked before anything is written, and so whether the store is atomic or not.
-            has(store, &[before.clone()]).await?;
+            has(store, slice::from_ref(&before)).await?;
         }
     }
     fresh.done().await
@@ -58,7 +60,7 @@ pub async fn limits(subject: &Subject) -> Outcome {
     let store = &*fresh.store;
     for bad in refused(store) {
         let asked = expect_error(store.check(&bad), "check of what is beyond the limits")?;
-        let put = expect_error(store.put(&[bad.clone()]).await, "put of it")?;
+        let put = expect_error(store.put(slice::from_ref(&bad)).await, "put of it")?;
         for error in [&asked, &put] {
             match bad.key.len() > store.abilities().max_key {
                 true => of_kind(error, &[ErrorKind::Invalid, ErrorKind::TooLarge])?,
@@ -71,13 +73,13 @@ pub async fn limits(subject: &Subject) -> Outcome {
     let max_key = store.abilities().max_key;
     if max_key < TRIED {
         let longest = row("k".repeat(max_key), 1);
-        store.put(&[longest.clone()]).await?;
-        has(store, &[longest.clone()]).await?;
+        store.put(slice::from_ref(&longest)).await?;
+        has(store, slice::from_ref(&longest)).await?;
         store.remove(&[longest.key]).await?;
     }
     let size = store.abilities().max_record.min(TRIED) / 5 * 2;
     let large = of_size("large", size);
-    store.put(&[large.clone()]).await?;
+    store.put(slice::from_ref(&large)).await?;
     let found = get_one(store, &large.key).await?;
     let length = |record: &Document| record.get("text").and_then(Value::as_str).map(str::len);
     let found = found.ok_or_else(|| Fault::new("a large record is not there"))?;

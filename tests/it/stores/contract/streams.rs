@@ -1,6 +1,6 @@
 //! Reading what there is, in ranges and parts, while others write.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, slice, sync::Arc, time::Duration};
 
 use futures_util::{StreamExt, TryStreamExt, future::try_join_all};
 use steelyard::{
@@ -186,7 +186,7 @@ pub async fn tasks(subject: &Subject) -> Outcome {
             for i in 0..PUTS {
                 let n = task * 1000 + i;
                 let own = row(format!("t{n:05}"), n);
-                store.put(&[own.clone()]).await?;
+                store.put(slice::from_ref(&own)).await?;
                 // One that all want.
                 store.put(&[row("wanted", n)]).await?;
                 let found = get_one(&*store, &own.key).await?;

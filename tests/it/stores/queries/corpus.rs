@@ -201,15 +201,16 @@ impl Corpus {
             (field, _) => field,
         };
         let name = match ODD_NAMES.contains(&path) {
+            // As it is, a name that begins with $ would be an operator.
+            true if path.starts_with('$') => format!("\\{path}"),
             true => Path::new([path]).to_string(),
             false => path.to_owned(),
         };
         let condition = self.condition(path, random);
         match condition {
-            // A value by itself; a name that begins with $ would be an operator.
-            (None, value) if !name.starts_with('$') => Document::from_iter([(name, value)]),
-            (operator, value) => {
-                let test = Document::from_iter([(operator.unwrap_or("$eq"), value)]);
+            (None, value) => Document::from_iter([(name, value)]),
+            (Some(operator), value) => {
+                let test = Document::from_iter([(operator, value)]);
                 let test = match random.chance(0.1) {
                     true => Document::from_iter([("$not", test)]),
                     false => test,

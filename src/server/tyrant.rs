@@ -1,0 +1,63 @@
+//! Tokyo Tyrant: its own `ttserver` where there is one; else a front end of ours, in Python, over
+//! the system's Tokyo Cabinet library, which does all but the talking.
+
+use std::{
+    fs,
+    process::{Command, Stdio},
+};
+
+use super::{Launch, Plan, Program, Ready, ready::free_port};
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+pub const PROGRAM: Program = Program {
+    name: "tyrant",
+    about: "Tokyo Tyrant: tables with queries, or a hash; setting type=table|hash",
+    binaries: &["ttserver", "python3"],
+    version: &["--version"],
+    install: INSTALL,
+    // A sync is asked for by the client, with each batch.
+    tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
+    plan,
+};
+
+const INSTALL: &str = "Tokyo Tyrant, or: apt-get install python3 libtokyocabinet9";
+
+/// Our front end; `scripts/servers` has it for people.
+const FRONT_END: &str = include_str!("../../scripts/servers/tyrant-server.py");
+
+fn plan(plan: &mut Plan) -> Result<()> {
+    let port = free_port()?;
+    let data = plan.make_folder("data")?;
+    let name = match plan.setting("type").unwrap_or("table") {
+        "table" => "casket.tct",
+        "hash" => "casket.tch",
+        other => {
+            return Err(Error::invalid(format!("type={other}: one of table, hash")));
+        }
+    };
+    let database = format!("{}#bnum=200000", data.join(name).display());
+    // How many records there are: a zero, then the number.
+    let ready = Ready::Answers { port, ask: b"\xc8\x80", answer: b"\0" };
+    let launch = Launch::new(&plan.binary, ready);
+    let launch = match plan.binary.ends_with("ttserver") {
+        true => launch.args(["-host", "127.0.0.1", "-port", &port.to_string()]).arg(database),
+        false => {
+            let has = Command::new(&plan.binary)
+                .args(["-c", "import ctypes; ctypes.CDLL('libtokyocabinet.so.9')"])
+                .stdin(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
+            if !has.is_ok_and(|status| status.success()) {
+                let what = format!("neither ttserver nor libtokyocabinet9; to install it: {INSTALL}");
+                return Err(Error::new(ErrorKind::NotFound, what));
+            }
+            let script = plan.folder.join("tyrant-server.py");
+            fs::write(&script, FRONT_END)?;
+            launch.arg(script.display().to_string()).args([port.to_string(), database])
+        }
+    };
+    plan.launches.push(launch);
+    plan.url = format!("tyrant://127.0.0.1:{port}");
+    plan.data = data;
+    Ok(())
+}

@@ -1,0 +1,506 @@
+//! One database: documents written, read, listed, found, whatever they are for.
+
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
+
+use futures_util::{StreamExt, stream, stream::BoxStream};
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value as Json, json};
+
+use super::{
+    TRIES,
+    answers::{Found, Listing, Written, found},
+    http::{Http, of_document},
+    mango::Plan,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    record::Document,
+    store::{Key, KeyRange},
+};
+
+/// A database of a server.
+pub(super) struct Database {
+    pub http: Arc<Http>,
+    /// Whether the server is one in JavaScript (PouchDB's).
+    pub script: bool,
+    /// Its name.
+    pub name: String,
+}
+
+/// A document to write: its key, and the JSON of a map with its fields.
+pub(super) struct Draft<'a> {
+    pub key: &'a Key,
+    pub fields: Vec<u8>,
+}
+
+/// Documents in a request.
+const MANY: usize = 1000;
+/// Bytes in a request or an answer, about.
+const MUCH: usize = 4 << 20;
+/// The last text in the order of JavaScript, but for some that begin with it: such keys are refused.
+const LAST: &str = "\u{ffff}";
+
+/// What becomes of a document in a request that writes several.
+enum Fate {
+    Done,
+    Conflict,
+}
+
+impl Database {
+    /// The path of something in it.
+    pub fn path(&self, what: &str) -> String {
+        use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+        const CODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
+        format!("/{}{what}", utf8_percent_encode(&self.name, CODED))
+    }
+
+    /// Adds which database it is about, where there is none of that name.
+    fn missing(&self, error: Error) -> Error {
+        match error.kind() {
+            ErrorKind::NotFound => {
+                let what = format!("no database {:?}: prepare makes it", self.name);
+                Error::new(ErrorKind::NotFound, what).with_source(error)
+            }
+            _ => error,
+        }
+    }
+
+    async fn post<T: for<'a> Deserialize<'a>>(
+        &self,
+        what: &str,
+        body: &Json,
+    ) -> Result<(T, usize)> {
+        let body = serde_json::to_vec(body).map_err(|e| Error::invalid(e.to_string()))?;
+        let answer = self.http.post(&self.path(what), body).await?;
+        Ok((answer.read().map_err(|e| self.missing(e))?, answer.body.len()))
+    }
+
+    // --- Writing -----------------------------------------------------------------------------
+
+    /// Writes documents in place of those with the same keys; of several with one key, the last.
+    pub async fn put(&self, drafts: &[Draft<'_>]) -> Result<()> {
+        let mut last = HashMap::with_capacity(drafts.len());
+        for (at, draft) in drafts.iter().enumerate() {
+            last.insert(draft.key, at);
+        }
+        let drafts: Vec<&Draft> = drafts
+            .iter()
+            .enumerate()
+            .filter(|(at, draft)| last[draft.key] == *at)
+            .map(|(_, draft)| draft)
+            .collect();
+        for part in parts(&drafts) {
+            let mut open = part.to_vec();
+            for _ in 0..TRIES {
+                let keys: Vec<&Key> = open.iter().map(|draft| draft.key).collect();
+                let revisions = self.revisions(&keys).await?;
+                let writes = open.iter().map(|draft| {
+                    let revision = revisions.get(draft.key.as_str()).map(String::as_str);
+                    (draft.key, revision, Some(&*draft.fields))
+                });
+                open = self.conflicts(writes, &open).await?;
+                if open.is_empty() {
+                    break;
+                }
+            }
+            if !open.is_empty() {
+                let keys: Vec<_> = open.iter().map(|draft| draft.key).collect();
+                let what = format!("were changed by others meanwhile, {TRIES} times");
+                return Err(conflict(&keys, part.len(), &what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes documents whose keys are new.
+    pub async fn load(&self, drafts: &[Draft<'_>]) -> Result<()> {
+        let mut seen = HashSet::with_capacity(drafts.len());
+        let twice: Vec<_> =
+            drafts.iter().map(|draft| draft.key).filter(|key| !seen.insert(*key)).collect();
+        if !twice.is_empty() {
+            return Err(conflict(&twice, drafts.len(), "are there twice; nothing was written"));
+        }
+        let all: Vec<&Draft> = drafts.iter().collect();
+        let mut taken = Vec::new();
+        for part in parts(&all) {
+            let writes = part.iter().map(|draft| (draft.key, None, Some(&*draft.fields)));
+            taken.extend(self.conflicts(writes, part).await?);
+        }
+        match taken.is_empty() {
+            true => Ok(()),
+            false => {
+                let keys: Vec<_> = taken.iter().map(|draft| draft.key).collect();
+                Err(conflict(&keys, drafts.len(), "are taken; the others were written"))
+            }
+        }
+    }
+
+    /// Writes, and says which of `all` were in conflict.
+    async fn conflicts<'d, 'f, T: Copy>(
+        &self,
+        writes: impl Iterator<Item = (&'d Key, Option<&'d str>, Option<&'f [u8]>)>,
+        all: &[T],
+    ) -> Result<Vec<T>> {
+        let writes: Vec<_> = writes.collect();
+        let fates = self.write(&writes).await?;
+        let pairs = all.iter().zip(fates);
+        Ok(pairs.filter(|(_, fate)| matches!(fate, Fate::Conflict)).map(|(one, _)| *one).collect())
+    }
+
+    /// One request that writes; no fields are a deletion.
+    async fn write(&self, writes: &[(&Key, Option<&str>, Option<&[u8]>)]) -> Result<Vec<Fate>> {
+        let text = |text: &str, out: &mut Vec<u8>| {
+            serde_json::to_writer(out, text).map_err(|e| Error::invalid(e.to_string()))
+        };
+        let mut body = b"{\"docs\":[".to_vec();
+        for (at, (key, revision, fields)) in writes.iter().enumerate() {
+            body.extend_from_slice(if at > 0 { b",{\"_id\":" } else { b"{\"_id\":" });
+            text(key, &mut body)?;
+            if let Some(revision) = revision {
+                body.extend_from_slice(b",\"_rev\":");
+                text(revision, &mut body)?;
+            }
+            match fields {
+                None => body.extend_from_slice(b",\"_deleted\":true}"),
+                Some(b"{}") => body.push(b'}'),
+                Some(fields) => {
+                    body.push(b',');
+                    body.extend_from_slice(&fields[1..]);
+                }
+            }
+        }
+        body.extend_from_slice(b"]}");
+        let answer = self.http.post(&self.path("/_bulk_docs"), body).await?;
+        let written: Vec<Written> = answer.read().map_err(|e| self.missing(e))?;
+        let mut fates: HashMap<&str, &Written> =
+            written.iter().map(|written| (&*written.id, written)).collect();
+        writes
+            .iter()
+            .map(|(key, ..)| {
+                let Some(Written { error, reason, .. }) = fates.remove(key.as_str()) else {
+                    let what = format!("key {}: no word about it from the server", key.shown());
+                    return Err(Error::unavailable(what));
+                };
+                match error.as_deref() {
+                    None => Ok(Fate::Done),
+                    Some("conflict") => Ok(Fate::Conflict),
+                    Some(error) => {
+                        let error = of_document(error, reason.as_deref().unwrap_or_default());
+                        Err(crate::store::blobs::named(error, key))
+                    }
+                }
+            })
+            .collect()
+    }
+
+    /// The revisions of those of these documents that are there.
+    async fn revisions(&self, keys: &[&Key]) -> Result<HashMap<String, String>> {
+        let keys: Vec<&str> = keys.iter().map(|key| key.as_str()).collect();
+        let (listing, _): (Listing, _) = self.post("/_all_docs", &json!({ "keys": keys })).await?;
+        Ok(listing.revisions().collect())
+    }
+
+    /// Deletes the documents of these keys, and says how many there were.
+    pub async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        let mut keys: Vec<&Key> = keys.iter().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut removed = 0;
+        for part in keys.chunks(MANY) {
+            let mut open = part.to_vec();
+            for _ in 0..TRIES {
+                let revisions = self.revisions(&open).await?;
+                open.retain(|key| revisions.contains_key(key.as_str()));
+                let writes = open.iter().map(|key| (*key, Some(&*revisions[key.as_str()]), None));
+                let left = self.conflicts(writes, &open).await?;
+                removed += (open.len() - left.len()) as u64;
+                open = left;
+                if open.is_empty() {
+                    break;
+                }
+            }
+            if !open.is_empty() {
+                let what = format!("were changed by others meanwhile, {TRIES} times");
+                return Err(conflict(&open, part.len(), &what));
+            }
+        }
+        Ok(removed)
+    }
+
+    /// Deletes documents as they were found, and gives back those that were changed since.
+    pub async fn remove_found<'f>(&self, found: &[&'f Found]) -> Result<Vec<&'f Found>> {
+        let mut changed = Vec::new();
+        for part in found.chunks(MANY) {
+            let writes = part.iter().map(|one| (&one.key, Some(&*one.revision), None));
+            changed.extend(self.conflicts(writes, part).await?);
+        }
+        Ok(changed)
+    }
+
+    // --- Reading -----------------------------------------------------------------------------
+
+    /// The documents of these keys, in their order.
+    pub async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Found>>> {
+        let mut all = Vec::with_capacity(keys.len());
+        for part in keys.chunks(MANY) {
+            let wanted: Vec<&str> = part.iter().map(|key| key.as_str()).collect();
+            let body = json!({ "keys": wanted, "include_docs": true });
+            let (listing, _): (Listing, _) = self.post("/_all_docs", &body).await?;
+            if listing.rows.len() != part.len() {
+                return Err(Error::malformed(
+                    "CouchDB answers for other keys than it was asked for",
+                ));
+            }
+            for line in listing.rows {
+                all.push(line.found(self.script)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The documents in a range of keys, some at a time, in the server's order; all the documents'
+    /// bytes, or only their keys and revisions.
+    pub fn list(&self, range: KeyRange, whole: bool) -> BoxStream<'_, Result<Vec<Found>>> {
+        // JavaScript orders UTF-16: as UTF-8 does, as long as nothing is beyond its surrogates.
+        let said = |bound: &Key| !self.script || bound.chars().all(|c| c <= '\u{d7ff}');
+        let until = match range.until.clone().filter(said) {
+            Some(until) => Some(Json::from(until.as_str())),
+            // Without an end, PouchDB ends at keys that begin with ÿ.
+            None => self.script.then(|| Json::from(LAST)),
+        };
+        let mut from = range.from.clone().filter(said);
+        let mut limit = MANY / 4;
+        Box::pin(async_stream::try_stream! {
+            loop {
+                // One more than wanted: where to go on.
+                let mut body = json!({ "limit": limit + 1, "include_docs": whole });
+                if let Some(from) = &from {
+                    body["startkey"] = from.as_str().into();
+                }
+                if let Some(until) = &until {
+                    body["endkey"] = until.clone();
+                    body["inclusive_end"] = false.into();
+                }
+                let (mut listing, bytes): (Listing, _) = self.post("/_all_docs", &body).await?;
+                let next = match listing.rows.len() > limit {
+                    true => listing.rows.pop().and_then(|line| line.id),
+                    false => None,
+                };
+                limit = fit(bytes, listing.rows.len());
+                let mut batch = Vec::with_capacity(listing.rows.len());
+                for line in listing.rows {
+                    let one = if whole { line.found(self.script)? } else { line.named()? };
+                    batch.extend(one.filter(|one| range.contains(&one.key)));
+                }
+                if !batch.is_empty() {
+                    yield batch;
+                }
+                match next {
+                    Some(next) => from = Some(Key::new(next)?),
+                    None => break,
+                }
+            }
+        })
+    }
+
+    /// The documents that a plan finds, some at a time: those that fit, and perhaps more.
+    pub fn find(&self, plan: Plan) -> BoxStream<'_, Result<Vec<Found>>> {
+        match plan {
+            Plan::Nothing => stream::empty().boxed(),
+            Plan::Range(range) => self.list(range, true),
+            Plan::Keys(keys) => self.chosen(keys),
+            Plan::Find(selector) => self.selected(selector),
+        }
+    }
+
+    fn chosen(&self, keys: Vec<Key>) -> BoxStream<'_, Result<Vec<Found>>> {
+        // Smaller steps than a request may have: these are held at once.
+        let steps: Vec<Vec<Key>> = keys.chunks(MANY / 4).map(<[Key]>::to_vec).collect();
+        stream::iter(steps)
+            .then(async |keys| Ok(self.get(&keys).await?.into_iter().flatten().collect()))
+            .boxed()
+    }
+
+    fn selected(&self, selector: Json) -> BoxStream<'_, Result<Vec<Found>>> {
+        #[derive(Deserialize)]
+        struct Page {
+            docs: Vec<Document>,
+            bookmark: Option<String>,
+            warning: Option<Json>,
+        }
+        let mut limit = MANY / 4;
+        Box::pin(async_stream::try_stream! {
+            let mut bookmark: Option<String> = None;
+            loop {
+                let mut body = json!({ "selector": selector, "limit": limit });
+                if let Some(bookmark) = &bookmark {
+                    body["bookmark"] = bookmark.as_str().into();
+                }
+                let (mut page, bytes): (Page, _) = self.post("/_find", &body).await?;
+                if self.script && page.warning.is_some() {
+                    // No index: PouchDB goes through all documents, and ends at keys that begin
+                    // with ÿ. So do we, but to the end.
+                    let mut all = self.list(KeyRange::all(), true);
+                    while let Some(batch) = all.next().await {
+                        yield batch?;
+                    }
+                    break;
+                }
+                let full = page.docs.len() >= limit;
+                bookmark = page.bookmark.filter(|mark| mark != "nil" && !mark.is_empty());
+                if full && bookmark.is_none() {
+                    // A server without bookmarks: it is asked for the keys, and then by those.
+                    let body = json!({ "selector": selector, "limit": i32::MAX, "fields": ["_id"] });
+                    let (all, _): (Page, _) = self.post("/_find", &body).await?;
+                    page.docs.clear();
+                    let mut keys = Vec::with_capacity(all.docs.len());
+                    for document in all.docs {
+                        keys.extend(document.get("_id").and_then(|id| id.as_str()).map(Key::new).transpose()?);
+                    }
+                    let mut steps = self.chosen(keys);
+                    while let Some(batch) = steps.next().await {
+                        yield batch?;
+                    }
+                    break;
+                }
+                limit = fit(bytes, page.docs.len());
+                let mut batch = Vec::with_capacity(page.docs.len());
+                for document in page.docs {
+                    batch.extend(found(document, self.script)?);
+                }
+                if !batch.is_empty() {
+                    yield batch;
+                }
+                if !full {
+                    break;
+                }
+            }
+        })
+    }
+
+    /// How many documents there are, but for those that hold indexes.
+    pub async fn count(&self) -> Result<u64> {
+        #[derive(Deserialize)]
+        struct Counts {
+            doc_count: u64,
+        }
+        let answer = self.http.get(&self.path("")).await?;
+        let counts: Counts = answer.read().map_err(|e| self.missing(e))?;
+        let body = json!({ "startkey": "_design/", "endkey": "_design0" });
+        let (designs, _): (Listing, _) = self.post("/_all_docs", &body).await?;
+        Ok(counts.doc_count.saturating_sub(designs.rows.len() as u64))
+    }
+
+    /// The key of the document at this place in the order of keys.
+    pub async fn key_at(&self, place: u64) -> Result<Option<Key>> {
+        let (listing, _): (Listing, _) =
+            self.post("/_all_docs", &json!({ "skip": place, "limit": 1 })).await?;
+        listing.rows.into_iter().next().and_then(|line| line.id).map(Key::new).transpose()
+    }
+
+    // --- The database itself -----------------------------------------------------------------
+
+    /// Makes it, if it is not there, for documents of this layout.
+    pub async fn prepare(&self, layout: &str) -> Result<()> {
+        const NOTE: &str = "/_local/steelyard";
+        if self.http.get(&self.path("")).await?.status == StatusCode::NOT_FOUND {
+            let answer = self.http.ask(Method::PUT, &self.path(""), None).await?;
+            // Somebody else may have been quicker.
+            if answer.status != StatusCode::PRECONDITION_FAILED {
+                answer.done()?;
+            }
+        }
+        #[derive(Deserialize)]
+        struct Note {
+            layout: String,
+        }
+        loop {
+            let answer = self.http.get(&self.path(NOTE)).await?;
+            let what = match answer.status {
+                StatusCode::NOT_FOUND => None,
+                _ => Some(answer.read::<Note>()?.layout),
+            };
+            match what {
+                Some(there) if there == layout => return Ok(()),
+                Some(there) => return Err(self.other_layout(&there, layout)),
+                None => {}
+            }
+            if self.count().await? > 0 {
+                // Somebody else's documents are documents.
+                return match layout == "document" {
+                    true => Ok(()),
+                    false => Err(self.other_layout("document", layout)),
+                };
+            }
+            let note = serde_json::to_vec(&json!({ "layout": layout })).unwrap_or_default();
+            let answer = self.http.ask(Method::PUT, &self.path(NOTE), Some(note)).await?;
+            if answer.status != StatusCode::CONFLICT {
+                return answer.done();
+            }
+        }
+    }
+
+    fn other_layout(&self, there: &str, layout: &str) -> Error {
+        let what = format!("database {:?} is there in layout {there}, not {layout}", self.name);
+        Error::new(ErrorKind::Conflict, what)
+    }
+
+    /// Makes an index on a field.
+    pub async fn index(&self, field: &str) -> Result<()> {
+        let name = format!("steelyard-{field}");
+        let index = json!({
+            "index": { "fields": [field] }, "type": "json", "ddoc": name, "name": name,
+        });
+        let _: (Json, _) = self.post("/_index", &index).await?;
+        Ok(())
+    }
+
+    pub async fn drop(&self) -> Result<()> {
+        let answer = self.http.ask(Method::DELETE, &self.path(""), None).await?;
+        match answer.status {
+            StatusCode::NOT_FOUND => Ok(()),
+            _ => answer.done(),
+        }
+    }
+}
+
+/// The parts of a write that are one request each.
+fn parts<'d, 'a>(drafts: &'d [&'d Draft<'a>]) -> Vec<&'d [&'d Draft<'a>]> {
+    let mut parts = Vec::new();
+    let (mut begin, mut bytes) = (0, 0);
+    for (at, draft) in drafts.iter().enumerate() {
+        let more = draft.fields.len() + draft.key.len();
+        if at > begin && (bytes + more > MUCH || at - begin >= MANY) {
+            parts.push(&drafts[begin..at]);
+            (begin, bytes) = (at, 0);
+        }
+        bytes += more;
+    }
+    if begin < drafts.len() {
+        parts.push(&drafts[begin..]);
+    }
+    parts
+}
+
+/// How many documents to ask for next, so that an answer has about as many bytes as it should.
+fn fit(bytes: usize, documents: usize) -> usize {
+    match documents {
+        0 => MANY,
+        n => (MUCH / (bytes / n).max(1)).clamp(1, MANY),
+    }
+}
+
+/// The error that names the keys that were in conflict.
+pub(super) fn conflict(keys: &[&Key], of: usize, what: &str) -> Error {
+    const SHOWN: usize = 10;
+    let mut names: Vec<_> = keys.iter().take(SHOWN).map(|key| key.shown()).collect();
+    if keys.len() > SHOWN {
+        names.push(format!("and {} more", keys.len() - SHOWN));
+    }
+    let what = format!("{} of {of} keys {what}: {}", keys.len(), names.join(", "));
+    Error::new(ErrorKind::Conflict, what)
+}

@@ -1,0 +1,293 @@
+//! Connections to servers whose protocol is spoken here: pooled, with deadlines, and closed as soon
+//! as one is out of step.
+
+use std::{
+    collections::VecDeque,
+    fmt,
+    io::ErrorKind as IoKind,
+    path::PathBuf,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader},
+    net::{TcpStream, UnixStream},
+    sync::{Semaphore, SemaphorePermit},
+};
+
+use crate::{Error, Result, store::within};
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A host and its port.
+    Tcp(String, u16),
+    /// A socket of this machine.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Address::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Address::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// How long things may take, and how many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Connecting.
+    pub connect: Duration,
+    /// A question and its answer.
+    pub operation: Duration,
+    /// Connections at most.
+    pub pool: usize,
+}
+
+trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
+
+/// A connection.
+pub struct Socket(BufReader<Box<dyn Duplex>>);
+
+impl Socket {
+    async fn connect(address: &Address, limit: Duration) -> Result<Socket> {
+        let connect = async {
+            let stream: Box<dyn Duplex> = match address {
+                Address::Tcp(host, port) => {
+                    let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                    stream.set_nodelay(true)?;
+                    Box::new(stream)
+                }
+                Address::Unix(path) => Box::new(UnixStream::connect(path).await?),
+            };
+            Ok(Socket(BufReader::with_capacity(64 << 10, stream)))
+        };
+        let connect = connect.map(|done: std::io::Result<_>| done.map_err(broken));
+        within(limit, "a call", connect).await.map_err(|e| e.in_place(address.to_string()))
+    }
+
+    /// Nothing has come that was not asked for, nor the end.
+    fn is_quiet(&mut self) -> bool {
+        self.0.fill_buf().now_or_never().is_none()
+    }
+
+    /// Sends bytes.
+    pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.get_mut().write_all(bytes).await.map_err(broken)
+    }
+
+    /// Reads a byte.
+    pub async fn byte(&mut self) -> Result<u8> {
+        self.0.read_u8().await.map_err(broken)
+    }
+
+    /// Reads a number of 32 bits, the highest byte first.
+    pub async fn u32(&mut self) -> Result<u32> {
+        self.0.read_u32().await.map_err(broken)
+    }
+
+    /// Reads so many bytes. What the other side says of lengths costs no memory before the bytes
+    /// are there.
+    pub async fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(len.min(64 << 10));
+        (&mut self.0).take(len as u64).read_to_end(&mut bytes).await.map_err(broken)?;
+        match bytes.len() == len {
+            true => Ok(bytes),
+            false => Err(broken(IoKind::UnexpectedEof.into())),
+        }
+    }
+
+    /// Reads a line, and gives it without its CR LF.
+    pub async fn line(&mut self) -> Result<Vec<u8>> {
+        const LONGEST: u64 = 64 << 10;
+        let mut line = Vec::new();
+        (&mut self.0).take(LONGEST).read_until(b'\n', &mut line).await.map_err(broken)?;
+        match line.pop() {
+            Some(b'\n') => {}
+            Some(_) if line.len() as u64 + 1 == LONGEST => return Err(out_of_step("a line", &line)),
+            _ => return Err(broken(IoKind::UnexpectedEof.into())),
+        }
+        if line.last() == Some(&b'\r') {
+            line.pop();
+        }
+        Ok(line)
+    }
+}
+
+/// What became of a connection, as an error.
+fn broken(e: std::io::Error) -> Error {
+    let what = match e.kind() {
+        IoKind::UnexpectedEof => "the server hung up before its answer was complete".into(),
+        IoKind::ConnectionRefused | IoKind::NotFound => format!("no server is there: {e}"),
+        _ => format!("the connection broke: {e}"),
+    };
+    Error::unavailable(what).with_source(e)
+}
+
+/// The error of an answer that is none to what was asked.
+pub fn out_of_step(asked: &str, answer: &[u8]) -> Error {
+    let shown = String::from_utf8_lossy(&answer[..answer.len().min(80)]);
+    Error::malformed(format!("the server's answer to {asked} is none: {shown:?}"))
+}
+
+/// The connections to one server.
+pub struct Pool {
+    address: Address,
+    limits: Limits,
+    idle: Mutex<VecDeque<Socket>>,
+    permits: Semaphore,
+}
+
+impl Pool {
+    /// A pool without connections; they are made when they are needed.
+    pub fn new(address: Address, limits: Limits) -> Pool {
+        let permits = Semaphore::new(limits.pool.min(Semaphore::MAX_PERMITS));
+        Pool { address, limits, idle: Mutex::default(), permits }
+    }
+
+    /// The server's address.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// A connection that nobody else uses.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) where none comes free in time, or the server
+    /// does not answer.
+    pub async fn lease(&self) -> Result<Lease<'_>> {
+        let free = async { Ok(self.permits.acquire().await.expect("never closed")) };
+        let limit = self.limits.operation;
+        let permit = within(limit, "the wish for a free connection", free)
+            .await
+            .map_err(|e| e.in_place(self.address.to_string()))?;
+        let quiet = || {
+            let mut idle = self.idle();
+            while let Some(mut socket) = idle.pop_back() {
+                // One that the server closed meanwhile is none.
+                if socket.is_quiet() {
+                    return Some(socket);
+                }
+            }
+            None
+        };
+        let socket = match quiet() {
+            Some(socket) => socket,
+            None => self.connect().await?,
+        };
+        Ok(Lease { pool: self, socket: Some(socket), _permit: permit })
+    }
+
+    /// A connection beyond the pool, for what takes long and may not keep others waiting.
+    ///
+    /// # Errors
+    /// [`Unavailable`](crate::ErrorKind::Unavailable) where the server does not answer.
+    pub async fn connect(&self) -> Result<Socket> {
+        Socket::connect(&self.address, self.limits.connect).await
+    }
+
+    /// Waits for an answer, but not for ever, and says whose it is.
+    ///
+    /// # Errors
+    /// As [`within`].
+    pub async fn within<T>(
+        &self,
+        what: &str,
+        done: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        let done = within(self.limits.operation, what, done).await;
+        done.map_err(|e| e.in_place(self.address.to_string()))
+    }
+
+    fn idle(&self) -> MutexGuard<'_, VecDeque<Socket>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection on loan.
+pub struct Lease<'a> {
+    pool: &'a Pool,
+    socket: Option<Socket>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Lease<'_> {
+    /// The connection.
+    pub fn socket(&mut self) -> &mut Socket {
+        self.socket.as_mut().expect("there until it is given back")
+    }
+
+    /// Gives it back: every answer was read to its end.
+    pub fn give_back(mut self) {
+        self.pool.idle().extend(self.socket.take());
+    }
+}
+
+impl Drop for Lease<'_> {
+    /// One that was not given back is closed, wherever it stopped. The others may be as broken.
+    fn drop(&mut self) {
+        if self.socket.take().is_some() {
+            self.pool.idle().clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    async fn listener(pool: usize) -> (TcpListener, Pool) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = Address::Tcp("127.0.0.1".into(), listener.local_addr().unwrap().port());
+        let limit = Duration::from_millis(300);
+        (listener, Pool::new(address, Limits { connect: limit, operation: limit, pool }))
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_used_again_while_it_is_in_step() {
+        let (listener, pool) = listener(1).await;
+        pool.lease().await.unwrap().give_back();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let mut lease = pool.lease().await.unwrap();
+        lease.socket().send(b"x").await.unwrap();
+        assert_eq!(server.read_u8().await.unwrap(), b'x');
+        // Given back with an answer unread: nobody gets that.
+        server.write_all(b"late").await.unwrap();
+        lease.socket().0.fill_buf().await.unwrap();
+        lease.give_back();
+        let again = pool.lease();
+        let (again, accepted) = tokio::join!(again, listener.accept());
+        assert!(again.is_ok() && accepted.is_ok());
+    }
+
+    #[tokio::test]
+    async fn the_pool_is_bounded_and_waiting_ends() {
+        let (_listener, pool) = listener(1).await;
+        let lease = pool.lease().await.unwrap();
+        let error = pool.lease().await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        drop(lease);
+        pool.lease().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn half_an_answer_is_an_error_and_lengths_cost_nothing() {
+        let (listener, pool) = listener(2).await;
+        let mut lease = pool.lease().await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        server.write_all(b"half").await.unwrap();
+        drop(server);
+        let error = lease.socket().bytes(usize::MAX / 2).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.to_string().contains("hung up"), "{error}");
+    }
+}

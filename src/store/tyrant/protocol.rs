@@ -1,0 +1,263 @@
+//! The binary protocol of Tokyo Tyrant, after its description ("Tokyo Tyrant: Network Interface of
+//! DBM", by Mikio Hirabayashi): a command begins with C8 and its number, numbers have 32 bits with
+//! the highest byte first, an answer begins with a byte that is zero where all is well.
+//!
+//! What is not here, on purpose: `iterinit` and `iternext`, as all clients of a server share one
+//! iterator; `putnr`, which nobody acknowledges; `vanish`, which knows no tables.
+
+use crate::{
+    Error, ErrorKind, Result,
+    store::{
+        kv::{Address, Limits, Namespace, Pool, Socket, Spool, out_of_step},
+        within,
+    },
+};
+
+const OUT: u8 = 0x20;
+const MGET: u8 = 0x31;
+const VSIZ: u8 = 0x38;
+const FWMKEYS: u8 = 0x58;
+const SYNC: u8 = 0x70;
+const STAT: u8 = 0x88;
+const MISC: u8 = 0x90;
+
+/// A key with what is under it.
+pub type Pair = (Vec<u8>, Vec<u8>);
+
+/// A server and the connections to it.
+pub struct Server {
+    pool: Pool,
+    limits: Limits,
+}
+
+/// A command on its way.
+struct Command(Vec<u8>);
+
+impl Command {
+    fn new(number: u8) -> Command {
+        Command(vec![0xc8, number])
+    }
+
+    fn number(mut self, n: usize) -> Result<Command> {
+        let n = u32::try_from(n).map_err(|_| {
+            Error::new(ErrorKind::TooLarge, format!("{n} bytes in one command of Tokyo Tyrant"))
+        })?;
+        self.0.extend_from_slice(&n.to_be_bytes());
+        Ok(self)
+    }
+
+    /// Bytes with their length before them.
+    fn sized(self, bytes: &[u8]) -> Result<Command> {
+        let mut command = self.number(bytes.len())?;
+        command.0.extend_from_slice(bytes);
+        Ok(command)
+    }
+
+    fn misc(name: &str, arguments: &[impl AsRef<[u8]>]) -> Result<Command> {
+        let options = 0;
+        let head = Command::new(MISC).number(name.len())?.number(options)?;
+        let mut command = head.number(arguments.len())?;
+        command.0.extend_from_slice(name.as_bytes());
+        for argument in arguments {
+            command = command.sized(argument.as_ref())?;
+        }
+        Ok(command)
+    }
+}
+
+impl Server {
+    pub fn new(address: Address, limits: Limits) -> Server {
+        Server { pool: Pool::new(address, limits), limits }
+    }
+
+    /// Keeps pairs, in place of those with the same keys. What is under a key of a table are names
+    /// and values of columns, with NUL between all.
+    pub async fn put(&self, pairs: &[Pair]) -> Result<()> {
+        let arguments: Vec<&[u8]> = pairs.iter().flat_map(|(k, v)| [&**k, &**v]).collect();
+        self.misc("putlist", &arguments).await.map(drop)
+    }
+
+    /// The pairs of these keys, as far as they are there.
+    pub async fn get(&self, keys: &[Vec<u8>]) -> Result<Vec<Pair>> {
+        let mut command = Command::new(MGET).number(keys.len())?;
+        for key in keys {
+            command = command.sized(key)?;
+        }
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
+        let found = self.pool.within("mget", async {
+            socket.send(&command.0).await?;
+            okay(socket, "mget").await?;
+            let count = socket.u32().await? as usize;
+            if count > keys.len() {
+                return Err(out_of_step("mget", b"more than was asked for"));
+            }
+            let mut found = Vec::with_capacity(count);
+            for _ in 0..count {
+                let (key, value) = (socket.u32().await?, socket.u32().await?);
+                found.push((socket.bytes(key as usize).await?, socket.bytes(value as usize).await?));
+            }
+            Ok(found)
+        });
+        let found = found.await?;
+        lease.give_back();
+        Ok(found)
+    }
+
+    /// Deletes what is under these keys, and says how many there were.
+    pub async fn out(&self, keys: &[Vec<u8>]) -> Result<u64> {
+        let answers = self.each_key(OUT, "out", keys).await?;
+        Ok(answers.into_iter().filter(|there| *there).count() as u64)
+    }
+
+    /// Which of these keys are there.
+    pub async fn are_there(&self, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
+        self.each_key(VSIZ, "vsiz", keys).await
+    }
+
+    /// A command for each key, all sent at once.
+    async fn each_key(&self, number: u8, what: &str, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
+        let mut sent = Vec::new();
+        for key in keys {
+            sent.extend_from_slice(&Command::new(number).sized(key)?.0);
+        }
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
+        let answers = self.pool.within(what, async {
+            socket.send(&sent).await?;
+            let mut answers = Vec::with_capacity(keys.len());
+            for _ in keys {
+                let there = socket.byte().await? == 0;
+                if there && number == VSIZ {
+                    socket.u32().await?;
+                }
+                answers.push(there);
+            }
+            Ok(answers)
+        });
+        let answers = answers.await?;
+        lease.give_back();
+        Ok(answers)
+    }
+
+    /// The keys of a table.
+    pub async fn keys(&self, space: &Namespace) -> Result<Spool> {
+        let prefix = space.prefix().as_bytes();
+        let all = -1i32;
+        let mut command = Command::new(FWMKEYS).number(prefix.len())?;
+        command.0.extend_from_slice(&all.to_be_bytes());
+        command.0.extend_from_slice(prefix);
+        self.spool("fwmkeys", &command, space).await
+    }
+
+    /// The keys of the records of a table database that fit these conditions.
+    pub async fn search(&self, conditions: &[Vec<u8>], space: &Namespace) -> Result<Spool> {
+        self.spool("search", &Command::misc("search", conditions)?, space).await
+    }
+
+    /// How many records of a table database fit these conditions.
+    pub async fn search_count(&self, mut conditions: Vec<Vec<u8>>) -> Result<u64> {
+        conditions.push(b"count".into());
+        let found = self.misc("search", &conditions).await?;
+        let text = found.first().and_then(|found| std::str::from_utf8(found).ok());
+        text.and_then(|text| text.parse().ok()).ok_or_else(|| out_of_step("search", b"no count"))
+    }
+
+    /// Reads a list of keys as fast as it comes, on a connection of its own: there may be many.
+    async fn spool(&self, what: &str, command: &Command, space: &Namespace) -> Result<Spool> {
+        let limit = self.limits.operation;
+        let mut socket = self.pool.connect().await?;
+        let socket = &mut socket;
+        let head = async {
+            socket.send(&command.0).await?;
+            let code = socket.byte().await?;
+            // A search that fails says so, and lists nothing all the same.
+            match code == 0 || command.0[1] == MISC {
+                true => Ok((code, socket.u32().await?)),
+                false => Ok((code, 0)),
+            }
+        };
+        let (code, count) = self.pool.within(what, head).await?;
+        if code != 0 {
+            return Err(self.failed(what));
+        }
+        let mut spool = Spool::default();
+        for _ in 0..count {
+            let key = async {
+                let len = socket.u32().await?;
+                socket.bytes(len as usize).await
+            };
+            // The limit is for each: a long list takes its time.
+            let key = within(limit, what, key).await;
+            let key = key.map_err(|e| e.in_place(self.pool.address().to_string()))?;
+            if let Some(key) = space.own(&key)? {
+                spool.push(&key)?;
+            }
+        }
+        Ok(spool)
+    }
+
+    /// Makes the server's writes lasting.
+    pub async fn sync(&self) -> Result<()> {
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
+        let done = self.pool.within("sync", async {
+            socket.send(&Command::new(SYNC).0).await?;
+            socket.byte().await
+        });
+        let code = done.await?;
+        lease.give_back();
+        if code == 0 { Ok(()) } else { Err(self.failed("sync")) }
+    }
+
+    /// What the server says of itself, by name.
+    pub async fn stat(&self) -> Result<Vec<(String, String)>> {
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
+        let text = self.pool.within("stat", async {
+            socket.send(&Command::new(STAT).0).await?;
+            okay(socket, "stat").await?;
+            let len = socket.u32().await?;
+            socket.bytes(len as usize).await
+        });
+        let text = text.await?;
+        lease.give_back();
+        let text = String::from_utf8_lossy(&text);
+        let pairs = text.lines().filter_map(|line| line.split_once('\t'));
+        Ok(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+
+    /// Calls a function by its name.
+    pub async fn misc(&self, name: &str, arguments: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<u8>>> {
+        let command = Command::misc(name, arguments)?;
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
+        let done = self.pool.within(name, async {
+            socket.send(&command.0).await?;
+            let code = socket.byte().await?;
+            let count = socket.u32().await?;
+            let mut found = Vec::new();
+            for _ in 0..count {
+                let len = socket.u32().await?;
+                found.push(socket.bytes(len as usize).await?);
+            }
+            Ok((code, found))
+        });
+        let (code, found) = done.await?;
+        lease.give_back();
+        if code == 0 { Ok(found) } else { Err(self.failed(name)) }
+    }
+
+    fn failed(&self, what: &str) -> Error {
+        let text = format!("the server failed to {what}, and does not say why; its log may");
+        Error::new(ErrorKind::Io, text).in_place(self.pool.address().to_string())
+    }
+}
+
+/// Reads a code that has to be zero.
+async fn okay(socket: &mut Socket, what: &str) -> Result<()> {
+    match socket.byte().await? {
+        0 => Ok(()),
+        code => Err(out_of_step(what, &[code])),
+    }
+}

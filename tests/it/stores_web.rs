@@ -1,0 +1,110 @@
+//! Stores behind HTTP and in folders, on real servers: what is special about each.
+
+mod couchdb;
+
+use steelyard::{
+    ErrorKind,
+    record::{Document, Value},
+    server::{Server, Wish, named},
+    store::{Key, Place, Row},
+};
+
+/// A private server of this kind; none where it is not on this machine and need not be.
+fn server(name: &str) -> Option<Server> {
+    match named(name).expect("a server of this name").start(&Wish::default()) {
+        Ok(server) => Some(server),
+        Err(e) if e.kind() == ErrorKind::NotFound && !required() => {
+            println!("skipped: {e}");
+            None
+        }
+        Err(e) => panic!("{e:?}"),
+    }
+}
+
+fn required() -> bool {
+    std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1")
+}
+
+async fn open(url: &str) -> Place {
+    let place = steelyard::open(url).await.expect(url);
+    place.prepare(&Default::default()).await.expect(url);
+    place
+}
+
+fn key(text: &str) -> Key {
+    Key::new(text).expect("not empty")
+}
+
+fn row(name: &str, record: impl IntoIterator<Item = (&'static str, Value)>) -> Row {
+    Row { key: key(name), record: record.into_iter().collect::<Document>() }
+}
+
+/// Keys that trip whoever pastes them into something.
+fn hostile_keys() -> Vec<Key> {
+    let mut keys: Vec<Key> = [
+        "a",
+        "a/b",
+        "a/b/c",
+        "a//b",
+        "/",
+        "/a",
+        "a/",
+        ".",
+        "..",
+        "../../etc/passwd",
+        ".a",
+        "a.b",
+        "%2F",
+        "a%2Fb",
+        "%00",
+        "a b",
+        " ",
+        "a+b",
+        "a&b=c",
+        "a?b#c",
+        "\"quoted\"",
+        "it's",
+        "<xml>&amp;",
+        "a\r\nb",
+        "a\tb",
+        "\u{1}",
+        "nul\0nul",
+        "\0",
+        "é",
+        "e\u{301}",
+        "ÿ",
+        "z\u{ff}z",
+        "中文",
+        "\u{d7ff}",
+        "\u{e000}",
+        "\u{fb01}",
+        "\u{fffd}",
+        "😀",
+        "a😀",
+        "👩‍👩‍👧",
+        "\u{10ffff}",
+        "A",
+        "Z",
+        "a\\b",
+        "$key",
+        "-",
+        "--x",
+        "~",
+        "*",
+        "`id`",
+        "$(id)",
+        "'; drop table records; --",
+        "con",
+        "a:b",
+        "x@y",
+        "_design",
+        "00",
+        "0",
+        "constructor",
+    ]
+    .iter()
+    .map(|text| key(text))
+    .collect();
+    keys.push(key(&"k".repeat(80)));
+    keys
+}
