@@ -11,6 +11,7 @@
 
 mod find;
 mod memcached;
+mod postgres;
 mod process;
 mod ready;
 mod redis;
@@ -43,7 +44,7 @@ pub struct Program {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM];
+pub const PROGRAMS: &[Program] = &[redis::PROGRAM, memcached::PROGRAM, postgres::PROGRAM];
 
 /// What is asked of a server.
 #[derive(Debug, Clone, Default)]

@@ -20,6 +20,8 @@ mod key;
 mod layout;
 mod memory;
 mod objects;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod query;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
@@ -230,6 +232,8 @@ pub struct Driver {
 /// Every kind of store there is in this build.
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
+    #[cfg(feature = "postgres")]
+    postgres::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
 ];

@@ -8,4 +8,6 @@ mod marc8;
 mod marcxml;
 mod real;
 mod ruby_python;
+#[cfg(feature = "postgres")]
+mod stores_postgres;
 mod tidy;
