@@ -32,6 +32,8 @@ mod mongodb;
 mod mysql;
 mod names;
 mod objects;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod query;
 #[cfg(feature = "redis")]
 mod redis;
@@ -253,6 +255,8 @@ pub struct Driver {
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
     dir::DRIVER,
+    #[cfg(feature = "postgres")]
+    postgres::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
     #[cfg(feature = "mysql")]

@@ -17,4 +17,6 @@ mod stores_mongodb;
 #[cfg(feature = "mysql")]
 mod stores_mysql;
 mod stores_web;
+#[cfg(feature = "postgres")]
+mod stores_postgres;
 mod tidy;
