@@ -16,7 +16,7 @@ mod stores_kv;
 mod stores_mongodb;
 #[cfg(feature = "mysql")]
 mod stores_mysql;
-mod stores_web;
 #[cfg(feature = "postgres")]
 mod stores_postgres;
+mod stores_web;
 mod tidy;
