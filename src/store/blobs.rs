@@ -152,7 +152,8 @@ pub(super) fn one_part(abilities: &Abilities, parts: u32) -> Result<Vec<KeyRange
 }
 
 /// What of queries needs more than single keys.
-pub(super) const CANNOT: &[Need] = &[Need::Find, Need::Sort, Need::TextOrder, Need::Missing, Need::Not];
+pub(super) const CANNOT: &[Need] =
+    &[Need::Find, Need::Sort, Need::TextOrder, Need::Missing, Need::Not];
 
 /// A store of records in a format, over a store of bytes.
 pub struct Encoded {
@@ -189,7 +190,6 @@ impl Encoded {
         };
         self.coders.with(|coder| rows.iter().map(|row| encode(coder, row)).collect())
     }
-
 }
 
 /// The keys that a filter names, for a store that finds by single keys only. Each once.

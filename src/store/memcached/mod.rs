@@ -30,8 +30,7 @@ use futures_util::{
 
 use self::{names::Names, server::Server};
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store,
-    Url,
+    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
     blobs::{CANNOT, fits},
     kv::{Address, Limits, Portion, Spool, chunks},
 };
@@ -83,7 +82,8 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         for (host, port) in &url.hosts {
             addresses.push(Address::Tcp(host.clone(), port.unwrap_or(11211)));
         }
-        if let Some(twice) = (1..addresses.len()).find(|&i| addresses[..i].contains(&addresses[i])) {
+        if let Some(twice) = (1..addresses.len()).find(|&i| addresses[..i].contains(&addresses[i]))
+        {
             return Err(Error::invalid(format!("server {} is named twice", addresses[twice])));
         }
         let limits = Limits {
@@ -293,7 +293,8 @@ impl Blobs for Table {
                 if some.is_empty() {
                     break;
                 }
-                let full: Vec<_> = some.iter().map(|key| self.names.full(key)).collect::<Result<_>>()?;
+                let full: Vec<_> =
+                    some.iter().map(|key| self.names.full(key)).collect::<Result<_>>()?;
                 self.servers[at].delete(&full).await?;
             }
         }

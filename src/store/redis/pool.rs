@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis,
-    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError,
-    ServerErrorKind, TlsCertificates, aio::MultiplexedConnection,
+    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind,
+    TlsCertificates, aio::MultiplexedConnection,
 };
 use tokio::sync::Mutex;
 
@@ -78,7 +78,8 @@ impl Pool {
         let info = info.set_redis_settings(login);
         let client = if tls {
             tls::ready();
-            let read = |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
+            let read =
+                |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
             let root_cert = ca.as_ref().map(read).transpose()?;
             let certificates = TlsCertificates { client_tls: None, root_cert };
             Client::build_with_tls(info, certificates)
@@ -160,14 +161,15 @@ pub fn error(e: RedisError) -> Error {
     let text = e.to_string();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let kind = match e.kind() {
-        Redis::AuthenticationFailed | Redis::Server(ServerErrorKind::NoPerm | ServerErrorKind::ReadOnly) => {
-            ErrorKind::Denied
-        }
+        Redis::AuthenticationFailed
+        | Redis::Server(ServerErrorKind::NoPerm | ServerErrorKind::ReadOnly) => ErrorKind::Denied,
         Redis::InvalidClientConfig => ErrorKind::Invalid,
         // The end came in the middle of an answer.
         Redis::Parse if says(&["Unexpected end of input"]) => ErrorKind::Unavailable,
         Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
-        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "Authentication required"]) => ErrorKind::Denied,
+        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "Authentication required"]) => {
+            ErrorKind::Denied
+        }
         _ if says(&["WRONGTYPE"]) => {
             let what = "a key holds another type of value than this layout has";
             return Error::new(ErrorKind::Conflict, what).with_source(e);

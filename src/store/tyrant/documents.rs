@@ -204,7 +204,8 @@ impl Store for Documents {
                 _ if index.path.is_key() => continue,
                 [name] if !name.is_empty() && !name.contains('\0') => name,
                 _ => {
-                    let what = format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
+                    let what =
+                        format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
                     return Err(Error::unsupported(what));
                 }
             };

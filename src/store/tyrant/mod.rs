@@ -60,8 +60,7 @@ const DOCUMENT: Abilities = Abilities {
     max_record: 254 << 20,
 };
 
-const BLOB: Abilities =
-    Abilities { keeps: &Kind::ALL, loses: "", cannot: CANNOT, ..DOCUMENT };
+const BLOB: Abilities = Abilities { keeps: &Kind::ALL, loses: "", cannot: CANNOT, ..DOCUMENT };
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {

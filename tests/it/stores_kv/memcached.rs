@@ -1,20 +1,13 @@
 //! memcached alone: several servers, the size of values, listing by two at once.
 
 use futures_util::future::try_join_all;
-use steelyard::{
-    ErrorKind,
-    durability::Tier,
-    record::Document,
-    server::Wish,
-    store::Row,
-};
+use steelyard::{ErrorKind, durability::Tier, record::Document, server::Wish, store::Row};
 
 use super::{all, key, opened, row, started};
 
 #[tokio::test]
 async fn several_servers_share_the_keys() {
-    let servers: Vec<_> =
-        (0..3).filter_map(|_| started("memcached", Wish::default())).collect();
+    let servers: Vec<_> = (0..3).filter_map(|_| started("memcached", Wish::default())).collect();
     if servers.len() < 3 {
         return;
     }

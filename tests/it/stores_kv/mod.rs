@@ -88,8 +88,18 @@ async fn records_are_kept_by_table_and_tables_do_not_overlap() {
     for (name, wish, options) in every() {
         let Some(server) = started(name, wish) else { continue };
         let place = opened(&format!("{}?{options}", server.url())).await;
-        let names =
-            ["a", "a:b", "a%3Ab", "a*", "a?", "[a-z]", "\\a", "^", "größe 😀", "a\r\nflush_all\r\n"];
+        let names = [
+            "a",
+            "a:b",
+            "a%3Ab",
+            "a*",
+            "a?",
+            "[a-z]",
+            "\\a",
+            "^",
+            "größe 😀",
+            "a\r\nflush_all\r\n",
+        ];
         let mut tables = Vec::new();
         for name in names {
             let table = place.table(name).unwrap();
@@ -129,7 +139,8 @@ async fn hostile_keys_are_held_or_refused_and_never_obeyed() {
     for (name, wish, options) in every() {
         let Some(server) = started(name, wish) else { continue };
         let place = opened(&format!("{}?{options}", server.url())).await;
-        let row = |k: &str, n| Row { record: Document::from_iter([("n", Value::Int(n))]), ..row(k, n) };
+        let row =
+            |k: &str, n| Row { record: Document::from_iter([("n", Value::Int(n))]), ..row(k, n) };
         place.put(&[row("witness", 1)]).await.unwrap();
         let long = "x".repeat(10 << 10);
         let keys = [
@@ -178,7 +189,10 @@ async fn hostile_keys_are_held_or_refused_and_never_obeyed() {
         assert_eq!(found.len(), held, "{name}");
         assert!(found.contains_key(&key("witness")));
         for text in keys.iter().filter(|text| found.contains_key(&key(text))) {
-            let query = Query::new(Filter::field("_key", steelyard::store::query::Test::Eq(Value::from(*text))).unwrap());
+            let query = Query::new(
+                Filter::field("_key", steelyard::store::query::Test::Eq(Value::from(*text)))
+                    .unwrap(),
+            );
             let rows = one_by_one(place.find(&query).await.unwrap());
             assert_eq!(rows.try_collect::<Vec<_>>().await.unwrap().len(), 1, "{name} {text:?}");
             assert_eq!(place.remove(&[key(text)]).await.unwrap(), 1, "{name} {text:?}");
@@ -220,10 +234,7 @@ async fn one_connection_is_enough_to_write_while_reading() {
         let mut batches = place.scan(&KeyRange::all()).await.unwrap();
         let mut seen = std::collections::BTreeSet::new();
         while let Some(batch) = batches.try_next().await.unwrap() {
-            let changed: Vec<_> = batch
-                .iter()
-                .map(|found| row(&found.key, -1))
-                .collect();
+            let changed: Vec<_> = batch.iter().map(|found| row(&found.key, -1)).collect();
             place.put(&changed).await.unwrap();
             for found in batch {
                 assert!(seen.insert(found.key.clone()), "{name}: {} came twice", found.key);

@@ -154,8 +154,7 @@ async fn sockets_and_logins() {
     let Some(own) = Own::start(args) else { return };
     let socket = socket(own.folder.path());
     let url = |login: &str| format!("redis://{login}/3?socket={socket}&table=t");
-    let place =
-        in_a_moment(|| async { steelyard::open(&url(":open%20sesame@")).await }).await;
+    let place = in_a_moment(|| async { steelyard::open(&url(":open%20sesame@")).await }).await;
     place.put(&[row("a", 1)]).await.unwrap();
     assert_eq!(all(&**place.store()).await.len(), 1);
     assert!(!format!("{place:?}").contains("sesame"));
@@ -172,9 +171,24 @@ async fn tls_with_an_authority_of_ones_own() {
     let made = |folder: &Path, name: &str| folder.join(name).display().to_string();
     let certificate = |folder: &Path| {
         Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
+            .args([
+                "req",
+                "-x509",
+                "-newkey",
+                "ec",
+                "-pkeyopt",
+                "ec_paramgen_curve:P-256",
+                "-nodes",
+            ])
             .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .args(["-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"])
+            .args([
+                "-days",
+                "2",
+                "-subj",
+                "/CN=localhost",
+                "-addext",
+                "subjectAltName=DNS:localhost",
+            ])
             .args(["-keyout", &made(folder, "key"), "-out", &made(folder, "cert")])
             .stderr(Stdio::null())
             .status()

@@ -185,9 +185,8 @@ async fn the_first_few_by_number_are_the_first_few() {
         (Order::Ascending, 3, ["k0000", "k0050", "k0100"]),
         (Order::Descending, 3, ["k0021", "k0071", "k0121"]),
     ] {
-        let query = Query::new("n>=0".parse().unwrap())
-            .sorted("n".parse().unwrap(), order)
-            .limited(limit);
+        let query =
+            Query::new("n>=0".parse().unwrap()).sorted("n".parse().unwrap(), order).limited(limit);
         let rows = found(&**place.store(), &query).await;
         let n = if order == Order::Ascending { 0 } else { 49 };
         assert!(rows.iter().all(|row| row.record.get("n") == Some(&Value::Int(n))), "{rows:?}");
@@ -260,7 +259,8 @@ async fn described(place: &Place) -> (Option<Tier>, Option<Tier>) {
 
 #[tokio::test]
 async fn a_sync_follows_each_batch_where_it_is_asked_for() {
-    let Some(mut server) = started("tyrant", Wish { tier: Some(Tier::T3), ..setting("type", "table") })
+    let Some(mut server) =
+        started("tyrant", Wish { tier: Some(Tier::T3), ..setting("type", "table") })
     else {
         return;
     };
