@@ -299,7 +299,7 @@ async fn two_hundred_thousand_people_are_loaded_and_counted() {
     let mut batches = place.scan(&KeyRange::all()).await.unwrap();
     while let Some(batch) = batches.try_next().await.unwrap() {
         for row in &batch {
-            assert!(*last < **row.key);
+            assert!(*last < *row.key.as_str());
             last = row.key.to_string();
         }
         seen += batch.len();
@@ -595,8 +595,8 @@ async fn what_the_server_refuses_has_its_kind() {
     let place = store::open(&format!("{}?table=not_there", server.url())).await.unwrap();
     assert_eq!(place.count().await.unwrap_err().kind(), ErrorKind::NotFound);
     let folder = server.data().parent().unwrap().display();
-    let socket = store::open(&format!("{}?socket={folder}&table=by_socket", server.url()));
-    socket.await.unwrap().prepare(&Layout::plain()).await.unwrap();
+    let url = format!("{}?socket={folder}&table=by_socket", server.url());
+    store::open(&url).await.unwrap().prepare(&Layout::plain()).await.unwrap();
     let error = store::open("postgres://test@127.0.0.1:1/x").await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
     // A value too long for an index is refused by the server, and nothing of the batch is written.
@@ -615,4 +615,50 @@ async fn what_the_server_refuses_has_its_kind() {
     let error = place.load(&batch).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLarge, "{error:?}");
     assert_eq!(place.count().await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn tls_is_spoken_with_whom_is_trusted_only() {
+    use std::{os::unix::fs::chown, process::Command};
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (key, certificate) = (file("key"), file("certificate"));
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", &key])
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", &certificate])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .output();
+    if !made.is_ok_and(|made| made.status.success()) {
+        println!("skipped: openssl makes no certificate here");
+        return;
+    }
+    // PostgreSQL wants its key for itself.
+    if let (true, Ok(Some(user))) =
+        (nix::unistd::geteuid().is_root(), nix::unistd::User::from_name("postgres"))
+    {
+        let (uid, gid) = (Some(user.uid.as_raw()), Some(user.gid.as_raw()));
+        for path in [folder.path().display().to_string(), key.clone(), certificate.clone()] {
+            chown(path, uid, gid).unwrap();
+        }
+    }
+    let settings = [("ssl", "on"), ("ssl_cert_file", &certificate), ("ssl_key_file", &key)];
+    let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let Some(server) = start(&Wish { settings, ..Wish::default() }) else { return };
+    for host in ["localhost", "127.0.0.1"] {
+        let url = server.url().replace("127.0.0.1", host);
+        let place = store::open(&format!("{url}?tls=true&ca={certificate}")).await.unwrap();
+        place.prepare(&Layout::plain()).await.unwrap();
+        place.load(&people(0, 3000)).await.unwrap();
+        assert_eq!(
+            place.scan(&KeyRange::all()).await.unwrap().try_concat().await.unwrap().len(),
+            3000
+        );
+        place.drop_table().await.unwrap();
+        let error = store::open(&format!("{url}?tls=true")).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.to_string().contains("certificate"), "{error}");
+    }
+    let error = store::open(&format!("{}?tls=true&ca={key}", server.url())).await.unwrap_err();
+    assert!(error.to_string().contains("no certificate in it"), "{error}");
 }

@@ -271,8 +271,8 @@ impl Known {
             _ => Body::Document(fields[0].name.clone()),
         };
         let all = || std::iter::once(&key).chain(&fields);
-        let collated = |field: &&Field| field.wire != Wire::Text;
-        let as_text = all().filter(collated).map(|field| quote(&field.name)).collect();
+        let no_text = |field: &&Field| field.wire != Wire::Text || !field.direct;
+        let as_text = all().filter(no_text).map(|field| quote(&field.name)).collect();
         let dialect = Postgres {
             as_text,
             as_jsonb: shape == Shape::Document && fields[0].wire != Wire::Jsonb,
