@@ -642,7 +642,7 @@ async fn tls_is_spoken_with_whom_is_trusted_only() {
             chown(path, uid, gid).unwrap();
         }
     }
-    let settings = [("ssl", "on"), ("ssl_cert_file", &certificate), ("ssl_key_file", &key)];
+    let settings = [("ssl", "on"), ("ssl_cert_file", &*certificate), ("ssl_key_file", &*key)];
     let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let Some(server) = start(&Wish { settings, ..Wish::default() }) else { return };
     for host in ["localhost", "127.0.0.1"] {
