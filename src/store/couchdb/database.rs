@@ -11,6 +11,7 @@ use super::{
     answers::{Found, Listing, found},
     http::Http,
     mango::Plan,
+    name,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -67,7 +68,7 @@ impl Database {
     pub async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Found>>> {
         let mut all = Vec::with_capacity(keys.len());
         for part in keys.chunks(MANY) {
-            let wanted: Vec<&str> = part.iter().map(|key| key.as_str()).collect();
+            let wanted: Vec<_> = part.iter().map(name::id).collect();
             let body = json!({ "keys": wanted, "include_docs": true });
             let (listing, _): (Listing, _) = self.post("/_all_docs", &body).await?;
             if listing.rows.len() != part.len() {
@@ -88,11 +89,11 @@ impl Database {
         // JavaScript orders UTF-16: as UTF-8 does, as long as nothing is beyond its surrogates.
         let said = |bound: &Key| !self.script || bound.chars().all(|c| c <= '\u{d7ff}');
         let until = match range.until.clone().filter(said) {
-            Some(until) => Some(Json::from(until.as_str())),
+            Some(until) => Some(Json::from(name::id(&until))),
             // Without an end, PouchDB ends at keys that begin with ÿ.
             None => self.script.then(|| Json::from(LAST)),
         };
-        let mut from = range.from.clone().filter(said);
+        let mut from = range.from.clone().filter(said).map(|from| name::id(&from).into_owned());
         let mut limit = MANY / 4;
         Box::pin(async_stream::try_stream! {
             loop {
@@ -113,16 +114,16 @@ impl Database {
                 limit = fit(bytes, listing.rows.len());
                 let mut batch = Vec::with_capacity(listing.rows.len());
                 for line in listing.rows {
-                    let one = if whole { line.found(self.script)? } else { line.named()? };
+                    let one = if whole { line.found(self.script)? } else { line.named() };
                     batch.extend(one.filter(|one| range.contains(&one.key)));
                 }
                 if !batch.is_empty() {
                     yield batch;
                 }
-                match next {
-                    Some(next) => from = Some(Key::new(next)?),
-                    None => break,
+                if next.is_none() {
+                    break;
                 }
+                from = next;
             }
         })
     }
@@ -179,7 +180,8 @@ impl Database {
                     page.docs.clear();
                     let mut keys = Vec::with_capacity(all.docs.len());
                     for document in all.docs {
-                        keys.extend(document.get("_id").and_then(|id| id.as_str()).map(Key::new).transpose()?);
+                        let id = document.get("_id").and_then(|id| id.as_str());
+                        keys.extend(id.and_then(|id| name::key(id.to_owned())));
                     }
                     let mut steps = self.chosen(keys);
                     while let Some(batch) = steps.next().await {
@@ -215,11 +217,11 @@ impl Database {
         Ok(counts.doc_count.saturating_sub(designs.rows.len() as u64))
     }
 
-    /// The key of the document at this place in the order of keys.
+    /// The key of the document at this place in the order of keys; none where that is an index.
     pub async fn key_at(&self, place: u64) -> Result<Option<Key>> {
         let (listing, _): (Listing, _) =
             self.post("/_all_docs", &json!({ "skip": place, "limit": 1 })).await?;
-        listing.rows.into_iter().next().and_then(|line| line.id).map(Key::new).transpose()
+        Ok(listing.rows.into_iter().next().and_then(|line| line.id).and_then(name::key))
     }
 
     /// Makes it, if it is not there, for documents of this layout.

@@ -1,6 +1,10 @@
 //! Writing and deleting documents, many in a request, and what becomes of each.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{BuildHasher, Hasher, RandomState},
+    time::Duration,
+};
 
 use serde_json::json;
 
@@ -9,6 +13,7 @@ use super::{
     answers::{Found, Listing, Written},
     database::{Database, MANY, MUCH},
     http::of_document,
+    name,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -49,17 +54,18 @@ impl Database {
             .collect();
         for part in parts(&drafts) {
             let mut open = part.to_vec();
-            for _ in 0..TRIES {
+            for attempt in 0..TRIES {
                 let keys: Vec<&Key> = open.iter().map(|draft| draft.key).collect();
                 let revisions = self.revisions(&keys).await?;
                 let writes = open.iter().map(|draft| {
-                    let revision = revisions.get(draft.key.as_str()).map(String::as_str);
+                    let revision = revisions.get(draft.key).map(String::as_str);
                     Write { key: draft.key, revision, fields: Some(&draft.fields) }
                 });
                 open = self.conflicts(writes, &open).await?;
                 if open.is_empty() {
                     break;
                 }
+                pause(attempt).await;
             }
             if !open.is_empty() {
                 let keys: Vec<_> = open.iter().map(|draft| draft.key).collect();
@@ -117,7 +123,7 @@ impl Database {
         let mut body = b"{\"docs\":[".to_vec();
         for (at, Write { key, revision, fields }) in writes.iter().enumerate() {
             body.extend_from_slice(if at > 0 { b",{\"_id\":" } else { b"{\"_id\":" });
-            text(key, &mut body)?;
+            text(&name::id(key), &mut body)?;
             if let Some(revision) = revision {
                 body.extend_from_slice(b",\"_rev\":");
                 text(revision, &mut body)?;
@@ -139,7 +145,7 @@ impl Database {
         writes
             .iter()
             .map(|Write { key, .. }| {
-                let Some(Written { error, reason, .. }) = fates.remove(key.as_str()) else {
+                let Some(Written { error, reason, .. }) = fates.remove(&*name::id(key)) else {
                     let what = format!("key {}: no word about it from the server", key.shown());
                     return Err(Error::unavailable(what));
                 };
@@ -156,8 +162,8 @@ impl Database {
     }
 
     /// The revisions of those of these documents that are there.
-    async fn revisions(&self, keys: &[&Key]) -> Result<HashMap<String, String>> {
-        let keys: Vec<&str> = keys.iter().map(|key| key.as_str()).collect();
+    async fn revisions(&self, keys: &[&Key]) -> Result<HashMap<Key, String>> {
+        let keys: Vec<_> = keys.iter().map(|key| name::id(key)).collect();
         let (listing, _): (Listing, _) = self.post("/_all_docs", &json!({ "keys": keys })).await?;
         Ok(listing.revisions().collect())
     }
@@ -170,12 +176,12 @@ impl Database {
         let mut removed = 0;
         for part in keys.chunks(MANY) {
             let mut open = part.to_vec();
-            for _ in 0..TRIES {
+            for attempt in 0..TRIES {
                 let revisions = self.revisions(&open).await?;
-                open.retain(|key| revisions.contains_key(key.as_str()));
+                open.retain(|key| revisions.contains_key(*key));
                 let writes = open.iter().map(|key| Write {
                     key,
-                    revision: Some(&revisions[key.as_str()]),
+                    revision: Some(&revisions[key]),
                     fields: None,
                 });
                 let left = self.conflicts(writes, &open).await?;
@@ -184,6 +190,7 @@ impl Database {
                 if open.is_empty() {
                     break;
                 }
+                pause(attempt).await;
             }
             if !open.is_empty() {
                 let what = format!("were changed by others meanwhile, {TRIES} times");
@@ -206,6 +213,13 @@ impl Database {
         }
         Ok(changed)
     }
+}
+
+/// Waits a little, at random and longer each time, so that writers who fight come apart.
+pub(super) async fn pause(attempt: u32) {
+    let most = Duration::from_millis(1 << attempt.min(6));
+    let random = RandomState::new().build_hasher().finish();
+    tokio::time::sleep(most.mul_f64(random as f64 / u64::MAX as f64)).await;
 }
 
 /// The parts of a write that are one request each.
