@@ -9,11 +9,13 @@
 //!
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
-mod ferretdb;
 mod couchdb;
+mod ferretdb;
 mod find;
+mod mariadb;
 mod memcached;
 mod mongodb;
+mod postgres;
 mod process;
 mod ready;
 mod redis;
@@ -49,6 +51,8 @@ pub struct Program {
 
 /// Every kind of server there is.
 pub const PROGRAMS: &[Program] = &[
+    mariadb::PROGRAM,
+    postgres::PROGRAM,
     redis::PROGRAM,
     memcached::PROGRAM,
     mongodb::PROGRAM,

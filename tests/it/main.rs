@@ -10,7 +10,13 @@ mod marcxml;
 mod real;
 mod ruby_python;
 mod stores;
+#[cfg(feature = "redis")]
+mod stores_kv;
 #[cfg(feature = "mongodb")]
 mod stores_mongodb;
+#[cfg(feature = "mysql")]
+mod stores_mysql;
 mod stores_web;
+#[cfg(feature = "postgres")]
+mod stores_postgres;
 mod tidy;

@@ -1,9 +1,6 @@
-//! One database: documents written, read, listed, found, whatever they are for.
+//! One database: documents read, listed and found, whatever they are for, and the database itself.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use futures_util::{StreamExt, stream, stream::BoxStream};
 use reqwest::{Method, StatusCode};
@@ -11,9 +8,8 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{
-    TRIES,
-    answers::{Found, Listing, Written, found},
-    http::{Http, of_document},
+    answers::{Found, Listing, found},
+    http::Http,
     mango::Plan,
 };
 use crate::{
@@ -31,24 +27,12 @@ pub(super) struct Database {
     pub name: String,
 }
 
-/// A document to write: its key, and the JSON of a map with its fields.
-pub(super) struct Draft<'a> {
-    pub key: &'a Key,
-    pub fields: Vec<u8>,
-}
-
 /// Documents in a request.
-const MANY: usize = 1000;
+pub(super) const MANY: usize = 1000;
 /// Bytes in a request or an answer, about.
-const MUCH: usize = 4 << 20;
+pub(super) const MUCH: usize = 4 << 20;
 /// The last text in the order of JavaScript, but for some that begin with it: such keys are refused.
 const LAST: &str = "\u{ffff}";
-
-/// What becomes of a document in a request that writes several.
-enum Fate {
-    Done,
-    Conflict,
-}
 
 impl Database {
     /// The path of something in it.
@@ -59,7 +43,7 @@ impl Database {
     }
 
     /// Adds which database it is about, where there is none of that name.
-    fn missing(&self, error: Error) -> Error {
+    pub(super) fn missing(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::NotFound => {
                 let what = format!("no database {:?}: prepare makes it", self.name);
@@ -69,7 +53,7 @@ impl Database {
         }
     }
 
-    async fn post<T: for<'a> Deserialize<'a>>(
+    pub(super) async fn post<T: for<'a> Deserialize<'a>>(
         &self,
         what: &str,
         body: &Json,
@@ -78,170 +62,6 @@ impl Database {
         let answer = self.http.post(&self.path(what), body).await?;
         Ok((answer.read().map_err(|e| self.missing(e))?, answer.body.len()))
     }
-
-    // --- Writing -----------------------------------------------------------------------------
-
-    /// Writes documents in place of those with the same keys; of several with one key, the last.
-    pub async fn put(&self, drafts: &[Draft<'_>]) -> Result<()> {
-        let mut last = HashMap::with_capacity(drafts.len());
-        for (at, draft) in drafts.iter().enumerate() {
-            last.insert(draft.key, at);
-        }
-        let drafts: Vec<&Draft> = drafts
-            .iter()
-            .enumerate()
-            .filter(|(at, draft)| last[draft.key] == *at)
-            .map(|(_, draft)| draft)
-            .collect();
-        for part in parts(&drafts) {
-            let mut open = part.to_vec();
-            for _ in 0..TRIES {
-                let keys: Vec<&Key> = open.iter().map(|draft| draft.key).collect();
-                let revisions = self.revisions(&keys).await?;
-                let writes = open.iter().map(|draft| {
-                    let revision = revisions.get(draft.key.as_str()).map(String::as_str);
-                    (draft.key, revision, Some(&*draft.fields))
-                });
-                open = self.conflicts(writes, &open).await?;
-                if open.is_empty() {
-                    break;
-                }
-            }
-            if !open.is_empty() {
-                let keys: Vec<_> = open.iter().map(|draft| draft.key).collect();
-                let what = format!("were changed by others meanwhile, {TRIES} times");
-                return Err(conflict(&keys, part.len(), &what));
-            }
-        }
-        Ok(())
-    }
-
-    /// Writes documents whose keys are new.
-    pub async fn load(&self, drafts: &[Draft<'_>]) -> Result<()> {
-        let mut seen = HashSet::with_capacity(drafts.len());
-        let twice: Vec<_> =
-            drafts.iter().map(|draft| draft.key).filter(|key| !seen.insert(*key)).collect();
-        if !twice.is_empty() {
-            return Err(conflict(&twice, drafts.len(), "are there twice; nothing was written"));
-        }
-        let all: Vec<&Draft> = drafts.iter().collect();
-        let mut taken = Vec::new();
-        for part in parts(&all) {
-            let writes = part.iter().map(|draft| (draft.key, None, Some(&*draft.fields)));
-            taken.extend(self.conflicts(writes, part).await?);
-        }
-        match taken.is_empty() {
-            true => Ok(()),
-            false => {
-                let keys: Vec<_> = taken.iter().map(|draft| draft.key).collect();
-                Err(conflict(&keys, drafts.len(), "are taken; the others were written"))
-            }
-        }
-    }
-
-    /// Writes, and says which of `all` were in conflict.
-    async fn conflicts<'d, 'f, T: Copy>(
-        &self,
-        writes: impl Iterator<Item = (&'d Key, Option<&'d str>, Option<&'f [u8]>)>,
-        all: &[T],
-    ) -> Result<Vec<T>> {
-        let writes: Vec<_> = writes.collect();
-        let fates = self.write(&writes).await?;
-        let pairs = all.iter().zip(fates);
-        Ok(pairs.filter(|(_, fate)| matches!(fate, Fate::Conflict)).map(|(one, _)| *one).collect())
-    }
-
-    /// One request that writes; no fields are a deletion.
-    async fn write(&self, writes: &[(&Key, Option<&str>, Option<&[u8]>)]) -> Result<Vec<Fate>> {
-        let text = |text: &str, out: &mut Vec<u8>| {
-            serde_json::to_writer(out, text).map_err(|e| Error::invalid(e.to_string()))
-        };
-        let mut body = b"{\"docs\":[".to_vec();
-        for (at, (key, revision, fields)) in writes.iter().enumerate() {
-            body.extend_from_slice(if at > 0 { b",{\"_id\":" } else { b"{\"_id\":" });
-            text(key, &mut body)?;
-            if let Some(revision) = revision {
-                body.extend_from_slice(b",\"_rev\":");
-                text(revision, &mut body)?;
-            }
-            match fields {
-                None => body.extend_from_slice(b",\"_deleted\":true}"),
-                Some(b"{}") => body.push(b'}'),
-                Some(fields) => {
-                    body.push(b',');
-                    body.extend_from_slice(&fields[1..]);
-                }
-            }
-        }
-        body.extend_from_slice(b"]}");
-        let answer = self.http.post(&self.path("/_bulk_docs"), body).await?;
-        let written: Vec<Written> = answer.read().map_err(|e| self.missing(e))?;
-        let mut fates: HashMap<&str, &Written> =
-            written.iter().map(|written| (&*written.id, written)).collect();
-        writes
-            .iter()
-            .map(|(key, ..)| {
-                let Some(Written { error, reason, .. }) = fates.remove(key.as_str()) else {
-                    let what = format!("key {}: no word about it from the server", key.shown());
-                    return Err(Error::unavailable(what));
-                };
-                match error.as_deref() {
-                    None => Ok(Fate::Done),
-                    Some("conflict") => Ok(Fate::Conflict),
-                    Some(error) => {
-                        let error = of_document(error, reason.as_deref().unwrap_or_default());
-                        Err(crate::store::blobs::named(error, key))
-                    }
-                }
-            })
-            .collect()
-    }
-
-    /// The revisions of those of these documents that are there.
-    async fn revisions(&self, keys: &[&Key]) -> Result<HashMap<String, String>> {
-        let keys: Vec<&str> = keys.iter().map(|key| key.as_str()).collect();
-        let (listing, _): (Listing, _) = self.post("/_all_docs", &json!({ "keys": keys })).await?;
-        Ok(listing.revisions().collect())
-    }
-
-    /// Deletes the documents of these keys, and says how many there were.
-    pub async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        let mut keys: Vec<&Key> = keys.iter().collect();
-        keys.sort_unstable();
-        keys.dedup();
-        let mut removed = 0;
-        for part in keys.chunks(MANY) {
-            let mut open = part.to_vec();
-            for _ in 0..TRIES {
-                let revisions = self.revisions(&open).await?;
-                open.retain(|key| revisions.contains_key(key.as_str()));
-                let writes = open.iter().map(|key| (*key, Some(&*revisions[key.as_str()]), None));
-                let left = self.conflicts(writes, &open).await?;
-                removed += (open.len() - left.len()) as u64;
-                open = left;
-                if open.is_empty() {
-                    break;
-                }
-            }
-            if !open.is_empty() {
-                let what = format!("were changed by others meanwhile, {TRIES} times");
-                return Err(conflict(&open, part.len(), &what));
-            }
-        }
-        Ok(removed)
-    }
-
-    /// Deletes documents as they were found, and gives back those that were changed since.
-    pub async fn remove_found<'f>(&self, found: &[&'f Found]) -> Result<Vec<&'f Found>> {
-        let mut changed = Vec::new();
-        for part in found.chunks(MANY) {
-            let writes = part.iter().map(|one| (&one.key, Some(&*one.revision), None));
-            changed.extend(self.conflicts(writes, part).await?);
-        }
-        Ok(changed)
-    }
-
-    // --- Reading -----------------------------------------------------------------------------
 
     /// The documents of these keys, in their order.
     pub async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Found>>> {
@@ -402,8 +222,6 @@ impl Database {
         listing.rows.into_iter().next().and_then(|line| line.id).map(Key::new).transpose()
     }
 
-    // --- The database itself -----------------------------------------------------------------
-
     /// Makes it, if it is not there, for documents of this layout.
     pub async fn prepare(&self, layout: &str) -> Result<()> {
         const NOTE: &str = "/_local/steelyard";
@@ -468,39 +286,10 @@ impl Database {
     }
 }
 
-/// The parts of a write that are one request each.
-fn parts<'d, 'a>(drafts: &'d [&'d Draft<'a>]) -> Vec<&'d [&'d Draft<'a>]> {
-    let mut parts = Vec::new();
-    let (mut begin, mut bytes) = (0, 0);
-    for (at, draft) in drafts.iter().enumerate() {
-        let more = draft.fields.len() + draft.key.len();
-        if at > begin && (bytes + more > MUCH || at - begin >= MANY) {
-            parts.push(&drafts[begin..at]);
-            (begin, bytes) = (at, 0);
-        }
-        bytes += more;
-    }
-    if begin < drafts.len() {
-        parts.push(&drafts[begin..]);
-    }
-    parts
-}
-
 /// How many documents to ask for next, so that an answer has about as many bytes as it should.
 fn fit(bytes: usize, documents: usize) -> usize {
     match documents {
         0 => MANY,
         n => (MUCH / (bytes / n).max(1)).clamp(1, MANY),
     }
-}
-
-/// The error that names the keys that were in conflict.
-pub(super) fn conflict(keys: &[&Key], of: usize, what: &str) -> Error {
-    const SHOWN: usize = 10;
-    let mut names: Vec<_> = keys.iter().take(SHOWN).map(|key| key.shown()).collect();
-    if keys.len() > SHOWN {
-        names.push(format!("and {} more", keys.len() - SHOWN));
-    }
-    let what = format!("{} of {of} keys {what}: {}", keys.len(), names.join(", "));
-    Error::new(ErrorKind::Conflict, what)
 }

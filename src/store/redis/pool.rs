@@ -1,9 +1,6 @@
 //! Connections to Redis: a few, each of which carries several operations at once.
 
-use std::sync::{
-    Once,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis,
@@ -14,7 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Url, within},
+    store::{Common, Url, tls, within},
 };
 
 /// The connections to one server.
@@ -80,9 +77,7 @@ impl Pool {
         let info: ConnectionInfo = address.into_connection_info().map_err(error)?;
         let info = info.set_redis_settings(login);
         let client = if tls {
-            // Whoever is first in this process chooses, and any choice will do.
-            static ONCE: Once = Once::new();
-            ONCE.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
+            tls::ready();
             let read = |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
             let root_cert = ca.as_ref().map(read).transpose()?;
             let certificates = TlsCertificates { client_tls: None, root_cert };
@@ -169,8 +164,10 @@ pub fn error(e: RedisError) -> Error {
             ErrorKind::Denied
         }
         Redis::InvalidClientConfig => ErrorKind::Invalid,
+        // The end came in the middle of an answer.
+        Redis::Parse if says(&["Unexpected end of input"]) => ErrorKind::Unavailable,
         Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
-        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY"]) => ErrorKind::Denied,
+        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "Authentication required"]) => ErrorKind::Denied,
         _ if says(&["WRONGTYPE"]) => {
             let what = "a key holds another type of value than this layout has";
             return Error::new(ErrorKind::Conflict, what).with_source(e);

@@ -68,6 +68,15 @@ pub(super) trait Dialect: Send + Sync {
     /// Where the path cannot be said.
     fn sort_by(&self, column: &str, path: &Path) -> Result<String>;
 
+    /// What to sort by after that, in the same direction, where one expression cannot order values
+    /// of every kind.
+    ///
+    /// # Errors
+    /// Where the path cannot be said.
+    fn sort_then(&self, _column: &str, _path: &Path) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
     /// What follows an order so that nulls come first ascending and last descending.
     fn nulls(&self, _order: Order) -> &'static str {
         ""
@@ -110,12 +119,13 @@ impl Table {
         if !query.sort.is_empty() {
             sql.push(" ORDER BY ");
             for (path, order) in &query.sort {
-                let by = self.sort_by(dialect, path)?;
                 let direction = match order {
                     Order::Ascending => " ASC",
                     Order::Descending => " DESC",
                 };
-                sql.push(&by).push(direction).push(dialect.nulls(*order)).push(", ");
+                for by in self.sort_by(dialect, path)? {
+                    sql.push(&by).push(direction).push(dialect.nulls(*order)).push(", ");
+                }
             }
             let key = dialect.by_bytes(&dialect.quote(&self.key));
             sql.push(&key);
@@ -137,13 +147,18 @@ impl Table {
         Ok(sql)
     }
 
-    fn sort_by(&self, dialect: &dyn Dialect, path: &Path) -> Result<String> {
+    fn sort_by(&self, dialect: &dyn Dialect, path: &Path) -> Result<Vec<String>> {
         if path.is_key() {
-            return Ok(dialect.by_bytes(&dialect.quote(&self.key)));
+            return Ok(vec![dialect.by_bytes(&dialect.quote(&self.key))]);
         }
         match &self.body {
-            Body::Document(column) => dialect.sort_by(&dialect.quote(column), path),
-            Body::Columns(columns) => Ok(columns::sort_by(dialect, columns, path)),
+            Body::Document(column) => {
+                let column = dialect.quote(column);
+                let mut by = vec![dialect.sort_by(&column, path)?];
+                by.extend(dialect.sort_then(&column, path)?);
+                Ok(by)
+            }
+            Body::Columns(columns) => Ok(vec![columns::sort_by(dialect, columns, path)]),
         }
     }
 

@@ -14,7 +14,9 @@ use super::{
 
 /// Beyond this, limits are not tried: it would take memory and time for little.
 const TRIED: usize = 20 << 20;
-const REFUSED: [ErrorKind; 3] = [ErrorKind::Invalid, ErrorKind::TooLarge, ErrorKind::Unsupported];
+/// What a refusal may be.
+pub const REFUSED: [ErrorKind; 3] =
+    [ErrorKind::Invalid, ErrorKind::TooLarge, ErrorKind::Unsupported];
 
 fn of_size(text: &str, bytes: usize) -> Row {
     let fields = [("n", Value::Int(1)), ("text", Value::Text("x".repeat(bytes)))];

@@ -1,0 +1,210 @@
+//! MariaDB, and MySQL, which is started nearly the same.
+//!
+//! Making a data folder takes seconds, so it is done once for each version: a template is kept
+//! beside the other servers' files and copied.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{Launch, Plan, Program, Ready, find, ready::free_port};
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+pub const PROGRAM: Program = Program {
+    name: "mariadb",
+    about: "MariaDB or MySQL; settings: engine=innodb|myisam|aria, binlog=on, general_log=on",
+    binaries: &["mysqld", "mariadbd"],
+    version: &["--no-defaults", "--version"],
+    install: "apt-get install mariadb-server",
+    tiers: &[Tier::T3, Tier::T2, Tier::T1],
+    plan,
+};
+
+/// The database that is there from the start.
+const DATABASE: &str = "steelyard";
+
+/// The size of the log of changes, which is part of the template: the server would write one of its
+/// own size anew at each start.
+fn log_size(maria: bool) -> &'static str {
+    match maria {
+        true => "--innodb-log-file-size=64M",
+        false => "--innodb-redo-log-capacity=64M",
+    }
+}
+
+fn plan(plan: &mut Plan) -> Result<()> {
+    let version = PROGRAM.version_of(&plan.binary).unwrap_or_default();
+    let maria = version.contains("MariaDB");
+    let tier = plan.tier(Tier::T3);
+    let engine = plan.setting("engine").map(str::to_ascii_lowercase);
+    let transactional = engine.as_deref().is_none_or(|engine| engine == "innodb");
+    if !transactional && plan.wish.tier == Some(Tier::T3) {
+        let engine = engine.as_deref().unwrap_or_default();
+        return Err(Tier::T3.refused(&format!("engine {engine}"), &[Tier::T2, Tier::T1]));
+    }
+    let data = plan.folder.join("data");
+    provide(plan, &version, maria, &data)?;
+
+    let port = free_port()?;
+    let folder = plan.folder.clone();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let begin = path("begin.sql");
+    // MySQL's root is at home at a socket only.
+    let root = match maria {
+        true => "",
+        false => {
+            "CREATE USER IF NOT EXISTS root@'127.0.0.1';\n\
+             GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n"
+        }
+    };
+    fs::write(&begin, format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n{root}"))?;
+    // It speaks first, as soon as it is ready.
+    let mut launch = Launch::new(&plan.binary, Ready::Answers { port, ask: b"", answer: b"" });
+    launch = launch.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"]);
+    launch = launch.args([
+        format!("--datadir={}", data.display()),
+        format!("--tmpdir={}", plan.make_folder("tmp")?.display()),
+        format!("--socket={}", path("s")),
+        format!("--pid-file={}", path("pid")),
+        format!("--init-file={begin}"),
+        format!("--port={port}"),
+        format!("--innodb-buffer-pool-size={}M", plan.wish.memory.unwrap_or(128)),
+    ]);
+    launch = launch.args([log_size(maria), "--key-buffer-size=32M", "--performance-schema=OFF"]);
+    launch = launch.args([
+        "--innodb-buffer-pool-load-at-startup=OFF",
+        "--innodb-buffer-pool-dump-at-shutdown=OFF",
+    ]);
+    launch = launch.arg("--local-infile=ON");
+    launch = launch.args(as_root());
+    launch = launch.args(if maria { &[][..] } else { &["--mysqlx=OFF"] }.iter().copied());
+    let (flush, sync) = match tier {
+        Tier::T3 => ("1", "1"),
+        Tier::T0 | Tier::T1 | Tier::T2 => ("2", "0"),
+    };
+    launch = launch.arg(format!("--innodb-flush-log-at-trx-commit={flush}"));
+    launch = launch.arg(format!("--sync-binlog={sync}"));
+    match on(plan, "binlog")? {
+        true => {
+            let log = plan.make_folder("binlog")?.join("log").display().to_string();
+            launch = launch.args([format!("--log-bin={log}"), "--server-id=1".into()]);
+            launch = launch.arg("--binlog-format=ROW");
+        }
+        false => launch = launch.arg("--skip-log-bin"),
+    }
+    if on(plan, "general_log")? {
+        let log = path("general.log");
+        launch = launch.args(["--general-log=ON".into(), format!("--general-log-file={log}")]);
+    }
+    plan.launches.push(launch);
+    plan.url = format!("mysql://root@127.0.0.1:{port}/{DATABASE}");
+    if let Some(engine) = engine {
+        plan.url += &format!("?engine={engine}");
+    }
+    plan.data = data;
+    Ok(())
+}
+
+fn on(plan: &Plan, name: &str) -> Result<bool> {
+    match plan.setting(name) {
+        None | Some("off") => Ok(false),
+        Some("on") => Ok(true),
+        Some(other) => Err(Error::invalid(format!("{name}={other}: on or off"))),
+    }
+}
+
+/// Root has to say that it means it.
+fn as_root() -> Option<&'static str> {
+    nix::unistd::geteuid().is_root().then_some("--user=root")
+}
+
+/// Makes the data folder: a copy of the template, which is made first if need be.
+fn provide(plan: &Plan, version: &str, maria: bool, data: &Path) -> Result<()> {
+    let Some(template) = template(version) else { return install(plan, maria, data) };
+    if !template.is_dir() {
+        install(plan, maria, data)?;
+        // For the next time. Where it cannot be kept, nothing is lost but time.
+        let _ = keep(data, &template);
+        return Ok(());
+    }
+    copy(&template, data).map_err(|e| Error::from(e).in_place(template.display().to_string()))
+}
+
+/// Where the template of this version is or shall be.
+fn template(version: &str) -> Option<PathBuf> {
+    // "mysqld  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
+    let number = version.split_whitespace().skip_while(|word| *word != "Ver").nth(1)?;
+    let name: String = number
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || ".-+".contains(c) { c } else { '_' })
+        .collect();
+    Some(find::own_folder()?.join("templates").join(format!("mysql-{name}")))
+}
+
+/// Copies a new data folder to where the template shall be: as a whole or not at all, also where
+/// two do it at once.
+fn keep(data: &Path, template: &Path) -> io::Result<()> {
+    let parent = template.parent().ok_or(io::ErrorKind::NotFound)?;
+    fs::create_dir_all(parent)?;
+    let new = tempfile::Builder::new().prefix("new-").tempdir_in(parent)?;
+    copy(data, &new.path().join("data"))?;
+    fs::rename(new.path().join("data"), template)
+}
+
+fn install(plan: &Plan, maria: bool, data: &Path) -> Result<()> {
+    let mut launch = if maria {
+        let script = "mariadb-install-db";
+        let script = find::program(script).ok_or_else(|| {
+            let what = format!("{script} is not on this machine; {}", PROGRAM.install);
+            Error::new(ErrorKind::NotFound, what)
+        })?;
+        Launch::new(script, Ready::Ends).args([
+            "--no-defaults",
+            "--auth-root-authentication-method=normal",
+            "--skip-test-db",
+            "--skip-name-resolve",
+        ])
+    } else {
+        Launch::new(&plan.binary, Ready::Ends).args(["--no-defaults", "--initialize-insecure"])
+    };
+    launch = launch.args([
+        format!("--datadir={}", data.display()),
+        format!("--tmpdir={}", plan.make_folder("tmp")?.display()),
+        log_size(maria).into(),
+    ]);
+    plan.run(&launch.args(as_root()))
+}
+
+/// Copies a folder and all in it.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        match entry.file_type()? {
+            kind if kind.is_dir() => copy(&entry.path(), &to)?,
+            kind if kind.is_file() => drop(fs::copy(entry.path(), &to)?),
+            // Sockets and the like belong to the server that made them.
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn templates_are_named_for_their_version() {
+        let name = |version: &str| {
+            let path = template(version)?;
+            Some(path.file_name()?.to_str()?.to_owned())
+        };
+        let maria = "mysqld  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64";
+        assert_eq!(name(maria).as_deref(), Some("mysql-10.11.6-MariaDB-0+deb12u1"));
+        assert_eq!(name("mysqld Ver ../x for Linux").as_deref(), Some("mysql-.._x"));
+        assert_eq!(name("something else"), None);
+    }
+}

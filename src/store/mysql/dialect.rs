@@ -1,0 +1,345 @@
+//! Queries as MySQL and MariaDB understand them.
+//!
+//! What a JSON value is, `JSON_TYPE` tells; its text, `JSON_VALUE` (MariaDB) or `JSON_UNQUOTE`.
+//! Traps, each met by what is done here:
+//!
+//! - Text from JSON compares in a collation that ignores spaces at the end, so each comparison names
+//!   one that does not.
+//! - A cast of text that is no number is an error in `DELETE` and a warning in `SELECT`, so casts
+//!   stand behind a `CASE`.
+//! - MariaDB calls `1e2` an integer, and casts it to 1; only digits count as a whole number.
+
+use super::exact::{Bound, Operator, for_floats, for_ints, is_small};
+use crate::{
+    Error, Result,
+    record::{Kind, Value},
+    store::{
+        Index,
+        query::{Path, Test},
+        sql::{self, Sql, comparison, prefix},
+    },
+};
+
+/// How one table is asked.
+#[derive(Debug, Clone)]
+pub struct Dialect {
+    pub maria: bool,
+    /// The collation that compares by bytes.
+    pub collation: &'static str,
+    /// Columns, quoted, that do not compare by bytes themselves.
+    pub inexact: Vec<String>,
+    /// The names of the generated columns that are there, with indexes on them.
+    pub indexed: Vec<String>,
+}
+
+/// What of a value an index is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum On {
+    /// The number, as a float.
+    Number,
+    /// The beginning of the text.
+    Text,
+}
+
+/// What the names of columns for indexes begin with.
+pub const GENERATED: [&str; 2] = ["_number:", "_text:"];
+
+impl On {
+    /// The name of the column for an index on a path: readable where the path is simple, and never
+    /// the same for two paths, though names of columns know no case and 64 characters at most.
+    pub fn column(self, path: &Path) -> String {
+        const LONGEST: usize = 50;
+        let text = path.to_string();
+        let simple = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
+        let start = GENERATED[self as usize];
+        if text.len() <= LONGEST && text.chars().all(simple) {
+            return format!("{start}{text}");
+        }
+        // FNV-1a of 64 bits.
+        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        let short: String = text.chars().filter(|c| simple(*c)).take(20).collect();
+        format!("{start}{short}:{hash:016x}")
+    }
+
+    /// What an index for values of a kind is on.
+    pub fn kind(kind: Kind) -> On {
+        match kind {
+            Kind::Int | Kind::Float => On::Number,
+            _ => On::Text,
+        }
+    }
+}
+
+/// How many characters of a text an index holds: all engines can have that many.
+pub const INDEXED_CHARS: usize = 191;
+
+/// A name in backquotes.
+pub fn quote(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Text as a literal of SQL.
+pub fn literal(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for c in text.chars() {
+        match c {
+            '\'' => out += "''",
+            '\\' => out += "\\\\",
+            '\0' => out += "\\0",
+            c => out.push(c),
+        }
+    }
+    out.push('\'');
+    out
+}
+
+/// A path as the functions for JSON want it, as a literal.
+fn path_literal(path: &Path) -> String {
+    let mut text = String::from("$");
+    for name in path.names() {
+        text += ".\"";
+        for c in name.chars() {
+            match c {
+                '"' => text += "\\\"",
+                '\\' => text += "\\\\",
+                c if c < ' ' => text += &format!("\\u{:04x}", c as u32),
+                c => text.push(c),
+            }
+        }
+        text.push('"');
+    }
+    literal(&text)
+}
+
+/// What of a document lies under a path, as expressions.
+struct Json {
+    /// The value as JSON; `NULL` where it is not there.
+    value: String,
+    /// What it is, in a word of the server's.
+    kind: String,
+    /// Its text, without quotes.
+    text: String,
+}
+
+const NUMBERS: &str = "('INTEGER', 'DOUBLE', 'UNSIGNED INTEGER', 'DECIMAL')";
+const WHOLE: &str = "('INTEGER', 'UNSIGNED INTEGER')";
+
+impl Json {
+    fn new(maria: bool, column: &str, path: &Path) -> Json {
+        let path = path_literal(path);
+        let value = format!("JSON_EXTRACT({column}, {path})");
+        let text = match maria {
+            true => format!("JSON_VALUE({column}, {path})"),
+            false => format!("JSON_UNQUOTE({value})"),
+        };
+        Json { kind: format!("JSON_TYPE({value})"), text, value }
+    }
+
+    /// The number as a float; `NULL` where it is none.
+    fn number(&self) -> String {
+        let Json { kind, text, .. } = self;
+        format!("CASE WHEN {kind} IN {NUMBERS} THEN CAST({text} AS DOUBLE) END")
+    }
+
+    /// The condition that it is a whole number written in digits.
+    fn is_whole(&self) -> String {
+        let Json { kind, text, .. } = self;
+        format!("{kind} IN {WHOLE} AND {text} REGEXP '^-?[0-9]{{1,30}}$'")
+    }
+}
+
+impl Dialect {
+    /// The definition of the column that an index on a path of a document needs.
+    pub fn generated(&self, column: &str, index: &Index) -> String {
+        let json = Json::new(self.maria, column, &index.path);
+        match On::kind(index.kind) {
+            On::Number => format!("DOUBLE AS ({})", json.number()),
+            On::Text => {
+                let (kind, text, collation) = (json.kind, json.text, self.collation);
+                format!(
+                    "VARCHAR({INDEXED_CHARS}) CHARACTER SET utf8mb4 COLLATE {collation} AS (CASE \
+                     WHEN {kind} = 'STRING' THEN LEFT({text}, {INDEXED_CHARS}) END)"
+                )
+            }
+        }
+    }
+
+    /// The column, quoted, whose index is on this.
+    fn index(&self, path: &Path, on: On) -> Option<String> {
+        let name = on.column(path);
+        self.indexed.contains(&name).then(|| quote(&name))
+    }
+
+    fn number(&self, json: &Json, path: &Path, operator: Operator, with: &Value, sql: &mut Sql) {
+        let index = self.index(path, On::Number);
+        let push = |sql: &mut Sql, bound: Bound<Value>| match bound {
+            Bound::All => drop(sql.push("1=1")),
+            Bound::None => drop(sql.push("1=0")),
+            Bound::Is(operator, value) => drop(sql.push(operator.sql()).bind(value)),
+        };
+        let floats = for_floats(operator, with);
+        if is_small(with)
+            && let Bound::Is(operator, value) = floats
+        {
+            sql.push("(").push(&index.unwrap_or_else(|| json.number()));
+            push(sql, Bound::Is(operator, Value::Float(value)));
+            sql.push(")");
+            return;
+        }
+        sql.push("(");
+        if let (Some(index), Bound::Is(operator, value)) = (index, near(operator, with)) {
+            sql.push(&index);
+            push(sql, Bound::Is(operator, Value::Float(value)));
+            sql.push(" AND ");
+        }
+        let Json { kind, text, .. } = json;
+        sql.push("CASE WHEN ").push(&json.is_whole()).push(" THEN ");
+        let ints = match for_ints(operator, with) {
+            Bound::All => Bound::All,
+            Bound::None => Bound::None,
+            Bound::Is(operator, n) => {
+                sql.push(&format!("CAST({text} AS DECIMAL(30,0))"));
+                Bound::Is(operator, Value::Int(n))
+            }
+        };
+        push(sql, ints);
+        sql.push(&format!(" WHEN {kind} IN {NUMBERS} THEN "));
+        let floats = match floats {
+            Bound::All => Bound::All,
+            Bound::None => Bound::None,
+            Bound::Is(operator, v) => {
+                sql.push(&format!("CAST({text} AS DOUBLE)"));
+                Bound::Is(operator, Value::Float(v))
+            }
+        };
+        push(sql, floats);
+        sql.push(" END)");
+    }
+
+    fn text(&self, json: &Json, path: &Path, operator: Operator, with: &str, sql: &mut Sql) {
+        let start: String = with.chars().take(INDEXED_CHARS).collect();
+        if let Some(index) = self.index(path, On::Text) {
+            // The index holds whole texts if they are shorter, and those that are not compare the
+            // same by their beginnings.
+            if with.chars().nth(INDEXED_CHARS - 1).is_none() {
+                sql.push(&index).push(operator.sql()).bind(Value::from(with));
+                return;
+            }
+            sql.push("(").push(&index).push(operator.or_equal().sql()).bind(Value::from(start));
+            sql.push(" AND ");
+        } else {
+            sql.push("(");
+        }
+        sql.push(&self.is_text(json)).push(" AND ").push(&self.by_bytes_in(&json.text));
+        sql.push(operator.sql()).bind(Value::from(with)).push(")");
+    }
+
+    fn is_text(&self, json: &Json) -> String {
+        format!("{} = 'STRING'", json.kind)
+    }
+
+    fn by_bytes_in(&self, text: &str) -> String {
+        match self.maria {
+            true => format!("{text} COLLATE {}", self.collation),
+            // What comes out of JSON is utf8mb4 there, too, but not known to be.
+            false => format!("CONVERT({text} USING utf8mb4) COLLATE {}", self.collation),
+        }
+    }
+}
+
+/// What is true of the rounded numbers wherever the comparison is true.
+fn near(operator: Operator, with: &Value) -> Bound<f64> {
+    let float = match with {
+        Value::Int(n) => *n as f64,
+        Value::Float(v) => *v,
+        _ => return Bound::All,
+    };
+    match float.is_finite() {
+        true => Bound::Is(operator.or_equal(), float),
+        false => Bound::All,
+    }
+}
+
+impl sql::Dialect for Dialect {
+    fn quote(&self, name: &str) -> String {
+        quote(name)
+    }
+
+    fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        let json = Json::new(self.maria, column, path);
+        match test {
+            Test::Exists(true) => sql.push(&json.value).push(" IS NOT NULL"),
+            Test::Exists(false) => sql.push(&json.value).push(" IS NULL"),
+            Test::Eq(Value::Null) => {
+                sql.push("COALESCE(").push(&json.kind).push(", 'NULL') = 'NULL'")
+            }
+            Test::Eq(Value::Bool(wanted)) => {
+                let word = if *wanted { "'true'" } else { "'false'" };
+                sql.push("(").push(&json.kind).push(" = 'BOOLEAN' AND JSON_UNQUOTE(");
+                sql.push(&json.value).push(") = ").push(word).push(")")
+            }
+            Test::Prefix(start) => {
+                let short = start.chars().nth(INDEXED_CHARS - 1).is_none();
+                if let (Some(index), true) = (self.index(path, On::Text), short) {
+                    prefix(&index, start, sql);
+                    return Ok(());
+                }
+                sql.push("(").push(&self.is_text(&json)).push(" AND ");
+                prefix(&self.by_bytes_in(&json.text), start, sql);
+                sql.push(")")
+            }
+            test => {
+                let Some((operator, with)) = Operator::of(test) else {
+                    debug_assert!(comparison(test).is_none());
+                    return Err(Error::unsupported("a test that MySQL is not taught yet"));
+                };
+                match with {
+                    Value::Int(_) | Value::Float(_) => {
+                        self.number(&json, path, operator, with, sql);
+                    }
+                    Value::Text(with) => self.text(&json, path, operator, with, sql),
+                    // Times are text there.
+                    Value::Time(time) => {
+                        self.text(&json, path, operator, &time.to_string(), sql);
+                    }
+                    _ => drop(sql.push("1=0")),
+                }
+                return Ok(());
+            }
+        };
+        Ok(())
+    }
+
+    fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
+        Ok(Json::new(self.maria, column, path).number())
+    }
+
+    fn sort_then(&self, column: &str, path: &Path) -> Result<Vec<String>> {
+        let json = Json::new(self.maria, column, path);
+        let (kind, text) = (&json.kind, self.by_bytes_in(&json.text));
+        // What is neither comes after what is null.
+        let texts = format!(
+            "CASE WHEN {kind} IN ('STRING', 'BOOLEAN') THEN {text} WHEN {kind} IN ('OBJECT', \
+             'ARRAY') THEN '' END"
+        );
+        // Whole numbers that are equal only as floats.
+        let (text, whole) = (&json.text, json.is_whole());
+        let float = format!("CAST({text} AS DOUBLE)");
+        let exact = format!(
+            "CASE WHEN {kind} NOT IN {NUMBERS} THEN NULL WHEN ABS({float}) < 9007199254740992 THEN \
+             NULL WHEN {whole} THEN CAST({text} AS DECIMAL(30,0)) WHEN {float} >= \
+             9223372036854775808 THEN 9223372036854775808 ELSE CAST({float} AS SIGNED) END"
+        );
+        Ok(vec![texts, exact])
+    }
+
+    fn by_bytes(&self, column: &str) -> String {
+        match self.inexact.iter().any(|inexact| inexact == column) {
+            true => format!("CONVERT({column} USING utf8mb4) COLLATE {}", self.collation),
+            false => column.to_owned(),
+        }
+    }
+}

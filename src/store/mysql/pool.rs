@@ -1,0 +1,342 @@
+//! Connections, what they are set to, and errors of the server as ours.
+
+use std::{
+    ops::{Deref, DerefMut},
+    sync::atomic::{AtomicBool, Ordering},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use mysql_async::{
+    Conn, DriverError, Opts, OptsBuilder, Params, PoolConstraints, PoolOpts, Row, SslOpts, Value,
+    prelude::Queryable,
+};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::{
+    Error, ErrorKind, Result,
+    store::{Common, Url, tls as cryptography, within},
+};
+
+/// What the server said of itself when it was first asked.
+pub struct Server {
+    pub version: String,
+    pub comment: String,
+    /// It is MariaDB; else MySQL, or what speaks like it.
+    pub maria: bool,
+    /// The largest packet it takes, in bytes.
+    pub packet: usize,
+    /// The collation that compares text by its bytes, spaces at the end and all.
+    pub collation: &'static str,
+    /// It takes `LOAD DATA LOCAL`; untrue as soon as it refuses one.
+    pub takes_files: AtomicBool,
+}
+
+/// Some connections to one server.
+pub struct Pool {
+    pool: mysql_async::Pool,
+    permits: Semaphore,
+    connect_timeout: Duration,
+    pub timeout: Duration,
+    pub server: Server,
+}
+
+/// How many statements each connection keeps prepared.
+const STATEMENTS: usize = 64;
+
+impl Pool {
+    /// Connects, and asks the server what it is.
+    ///
+    /// # Errors
+    /// Of the connection; [`Unsupported`](ErrorKind::Unsupported) for a server that cannot compare
+    /// text by its bytes.
+    pub async fn open(options: Opts, common: &Common) -> Result<Pool> {
+        let mut pool = Pool {
+            pool: mysql_async::Pool::new(options),
+            permits: Semaphore::new(common.pool),
+            connect_timeout: common.connect_timeout,
+            timeout: common.timeout,
+            server: Server {
+                version: String::new(),
+                comment: String::new(),
+                maria: false,
+                packet: 0,
+                collation: "",
+                takes_files: AtomicBool::new(false),
+            },
+        };
+        let facts = pool
+            .rows(
+                "SELECT version(), @@version_comment, @@max_allowed_packet, @@local_infile, \
+                 (SELECT min(collation_name) FROM information_schema.collations WHERE \
+                 collation_name IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin'))",
+                Vec::new(),
+            )
+            .await?;
+        type Facts = (String, String, usize, i64, Option<String>);
+        let facts = facts.into_iter().next().map(mysql_async::from_row_opt::<Facts>);
+        let Some(Ok((version, comment, packet, files, collation))) = facts else {
+            return Err(Error::unsupported("a server that does not say what it is"));
+        };
+        let collation = match collation.as_deref() {
+            Some("utf8mb4_0900_bin") => "utf8mb4_0900_bin",
+            Some(_) => "utf8mb4_nopad_bin",
+            None => {
+                return Err(Error::unsupported(format!(
+                    "{version} cannot compare text by its bytes; MySQL 8.0.17 or MariaDB 10.2 can"
+                )));
+            }
+        };
+        pool.server = Server {
+            maria: version.contains("MariaDB"),
+            version,
+            comment,
+            packet,
+            collation,
+            takes_files: AtomicBool::new(files != 0),
+        };
+        Ok(pool)
+    }
+
+    /// A connection. It must be given back by [`Lease::done`]; any other way it is closed.
+    ///
+    /// # Errors
+    /// Of the connection.
+    pub async fn lease(&self) -> Result<Lease<'_>> {
+        let permit = self.permits.acquire().await.expect("never closed");
+        let connect = async { self.pool.get_conn().await.map_err(error) };
+        let connection = within(self.connect_timeout, "a connection", connect).await?;
+        Ok(Lease { connection: Some(connection), _permit: permit })
+    }
+
+    /// Waits for something to be done, but not longer than an operation may take.
+    ///
+    /// # Errors
+    /// Its own; [`Unavailable`](ErrorKind::Unavailable) where it takes too long.
+    pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+        within(self.timeout, what, done).await
+    }
+
+    /// The rows that a statement answers with; values are bound.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
+        self.within("a query", async {
+            let mut lease = self.lease().await?;
+            let rows = lease.exec(statement, bound(values)).await;
+            lease.settle(rows)
+        })
+        .await
+    }
+
+    /// Does a statement, and says how many rows it touched.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
+        self.within("a statement", async {
+            let mut lease = self.lease().await?;
+            let done = lease.exec_drop(statement, bound(values)).await;
+            let count = lease.affected_rows();
+            lease.settle(done.map(|()| count))
+        })
+        .await
+    }
+
+    /// Does a statement that cannot be prepared.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn define(&self, statement: &str) -> Result<()> {
+        self.within("a statement", async {
+            let mut lease = self.lease().await?;
+            let done = lease.query_drop(statement).await;
+            lease.settle(done)
+        })
+        .await
+    }
+
+    pub fn takes_files(&self) -> bool {
+        self.server.takes_files.load(Ordering::Relaxed)
+    }
+}
+
+/// Values as the client wants them.
+pub fn bound(values: Vec<Value>) -> Params {
+    match values.is_empty() {
+        true => Params::Empty,
+        false => Params::Positional(values),
+    }
+}
+
+/// A connection that is being used.
+pub struct Lease<'a> {
+    connection: Option<Conn>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl Lease<'_> {
+    /// Gives the connection back, to be used again.
+    pub fn done(mut self) {
+        drop(self.connection.take());
+    }
+
+    /// Gives the connection back, unless what was done with it says that it is of no use any more.
+    ///
+    /// # Errors
+    /// What was done.
+    pub fn settle<T>(self, done: mysql_async::Result<T>) -> Result<T> {
+        match done {
+            Ok(done) => {
+                self.done();
+                Ok(done)
+            }
+            Err(e) => {
+                if matches!(e, mysql_async::Error::Server(_)) {
+                    self.done();
+                }
+                Err(error(e))
+            }
+        }
+    }
+}
+
+impl Deref for Lease<'_> {
+    type Target = Conn;
+    fn deref(&self) -> &Conn {
+        self.connection.as_ref().expect("there until it is given back")
+    }
+}
+
+impl DerefMut for Lease<'_> {
+    fn deref_mut(&mut self) -> &mut Conn {
+        self.connection.as_mut().expect("there until it is given back")
+    }
+}
+
+impl Drop for Lease<'_> {
+    /// What was left in the middle of something must not be used again, and nobody may wait for the
+    /// server to answer: beginning to disconnect is enough to make the pool forget the connection.
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            let _ = connection.disconnect().now_or_never();
+        }
+    }
+}
+
+/// What the client needs to connect, from the URL. Of its options, `socket`, `tls` and `ca` are
+/// taken.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid) for a URL that makes no sense.
+pub fn options(url: &mut Url, common: &Common) -> Result<Opts> {
+    let socket = url.take("socket");
+    let tls = url.take_flag("tls")?;
+    let ca = url.take("ca");
+    let (host, port) = url.one_host(3306)?;
+    if url.path.is_empty() {
+        return Err(Error::invalid("no database in the URL: mysql://user@host:port/DATABASE"));
+    }
+    let tls = match (tls, ca) {
+        (Some(false), Some(_)) => return Err(Error::invalid("?ca= is for ?tls=true")),
+        (_, Some(ca)) => {
+            Some(SslOpts::default().with_root_certs(vec![std::path::PathBuf::from(ca).into()]))
+        }
+        (Some(true), None) => Some(SslOpts::default()),
+        _ => None,
+    };
+    if tls.is_some() {
+        cryptography::ready();
+    }
+    let size = PoolConstraints::new(0, common.pool)
+        .ok_or_else(|| Error::invalid("?pool=0: one connection at least"))?;
+    // A statement prepared once stays prepared: connections are not reset between uses.
+    let pool = PoolOpts::new().with_constraints(size).with_reset_connection(false);
+    let options = OptsBuilder::default()
+        .ip_or_hostname(host)
+        .tcp_port(port)
+        .socket(socket)
+        .prefer_socket(false)
+        .user(url.user.clone())
+        .pass(url.password.as_ref().map(|password| password.reveal()))
+        .db_name(Some(&url.path))
+        .ssl_opts(tls)
+        .stmt_cache_size(STATEMENTS)
+        .tcp_keepalive(Some(Duration::from_secs(30)))
+        .pool_opts(pool)
+        .setup(vec![session(common.timeout)]);
+    Ok(options.into())
+}
+
+/// What each connection is set to: nothing is ever cut to fit, times are in UTC, and the server does
+/// not go on waiting for locks, nor (MariaDB) working, when nobody waits for it any more.
+fn session(timeout: Duration) -> String {
+    let seconds = timeout.as_secs().max(1);
+    let exact = timeout.as_secs_f64();
+    format!(
+        "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,\
+         ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', \
+         lock_wait_timeout = {seconds}, innodb_lock_wait_timeout = {seconds} \
+         /*M!100101 , max_statement_time = {exact:.3} */"
+    )
+}
+
+/// An error of the client or the server as one of ours.
+pub fn error(e: mysql_async::Error) -> Error {
+    use mysql_async::Error as Theirs;
+    let (kind, what) = match &e {
+        Theirs::Server(e) => (kind_of(e.code), format!("{} (error {})", e.message, e.code)),
+        Theirs::Io(e) => (ErrorKind::Unavailable, e.to_string()),
+        Theirs::Driver(DriverError::PacketTooLarge) => {
+            (ErrorKind::TooLarge, "a packet larger than the server's max_allowed_packet".into())
+        }
+        Theirs::Driver(e @ (DriverError::ConnectionClosed | DriverError::PoolDisconnected)) => {
+            (ErrorKind::Unavailable, e.to_string())
+        }
+        Theirs::Driver(DriverError::NoClientSslFlagFromServer) => {
+            (ErrorKind::Unsupported, "the server has no TLS; try without ?tls=true".into())
+        }
+        other => (ErrorKind::Io, other.to_string()),
+    };
+    Error::new(kind, what).with_source(e)
+}
+
+/// Numbers of errors: <https://mariadb.com/kb/en/mariadb-error-code-reference/>, and the same in
+/// <https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>.
+pub fn kind_of(code: u16) -> ErrorKind {
+    match code {
+        // Duplicate entries; a foreign key in the way.
+        1022 | 1062 | 1169 | 1451 | 1452 | 1586 => ErrorKind::Conflict,
+        1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1251 | 1370 | 1410 | 1524 | 1698 | 3118 => {
+            ErrorKind::Denied
+        }
+        // No such database, table.
+        1049 | 1051 | 1146 => ErrorKind::NotFound,
+        // Packets, rows, keys, values too long.
+        1071 | 1118 | 1153 | 1301 | 1406 => ErrorKind::TooLarge,
+        // Names, numbers of columns, ranges, types, constraints, missing values.
+        1048 | 1059 | 1060 | 1063 | 1103 | 1166 | 1264 | 1265 | 1292 | 1364 | 1366 | 1367
+        | 3819 | 4025 => ErrorKind::Invalid,
+        // Too many connections, shut down, killed, deadlocks, locks, time.
+        1040
+        | 1053
+        | 1158..=1161
+        | 1203
+        | 1205
+        | 1213
+        | 1226
+        | 1317
+        | 1927
+        | 1969
+        | 3024
+        | 4031 => ErrorKind::Unavailable,
+        _ => ErrorKind::Io,
+    }
+}
+
+/// The server could not do it because of somebody else, and did none of it: it may be tried again.
+pub fn is_deadlock(e: &Error) -> bool {
+    let source = std::error::Error::source(e).and_then(|e| e.downcast_ref());
+    matches!(source, Some(mysql_async::Error::Server(e)) if e.code == 1213)
+}

@@ -1,0 +1,256 @@
+//! Rows on their way from the server: by key, by ranges of keys, by query.
+//!
+//! Streams ask for one page after the other, and hold no connection and no lock between them.
+
+use std::{collections::HashMap, sync::Arc};
+
+use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
+
+use super::{MySql, exact::for_columns, known::Known, pool::bound, values::compared};
+use crate::{
+    Error, Result,
+    store::{
+        Filter, Key, KeyRange, Query, Row,
+        query::{Path, Test},
+        sql::{Body, Sql},
+    },
+};
+
+/// How many records a page has at most.
+const PAGE: usize = 1000;
+/// How many bytes a page should have, about.
+const PAGE_BYTES: usize = 4 << 20;
+/// How many records the first page has, when nothing is known of their size.
+const FIRST_PAGE: usize = 100;
+/// How many keys are asked for at once.
+const KEYS: usize = 512;
+/// How many keys a query without an order finds at a time.
+const FOUND: usize = 50_000;
+/// Up to how many records a query is answered at once, rather than by looking up keys it found.
+pub const AT_ONCE: u64 = 10_000;
+
+/// What is made of a row.
+pub trait Read: Clone + Send + Sync + 'static {
+    type Made: Clone + Send + 'static;
+    /// The row's key and what else is made of it.
+    fn read(&self, known: &Known, cells: Cells) -> Result<(Key, Self::Made)>;
+}
+
+impl<T: Clone + Send + 'static> Read for fn(&Known, Cells) -> Result<(Key, T)> {
+    type Made = T;
+    fn read(&self, known: &Known, cells: Cells) -> Result<(Key, T)> {
+        self(known, cells)
+    }
+}
+
+pub type Pages<'a, T> = BoxStream<'a, Result<Vec<(Key, T)>>>;
+
+/// Where a scan goes on.
+#[derive(Debug, Clone)]
+struct Next {
+    from: Option<(Key, &'static str)>,
+    size: usize,
+}
+
+impl MySql {
+    /// What is made of the rows of these keys, in their order.
+    pub async fn found<R: Read>(&self, keys: &[Key], read: R) -> Result<Vec<Option<R::Made>>> {
+        let known = self.known().await?;
+        let mut found: HashMap<Key, R::Made> = HashMap::with_capacity(keys.len());
+        for keys in keys.chunks(KEYS) {
+            let mut sought: Vec<Cell> =
+                keys.iter().filter_map(|key| known.key_sought(key)).collect();
+            let Some(last) = sought.last().cloned() else { continue };
+            // A key asked for twice is found once; the statements are few.
+            sought.resize(sought.len().next_power_of_two(), last);
+            let statement = match sought.len() {
+                1 => format!("{} WHERE {} = ?", known.select, known.key_name()),
+                n => {
+                    let places = vec!["?"; n].join(",");
+                    format!("{} WHERE {} IN ({places})", known.select, known.key_name())
+                }
+            };
+            for row in self.pool.rows(&statement, sought).await? {
+                let (key, made) = read.read(&known, row)?;
+                found.insert(key, made);
+            }
+        }
+        if let ([key], true) = (keys, found.len() <= 1) {
+            return Ok(vec![found.remove(key)]);
+        }
+        Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
+    }
+
+    /// What is made of all rows whose keys lie in a range, in their order, page by page.
+    pub async fn pages<R: Read>(&self, range: &KeyRange, read: R) -> Result<Pages<'_, R::Made>> {
+        let known = self.known().await?;
+        if !known.key_is_exact() {
+            // No index has the order of the keys: they are found first.
+            let mut filter = Filter::All;
+            let key = || Path::new([Path::KEY]);
+            if let Some(from) = &range.from {
+                filter = filter.and(Filter::Field(key(), Test::Ge(from.as_str().into())));
+            }
+            if let Some(until) = &range.until {
+                filter = filter.and(Filter::Field(key(), Test::Lt(until.as_str().into())));
+            }
+            return Ok(self.by_keys(known, Query::new(filter), read));
+        }
+        let until = range.until.clone();
+        let first = Next { from: range.from.clone().map(|key| (key, " >= ?")), size: FIRST_PAGE };
+        let pages = stream::try_unfold(Some(first), move |next| {
+            let (known, until, read) = (known.clone(), until.clone(), read.clone());
+            async move {
+                let Some(Next { from, size }) = next else { return Ok::<_, Error>(None) };
+                let (page, bytes) = self.page(&known, from, until, size, &read).await?;
+                let next = (page.len() == size).then(|| Next {
+                    from: page.last().map(|(key, _)| (key.clone(), " > ?")),
+                    size: (PAGE_BYTES / (bytes / size).max(1)).clamp(1, PAGE),
+                });
+                Ok((!page.is_empty()).then_some((page, next)))
+            }
+        });
+        Ok(pages.boxed())
+    }
+
+    /// A page, and how many bytes its rows had.
+    async fn page<R: Read>(
+        &self,
+        known: &Known,
+        from: Option<(Key, &str)>,
+        until: Option<Key>,
+        size: usize,
+        read: &R,
+    ) -> Result<(Vec<(Key, R::Made)>, usize)> {
+        let key = known.key_name();
+        let mut statement = known.select.clone();
+        let mut values: Vec<Cell> = Vec::with_capacity(3);
+        if let Some((from, operator)) = from {
+            statement += &format!(" WHERE {key}{operator}");
+            values.push(from.as_str().into());
+        }
+        if let Some(until) = until {
+            let word = if values.is_empty() { "WHERE" } else { "AND" };
+            statement += &format!(" {word} {key} < ?");
+            values.push(until.as_str().into());
+        }
+        statement += &format!(" ORDER BY {key} LIMIT ?");
+        values.push((size as u64).into());
+        let rows = self.pool.rows(&statement, values).await?;
+        let bytes = rows.iter().map(weight).sum();
+        let page = rows.into_iter().map(|row| read.read(known, row)).collect::<Result<_>>()?;
+        Ok((page, bytes))
+    }
+
+    /// The query in the words of the columns there are.
+    pub fn fitted(&self, known: &Known, query: &Query) -> Query {
+        let filter = match &known.table.body {
+            Body::Columns(columns) => for_columns(&query.filter, columns),
+            Body::Document(_) => query.filter.clone(),
+        };
+        Query { filter, ..query.clone() }
+    }
+
+    /// What is made of the rows of a query, all at once.
+    pub async fn at_once(&self, known: &Known, query: &Query) -> Result<Vec<Row>> {
+        let query = self.fitted(known, query);
+        let sql = known.table.select(&known.dialect, &known.what(), &query)?;
+        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
+        let row = |cells| {
+            let Row { key, record } = known.row(cells)?;
+            Ok(Row { key, record: query.project(record) })
+        };
+        rows.into_iter().map(row).collect()
+    }
+
+    /// What is made of the rows of a query: keys first, in the order asked for, then their rows page
+    /// by page. Without an order some thousand keys are found at a time.
+    pub fn by_keys<R: Read>(&self, known: Arc<Known>, query: Query, read: R) -> Pages<'_, R::Made> {
+        let query = Arc::new(self.fitted(&known, &query));
+        let left = query.limit.unwrap_or(u64::MAX);
+        let parts = stream::try_unfold(Some((None, left)), move |next| {
+            let (known, query) = (known.clone(), query.clone());
+            async move {
+                let Some((after, left)) = next else { return Ok::<_, Error>(None) };
+                let (keys, whole) = self.keys(&known, &query, after, left).await?;
+                let left = left - keys.len() as u64;
+                let next = (!whole && left > 0).then(|| (keys.last().cloned(), left));
+                Ok((!keys.is_empty()).then_some((keys, next)))
+            }
+        });
+        let pages = parts
+            .map_ok(|keys| crate::store::in_batches(keys.into_iter()))
+            .try_flatten()
+            .and_then(move |keys| {
+                let read = read.clone();
+                async move {
+                    let found = self.found(&keys, read).await?;
+                    // One that was deleted meanwhile is not there any more.
+                    let found = keys.into_iter().zip(found);
+                    Ok(found.filter_map(|(key, made)| Some((key, made?))).collect())
+                }
+            });
+        pages.boxed()
+    }
+
+    /// The keys of a query, and whether these are all; after the one that was the last, if any.
+    async fn keys(
+        &self,
+        known: &Known,
+        query: &Query,
+        after: Option<Key>,
+        left: u64,
+    ) -> Result<(Vec<Key>, bool)> {
+        let key = known.key_what();
+        let (sql, most) = if query.sort.is_empty() {
+            let mut filter = query.filter.clone();
+            if let Some(after) = after {
+                let later = Test::Gt(after.as_str().into());
+                filter = filter.and(Filter::Field(Path::new([Path::KEY]), later));
+            }
+            let mut sql = known.table.select(&known.dialect, &key, &Query::new(filter))?;
+            let most = left.min(FOUND as u64);
+            sql.push(&format!(" ORDER BY {} LIMIT {most}", known.key_by_bytes()));
+            (sql, most)
+        } else {
+            (known.table.select(&known.dialect, &key, query)?, u64::MAX)
+        };
+        let keys = self
+            .pool
+            .within("a query", async {
+                let mut lease = self.pool.lease().await?;
+                let keys = lease
+                    .exec_fold(
+                        &sql.text,
+                        bound(values(&sql)),
+                        Vec::new(),
+                        |mut keys, row: Cells| {
+                            keys.push(known.key_of(row.unwrap().into_iter().next()));
+                            keys
+                        },
+                    )
+                    .await;
+                lease.settle(keys)
+            })
+            .await?;
+        let keys: Vec<Key> = keys.into_iter().collect::<Result<_>>()?;
+        let whole = (keys.len() as u64) < most;
+        Ok((keys, whole))
+    }
+}
+
+/// What is bound to a statement.
+pub fn values(sql: &Sql) -> Vec<Cell> {
+    sql.values.iter().map(compared).collect()
+}
+
+/// About how many bytes a row has.
+fn weight(row: &Cells) -> usize {
+    (0..row.len())
+        .map(|i| match row.as_ref(i) {
+            Some(Cell::Bytes(bytes)) => bytes.len(),
+            _ => 8,
+        })
+        .sum()
+}

@@ -1,0 +1,189 @@
+//! Rows on their way to the server: statements of many rows, with bound values.
+
+use mysql_async::{Value as Cell, prelude::Queryable};
+
+use super::{
+    MySql,
+    known::{Known, size},
+    pool::{Lease, bound, error, is_deadlock},
+};
+use crate::{Error, ErrorKind, Result};
+
+/// How many rows a statement has at most. More are hardly quicker, and the server keeps each
+/// statement that it prepared.
+const ROWS: usize = 256;
+/// How many values a prepared statement may have.
+const VALUES: usize = 65_535;
+/// Bytes of a packet that are kept free for what is not values.
+pub const FREE: usize = 8192;
+/// How often something is tried that others were in the way of.
+const TRIES: usize = 8;
+
+/// What becomes of a row whose key is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Taken {
+    Replace,
+    Refuse,
+}
+
+impl MySql {
+    /// Writes rows, all of them or (where the engine can) none. `cells` makes them: what is written
+    /// is bound and gone, and may have to be made again.
+    pub async fn write(
+        &self,
+        known: &Known,
+        taken: Taken,
+        cells: impl Fn() -> Result<Vec<Vec<Cell>>>,
+    ) -> Result<()> {
+        let mut tries = 0;
+        loop {
+            let rows = cells()?;
+            if rows.is_empty() {
+                return Ok(());
+            }
+            tries += 1;
+            match self.write_once(known, taken, rows).await {
+                // It was undone as a whole.
+                Err(e) if is_deadlock(&e) && tries < TRIES => {}
+                Err(e) => return Err(self.half_done(e)),
+                Ok(()) => return self.settled(known).await,
+            }
+        }
+    }
+
+    async fn write_once(
+        &self,
+        known: &Known,
+        taken: Taken,
+        mut rows: Vec<Vec<Cell>>,
+    ) -> Result<()> {
+        // In the order of keys, so that two who write the same rows wait for one another in a line,
+        // not in a circle. Of rows with the same key the last stays the last.
+        rows.sort_by(|a, b| order(&a[0], &b[0]));
+        let most = self.pool.server.packet.saturating_sub(FREE);
+        let mut statements = Vec::new();
+        let mut rows = rows.into_iter();
+        while !rows.as_slice().is_empty() {
+            let chunk = chunk(rows.as_slice(), known.width(), most);
+            let values: Vec<Cell> = rows.by_ref().take(chunk).flatten().collect();
+            statements.push((insert(known, chunk, taken), values));
+        }
+        self.pool
+            .within("a write", async {
+                let mut lease = self.pool.lease().await?;
+                if statements.len() == 1 {
+                    let (statement, values) = statements.swap_remove(0);
+                    let done = lease.exec_drop(statement, bound(values)).await;
+                    return lease.settle(done);
+                }
+                begin(&mut lease).await?;
+                for (statement, values) in statements {
+                    if let Err(e) = lease.exec_drop(statement, bound(values)).await {
+                        return Err(undo(lease, e).await);
+                    }
+                }
+                commit(lease).await
+            })
+            .await
+    }
+
+    /// After a write: what the engine needs to keep its promise.
+    pub async fn settled(&self, known: &Known) -> Result<()> {
+        match self.table.facts.flush {
+            true => self.pool.define(&format!("FLUSH LOCAL TABLES {}", known.name())).await,
+            false => Ok(()),
+        }
+    }
+
+    /// The error of a write, saying so where it may have been half done.
+    pub fn half_done(&self, e: Error) -> Error {
+        let engine = &self.table.facts.engine;
+        if engine.atomic || !matches!(e.kind(), ErrorKind::Conflict | ErrorKind::Mismatch) {
+            return e;
+        }
+        let what = format!(
+            "{}; engine {} has no transactions, so part of the batch is written",
+            e.context(),
+            engine.name
+        );
+        Error::new(e.kind(), what).with_source(e)
+    }
+}
+
+/// The order of keys, as far as it matters here.
+fn order(a: &Cell, b: &Cell) -> std::cmp::Ordering {
+    match (a, b) {
+        (Cell::Bytes(a), Cell::Bytes(b)) => a.cmp(b),
+        (Cell::Int(a), Cell::Int(b)) => a.cmp(b),
+        (Cell::UInt(a), Cell::UInt(b)) => a.cmp(b),
+        (Cell::Int(_), _) => std::cmp::Ordering::Less,
+        (_, Cell::Int(_)) => std::cmp::Ordering::Greater,
+        _ => std::cmp::Ordering::Equal,
+    }
+}
+
+/// How many of these rows one statement takes: a power of two, so that there are few statements.
+fn chunk(rows: &[Vec<Cell>], width: usize, most: usize) -> usize {
+    let limit = rows.len().min(ROWS).min(VALUES / width).max(1);
+    let mut bytes = 0;
+    let fit = rows.iter().take(limit).take_while(|row| {
+        bytes += row.iter().map(size).sum::<usize>();
+        bytes <= most
+    });
+    1 << fit.count().max(1).ilog2()
+}
+
+fn insert(known: &Known, rows: usize, taken: Taken) -> String {
+    let one = format!("({})", vec!["?"; known.width()].join(","));
+    let update = match taken {
+        Taken::Replace => known.update(),
+        Taken::Refuse => String::new(),
+    };
+    let (name, columns) = (known.name(), known.written());
+    format!("INSERT INTO {name} ({columns}) VALUES {}{update}", vec![one; rows].join(","))
+}
+
+/// Begins a transaction.
+pub async fn begin(lease: &mut Lease<'_>) -> Result<()> {
+    lease.query_drop("START TRANSACTION").await.map_err(error)
+}
+
+/// Ends a transaction well.
+pub async fn commit(mut lease: Lease<'_>) -> Result<()> {
+    let done = lease.query_drop("COMMIT").await;
+    lease.settle(done)
+}
+
+/// Ends a transaction in which there was an error.
+pub async fn undo(mut lease: Lease<'_>, e: mysql_async::Error) -> Error {
+    // Where this cannot be said either, the connection is closed, which undoes it, too.
+    if matches!(e, mysql_async::Error::Server(_)) && lease.query_drop("ROLLBACK").await.is_ok() {
+        lease.done();
+    }
+    error(e)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_have_few_sizes_and_fit_into_a_packet() {
+        let row = |len: usize| vec![Cell::Bytes(vec![0; len]); 2];
+        let rows: Vec<_> = (0..1000).map(|_| row(10)).collect();
+        assert_eq!(chunk(&rows, 2, 1 << 20), 256);
+        assert_eq!(chunk(&rows[..255], 2, 1 << 20), 128);
+        assert_eq!(chunk(&rows[..1], 2, 1 << 20), 1);
+        assert_eq!(chunk(&rows, 1000, 1 << 20), 64, "65,535 values");
+        assert_eq!(chunk(&rows, 2, 400), 8, "38 bytes each");
+        assert_eq!(chunk(&[row(500), row(500)], 2, 400), 1);
+    }
+
+    #[test]
+    fn keys_are_ordered() {
+        let text = |text: &str| Cell::Bytes(text.into());
+        let mut keys = [text("b"), Cell::Int(2), text("a"), Cell::Int(-1)];
+        keys.sort_by(order);
+        assert_eq!(keys, [Cell::Int(-1), Cell::Int(2), text("a"), text("b")]);
+    }
+}
