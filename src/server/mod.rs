@@ -15,6 +15,7 @@ mod find;
 mod mariadb;
 mod memcached;
 mod mongodb;
+mod postgres;
 mod process;
 mod ready;
 mod redis;
@@ -51,6 +52,7 @@ pub struct Program {
 /// Every kind of server there is.
 pub const PROGRAMS: &[Program] = &[
     mariadb::PROGRAM,
+    postgres::PROGRAM,
     redis::PROGRAM,
     memcached::PROGRAM,
     mongodb::PROGRAM,

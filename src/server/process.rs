@@ -3,8 +3,9 @@
 //! Each server has a watchman: a shell that waits on a pipe whose other end this process holds.
 //! However this process ends (in good order, in a panic, by Ctrl-C, by SIGKILL), the pipe closes,
 //! and the watchman kills what is left and removes the folder. All processes of a server carry a
-//! mark in their environment, and only those that do are ever signalled: a number that the system
-//! gave to somebody else meanwhile is not.
+//! mark in their environment, or come from one that does (PostgreSQL writes over the environment of
+//! its processes), and only those are ever signalled: a number that the system gave to somebody else
+//! meanwhile is not.
 
 use std::{
     fs::{self, File},
@@ -131,13 +132,22 @@ impl Server {
 
     /// Kills all its processes (SIGKILL); its data stays, for [`restart`](Server::restart).
     pub fn kill(&mut self) {
-        self.signal(Signal::SIGKILL);
+        let all = family(&self.folder);
+        for process in &all {
+            let _ = kill(Pid::from_raw(process.pid as i32), Signal::SIGKILL);
+        }
         for mut child in self.children.drain(..) {
+            // Also one that has lost its mark: it is ours as long as it is not waited for.
+            let _ = child.kill();
             let _ = child.wait();
         }
         // Those that its processes started are not ours to wait for, but gone in a moment.
         let begin = Instant::now();
-        while !marked(&self.folder).is_empty() && begin.elapsed() < GRACE {
+        let left = || {
+            let there = |process: &Process| Process::look(process.pid).as_ref() == Some(process);
+            all.iter().any(there) || !marked(&self.folder).is_empty()
+        };
+        while left() && begin.elapsed() < GRACE {
             self.signal(Signal::SIGKILL);
             thread::sleep(Duration::from_millis(2));
         }
@@ -222,7 +232,8 @@ fn watch(folder: &Path) -> Result<Child> {
             for environ in /proc/[0-9]*/environ; do
                 pid=${environ#/proc/}; pid=${pid%/environ}
                 [ "$pid" != "$$" ] && tr '\0' '\n' < "$environ" 2>/dev/null |
-                    grep -qxF "$1=$2" && kill -KILL "$pid"
+                    grep -qxF "$1=$2" &&
+                    kill -KILL "$pid" $(cat /proc/"$pid"/task/*/children 2>/dev/null)
             done
             rm -rf -- "$2"
             [ -e "$2" ] || break
@@ -293,18 +304,61 @@ fn end_of(log: &Path) -> String {
     }
 }
 
-/// The processes that carry the mark of this folder, but for those that have ended.
+/// The processes of this folder, but for those that have ended.
 fn marked(folder: &Path) -> Vec<u32> {
+    family(folder).into_iter().map(|process| process.pid).collect()
+}
+
+/// A process; a number that was given again is another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: u32,
+    started: u64,
+}
+
+impl Process {
+    /// The process of this number, if there is one that has not ended.
+    fn look(pid: u32) -> Option<Process> {
+        Process::with_parent(pid).map(|(process, _)| process)
+    }
+
+    fn with_parent(pid: u32) -> Option<(Process, u32)> {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // "pid (name) state parent …"; a name may hold anything. The 22nd is when it was started.
+        let mut words = stat.rsplit_once(") ")?.1.split(' ');
+        let ended = matches!(words.next()?, "Z" | "X");
+        let parent = words.next()?.parse().ok()?;
+        let started = words.nth(17)?.parse().ok()?;
+        (!ended).then_some((Process { pid, started }, parent))
+    }
+}
+
+/// The processes that carry the mark of this folder, and those that come from them.
+fn family(folder: &Path) -> Vec<Process> {
     let mark = format!("{MARK}={}", folder.display());
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let environ = fs::read(entry.path().join("environ")).ok()?;
-            environ.split(|&b| b == 0).any(|variable| variable == mark.as_bytes()).then_some(pid)
-        })
-        .collect()
+    let (mut found, mut others) = (Vec::new(), Vec::new());
+    for entry in entries.flatten() {
+        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+            continue;
+        };
+        let Some((process, parent)) = Process::with_parent(pid) else { continue };
+        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
+        match environ.split(|&b| b == 0).any(|variable| variable == mark.as_bytes()) {
+            true => found.push(process),
+            false => others.push((process, parent)),
+        }
+    }
+    // Children of children, as far as they go.
+    let mut i = 0;
+    while let Some(process) = found.get(i) {
+        let pid = process.pid;
+        let children = others.extract_if(.., |(_, parent)| *parent == pid);
+        let children: Vec<_> = children.map(|(process, _)| process).collect();
+        found.extend(children);
+        i += 1;
+    }
+    found
 }
 
 #[cfg(test)]
@@ -339,6 +393,29 @@ mod tests {
             child.kill().unwrap();
             child.wait().unwrap();
         }
+    }
+
+    #[test]
+    fn children_without_the_mark_belong_to_the_family() {
+        let folder = tempfile::tempdir().unwrap();
+        // The child's environment is empty; the shell waits for it.
+        let mut shell = Command::new("/bin/sh")
+            .args(["-c", "env -i sleep 60; true"])
+            .env(MARK, folder.path())
+            .spawn()
+            .unwrap();
+        let begin = Instant::now();
+        while marked(folder.path()).len() < 2 && begin.elapsed() < PATIENCE {
+            thread::yield_now();
+        }
+        let all = family(folder.path());
+        assert_eq!(all.len(), 2, "{all:?}");
+        for process in &all {
+            assert_eq!(Process::look(process.pid), Some(*process));
+            kill(Pid::from_raw(process.pid as i32), Signal::SIGKILL).unwrap();
+        }
+        shell.wait().unwrap();
+        assert!(marked(folder.path()).is_empty());
     }
 
     #[test]

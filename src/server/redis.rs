@@ -25,6 +25,8 @@ fn plan(plan: &mut Plan) -> Result<()> {
     let mut launch =
         Launch::new(&plan.binary, Ready::Answers { port, ask: b"PING\r\n", answer: b"+PONG" });
     launch = launch.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
+    // Its title would be written over its environment, and with that over our mark.
+    launch = launch.args(["--set-proc-title", "no"]);
     launch = launch.args(["--dir", &data.display().to_string(), "--save", ""]);
     launch = launch.args(["--appendonly", log, "--appendfsync", sync]);
     if let Some(megabytes) = plan.wish.memory {

@@ -48,7 +48,8 @@ fn plan(plan: &mut Plan) -> Result<()> {
                 .stderr(Stdio::null())
                 .status();
             if !has.is_ok_and(|status| status.success()) {
-                let what = format!("neither ttserver nor libtokyocabinet9; to install it: {INSTALL}");
+                let what =
+                    format!("neither ttserver nor libtokyocabinet9; to install it: {INSTALL}");
                 return Err(Error::new(ErrorKind::NotFound, what));
             }
             let script = plan.folder.join("tyrant-server.py");

@@ -152,7 +152,8 @@ pub(super) fn one_part(abilities: &Abilities, parts: u32) -> Result<Vec<KeyRange
 }
 
 /// What of queries needs more than single keys.
-const CANNOT: &[Need] = &[Need::Find, Need::Sort, Need::TextOrder, Need::Missing, Need::Not];
+pub(super) const CANNOT: &[Need] =
+    &[Need::Find, Need::Sort, Need::TextOrder, Need::Missing, Need::Not];
 
 /// A store of records in a format, over a store of bytes.
 pub struct Encoded {
@@ -189,17 +190,17 @@ impl Encoded {
         };
         self.coders.with(|coder| rows.iter().map(|row| encode(coder, row)).collect())
     }
+}
 
-    /// The keys that a filter names: only what asks for single keys can be answered. Each once.
-    fn keys_of(&self, filter: &Filter) -> Result<Vec<Key>> {
-        self.abilities.can(&Query::new(filter.clone()))?;
-        match named_keys(filter) {
-            Some(keys) => Ok(keys.into_iter().collect()),
-            None => Err(Error::unsupported(format!(
-                "{} finds records in layout blob by single keys only",
-                self.abilities.driver
-            ))),
-        }
+/// The keys that a filter names, for a store that finds by single keys only. Each once.
+pub(super) fn keys_of(abilities: &Abilities, filter: &Filter) -> Result<Vec<Key>> {
+    abilities.can(&Query::new(filter.clone()))?;
+    match named_keys(filter) {
+        Some(keys) => Ok(keys.into_iter().collect()),
+        None => Err(Error::unsupported(format!(
+            "{} finds records in this layout by single keys only",
+            abilities.driver
+        ))),
     }
 }
 
@@ -311,7 +312,7 @@ impl Store for Encoded {
             return Ok(cut(self.scan(&KeyRange::all()).await?, query));
         }
         self.abilities.can(query)?;
-        let keys = self.keys_of(&query.filter)?;
+        let keys = keys_of(&self.abilities, &query.filter)?;
         let found = self.get(&keys).await?;
         let rows = keys.into_iter().zip(found).filter_map(|(key, record)| {
             record.map(|record| Row { key, record: query.project(record) })
@@ -328,7 +329,7 @@ impl Store for Encoded {
             return Ok(count);
         }
         Query::new(filter.clone()).check()?;
-        self.blobs.remove(&self.keys_of(filter)?).await
+        self.blobs.remove(&keys_of(&self.abilities, filter)?).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

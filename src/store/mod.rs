@@ -17,6 +17,7 @@ mod abilities;
 mod blobs;
 #[cfg(feature = "couchdb")]
 mod couchdb;
+mod dir;
 // Not everything in it is used by every choice of features.
 #[allow(dead_code)]
 mod json;
@@ -29,16 +30,21 @@ mod memory;
 mod mongodb;
 #[cfg(feature = "mysql")]
 mod mysql;
+mod names;
 mod objects;
+#[cfg(feature = "postgres")]
+mod postgres;
 pub mod query;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(feature = "s3")]
+mod s3;
 mod same;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "couchdb", feature = "mysql", feature = "s3"))]
+#[cfg(any(feature = "couchdb", feature = "mysql", feature = "redis", feature = "s3"))]
 mod tls;
 mod tyrant;
 mod url;
@@ -248,6 +254,9 @@ pub struct Driver {
 /// Every kind of store there is in this build.
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
+    dir::DRIVER,
+    #[cfg(feature = "postgres")]
+    postgres::DRIVER,
     #[cfg(feature = "sqlite")]
     sqlite::DRIVER,
     #[cfg(feature = "mysql")]
@@ -260,6 +269,8 @@ pub const DRIVERS: &[Driver] = &[
     redis::DRIVER,
     memcached::DRIVER,
     tyrant::DRIVER,
+    #[cfg(feature = "s3")]
+    s3::DRIVER,
 ];
 
 /// Whether a text is the URL of a store, rather than the name of a file.

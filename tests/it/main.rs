@@ -10,9 +10,13 @@ mod marcxml;
 mod real;
 mod ruby_python;
 mod stores;
+#[cfg(feature = "redis")]
+mod stores_kv;
 #[cfg(feature = "mongodb")]
 mod stores_mongodb;
 #[cfg(feature = "mysql")]
 mod stores_mysql;
+#[cfg(feature = "postgres")]
+mod stores_postgres;
 mod stores_web;
 mod tidy;

@@ -1,6 +1,8 @@
 //! Stores behind HTTP and in folders, on real servers: what is special about each.
 
 mod couchdb;
+mod dir;
+mod s3;
 
 use steelyard::{
     ErrorKind,
@@ -98,6 +100,10 @@ fn hostile_keys() -> Vec<Key> {
         "a:b",
         "x@y",
         "_design",
+        "_design/x",
+        "_",
+        "^",
+        "^1",
         "00",
         "0",
         "constructor",
@@ -107,4 +113,16 @@ fn hostile_keys() -> Vec<Key> {
     .collect();
     keys.push(key(&"k".repeat(80)));
     keys
+}
+
+/// So many bytes, the same every time, that no compressor makes smaller.
+fn contents(bytes: usize) -> Vec<u8> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    std::iter::repeat_with(&mut next).flatten().take(bytes).collect()
 }

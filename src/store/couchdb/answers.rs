@@ -8,6 +8,8 @@ use crate::{
     store::Key,
 };
 
+use super::name;
+
 /// The answer of `_all_docs`.
 #[derive(Deserialize)]
 pub(super) struct Listing {
@@ -45,16 +47,11 @@ pub(super) struct Found {
     pub record: Document,
 }
 
-/// Documents whose names begin so are the server's: they hold indexes.
-fn is_own(id: &str) -> bool {
-    id.starts_with('_')
-}
-
 impl Listing {
     /// The revisions of those that are there, by key.
-    pub fn revisions(self) -> impl Iterator<Item = (String, String)> {
+    pub fn revisions(self) -> impl Iterator<Item = (Key, String)> {
         self.rows.into_iter().filter_map(|line| match (line.id, line.value) {
-            (Some(id), Some(Version { rev, deleted: false })) => Some((id, rev)),
+            (Some(id), Some(Version { rev, deleted: false })) => Some((name::key(id)?, rev)),
             _ => None,
         })
     }
@@ -70,17 +67,17 @@ impl Line {
     }
 
     /// Its key and revision, without what is in it.
-    pub fn named(self) -> Result<Option<Found>> {
+    pub fn named(self) -> Option<Found> {
         match (self.id, self.value) {
-            (Some(id), Some(Version { rev, deleted: false })) if !is_own(&id) => {
-                Ok(Some(Found { key: Key::new(id)?, revision: rev, record: Document::new() }))
+            (Some(id), Some(Version { rev, deleted: false })) => {
+                Some(Found { key: name::key(id)?, revision: rev, record: Document::new() })
             }
-            _ => Ok(None),
+            _ => None,
         }
     }
 }
 
-/// The record of a document; none where it holds an index.
+/// The record of a document; none where it holds an index, or is nobody's we know.
 pub(super) fn found(document: Document, script: bool) -> Result<Option<Found>> {
     let (mut id, mut revision) = (None, None);
     let mut record = Document::with_capacity(document.len());
@@ -93,8 +90,7 @@ pub(super) fn found(document: Document, script: bool) -> Result<Option<Found>> {
         }
     }
     match (id, revision) {
-        (Some(id), Some(_)) if is_own(&id) => Ok(None),
-        (Some(id), Some(revision)) => Ok(Some(Found { key: Key::new(id)?, revision, record })),
+        (Some(id), Some(revision)) => Ok(name::key(id).map(|key| Found { key, revision, record })),
         _ => Err(Error::malformed("a document of CouchDB's without _id or _rev")),
     }
 }

@@ -6,12 +6,7 @@ use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{StreamExt, stream::BoxStream};
 
-use super::{
-    Couch, LARGEST,
-    answers::Found,
-    database::{Database, Draft},
-    mango::Plan,
-};
+use super::{Couch, LARGEST, answers::Found, database::Database, mango::Plan, write::Draft};
 use crate::{
     Error, Result,
     record::Value,

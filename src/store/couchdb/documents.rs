@@ -7,9 +7,10 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::{
     Couch, WHOLE,
-    database::{Database, Draft},
+    database::Database,
     mango::{self, Plan},
     matcher::{Matcher, Sorted},
+    write::Draft,
 };
 use crate::{
     Error, Result,
@@ -199,10 +200,11 @@ impl Store for Documents {
             deleted -= fitting.len() as u64;
             // Somebody changed these meanwhile: what they are now decides.
             let mut changed: Vec<Key> = fitting.iter().map(|found| found.key.clone()).collect();
-            for _ in 0..super::TRIES {
+            for attempt in 0..super::TRIES {
                 if changed.is_empty() {
                     break;
                 }
+                super::write::pause(attempt).await;
                 let now = self.couch.within("a delete", self.database.get(&changed)).await?;
                 let now: Vec<_> = now.into_iter().flatten().collect();
                 let fits: Vec<_> =
@@ -213,7 +215,7 @@ impl Store for Documents {
             }
             if !changed.is_empty() {
                 let keys: Vec<_> = changed.iter().collect();
-                return Err(super::database::conflict(
+                return Err(super::write::conflict(
                     &keys,
                     batch.len(),
                     "are changed by others again and again",

@@ -1,7 +1,8 @@
 //! `couchdb://user:password@host:port/place` — CouchDB, and what speaks its protocol;
 //! `couchdbs://` with TLS. Each table is a database of its own (`name.rs` says which).
 //!
-//! - **document**: fields at the top of the document, `_id` is the key. Fields that begin with `_`
+//! - **document**: fields at the top of the document, `_id` is the key (`name.rs` has the
+//!   exceptions). Fields that begin with `_`
 //!   are CouchDB's own and refused; those that are there (`_rev`) are not shown.
 //! - **blob**: the bytes in Base64 in the field `blob`. Not an attachment: a batch of those is not
 //!   read in one request.
@@ -31,6 +32,7 @@ mod http;
 mod mango;
 mod matcher;
 mod name;
+mod write;
 
 use std::sync::Arc;
 
@@ -55,7 +57,7 @@ pub const DRIVER: Driver = Driver {
 };
 
 /// How often a write is tried again that others were quicker with.
-const TRIES: usize = 8;
+const TRIES: u32 = 30;
 /// Whole numbers up to here are the same in JavaScript.
 const WHOLE: u64 = 1 << 53;
 /// The largest document that CouchDB takes as it comes (its setting max_document_size).
@@ -64,9 +66,9 @@ const LARGEST: usize = 8_000_000;
 const COUCHDB: Abilities = Abilities {
     driver: "couchdb",
     keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List, Kind::Map],
-    loses: "floats without a fraction may come back as whole numbers, and -0.0 as 0; names that are \
-            whole numbers may move to the front; times, decimals and whole numbers beyond 64 bits \
-            become text; whole numbers beyond 2^53, bytes, NaN and infinities are refused",
+    loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
+            without a fraction may come back as whole numbers, and -0.0 as 0; times, decimals and \
+            whole numbers beyond 64 bits become text",
     cannot: &[],
     atomic: false,
     ordered: true,
@@ -75,7 +77,15 @@ const COUCHDB: Abilities = Abilities {
 };
 
 /// Keys are in the order of UTF-16, which is not that of UTF-8.
-const POUCHDB: Abilities = Abilities { ordered: false, ..COUCHDB };
+const POUCHDB: Abilities = Abilities {
+    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List],
+    loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
+            without a fraction come back as whole numbers, and -0.0 as 0; names that are whole \
+            numbers move to the front; times, decimals and whole numbers beyond 64 bits become \
+            text",
+    ordered: false,
+    ..COUCHDB
+};
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
@@ -181,12 +191,6 @@ impl Couch {
 
     /// Whether the server can have this key.
     fn check_key(&self, key: &Key) -> Result<()> {
-        if key.starts_with('_') {
-            let key = key.shown();
-            return Err(Error::invalid(format!(
-                "key {key}: CouchDB keeps keys with _ first for itself"
-            )));
-        }
         if self.server.script && key.starts_with('\u{ffff}') {
             let key = key.shown();
             return Err(Error::invalid(format!(

@@ -1,14 +1,18 @@
-//! Names of databases: each table is one.
+//! Names of databases and of documents.
 //!
+//! Each table is a database.
 //! CouchDB has small letters, digits and `_ $ ( ) + / -`, and a letter first. A place `shop` with a
 //! table `orders` is the database `shop+orders`; without a place it is `orders`. Anything that is no
 //! small letter, digit, `-` or `_` is written `$` and two hexadecimal digits for each of its bytes,
 //! so that no two tables are one database; a name that would not begin with a letter begins with
 //! `x$$`.
+//!
+//! A document's name is its key, but for two beginnings, as CouchDB keeps names with `_` first for
+//! itself: `_` is written `^1`, and `^` is written `^0`, which leaves the order as it is.
 
-use std::fmt::Write;
+use std::{borrow::Cow, fmt::Write};
 
-use crate::{Error, Result};
+use crate::{Error, Result, store::Key};
 
 /// File systems have names of 255 bytes; CouchDB adds up to 17 to a database's.
 const LONGEST: usize = 238;
@@ -46,9 +50,47 @@ fn encode(text: &str, name: &mut String) {
     }
 }
 
+/// The name of a key's document.
+pub(super) fn id(key: &Key) -> Cow<'_, str> {
+    match (key.strip_prefix('_'), key.strip_prefix('^')) {
+        (Some(rest), _) => Cow::Owned(format!("^1{rest}")),
+        (_, Some(rest)) => Cow::Owned(format!("^0{rest}")),
+        _ => Cow::Borrowed(key),
+    }
+}
+
+/// The key of a document; none where it is the server's own, or somebody's who begins names with
+/// `^`.
+pub(super) fn key(id: String) -> Option<Key> {
+    let text = match (id.strip_prefix("^1"), id.strip_prefix("^0")) {
+        (Some(rest), _) => format!("_{rest}"),
+        (_, Some(rest)) => format!("^{rest}"),
+        _ if id.starts_with(['^', '_']) => return None,
+        _ => id,
+    };
+    Key::new(text).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_come_back_from_names_in_their_order() {
+        let mut keys: Vec<Key> = [
+            "_", "_a", "_^", "^", "^0", "^1", "^_", "^1_", "]z", "]", "`", "`_", "a", "A", "\0",
+            "é",
+        ]
+        .map(|text| Key::new(text).unwrap())
+        .into();
+        keys.sort();
+        let ids: Vec<String> = keys.iter().map(|key| id(key).into_owned()).collect();
+        assert!(ids.is_sorted(), "{ids:?}");
+        assert!(ids.iter().all(|id| !id.starts_with('_')), "{ids:?}");
+        let back: Vec<_> = ids.into_iter().map(|id| key(id).unwrap()).collect();
+        assert_eq!(back, keys);
+        assert_eq!(["_design/x", "^2", "^", ""].map(|id| key(id.into())), [const { None }; 4]);
+    }
 
     #[test]
     fn plain_names_stay_and_no_two_are_one() {

@@ -52,9 +52,8 @@ impl Flat {
         let mut kinds = Document::with_capacity(record.len());
         let mut seen = HashSet::with_capacity(record.len());
         for (name, value) in record.iter() {
-            let refuse = |what: &str| {
-                Error::unsupported(format!("field {name:?} {what}; use ?layout=blob"))
-            };
+            let refuse =
+                |what: &str| Error::unsupported(format!("field {name:?} {what}; use ?layout=blob"));
             if name == KINDS {
                 return Err(refuse("is where the kinds of the other fields are kept"));
             }
@@ -237,7 +236,8 @@ fn time_of(text: &str) -> Option<Time> {
         return None;
     }
     let part: i64 = format!("{part:0<9}").parse().ok()?;
-    let all = i128::from(sign) * (i128::from(whole.parse::<i64>().ok()?) * 1_000_000_000 + i128::from(part));
+    let all = i128::from(sign)
+        * (i128::from(whole.parse::<i64>().ok()?) * 1_000_000_000 + i128::from(part));
     let nanoseconds = u32::try_from(all.rem_euclid(1_000_000_000)).ok()?;
     Time::from_unix(i64::try_from(all.div_euclid(1_000_000_000)).ok()?, nanoseconds).ok()
 }

@@ -67,7 +67,8 @@ mod tests {
 
     #[test]
     fn chunks_hold_all_in_order() {
-        let sizes: Vec<usize> = (0..5000).map(|i| if i % 100 == 0 { BYTES * 2 } else { i }).collect();
+        let sizes: Vec<usize> =
+            (0..5000).map(|i| if i % 100 == 0 { BYTES * 2 } else { i }).collect();
         let cut: Vec<&[usize]> = chunks(&sizes, |size| *size).collect();
         assert_eq!(cut.concat(), sizes);
         assert!(cut.iter().all(|chunk| chunk.len() <= MOST));

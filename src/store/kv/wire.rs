@@ -110,7 +110,9 @@ impl Socket {
         (&mut self.0).take(LONGEST).read_until(b'\n', &mut line).await.map_err(broken)?;
         match line.pop() {
             Some(b'\n') => {}
-            Some(_) if line.len() as u64 + 1 == LONGEST => return Err(out_of_step("a line", &line)),
+            Some(_) if line.len() as u64 + 1 == LONGEST => {
+                return Err(out_of_step("a line", &line));
+            }
             _ => return Err(broken(IoKind::UnexpectedEof.into())),
         }
         if line.last() == Some(&b'\r') {
@@ -196,11 +198,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`within`].
-    pub async fn within<T>(
-        &self,
-        what: &str,
-        done: impl Future<Output = Result<T>>,
-    ) -> Result<T> {
+    pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
         let done = within(self.limits.operation, what, done).await;
         done.map_err(|e| e.in_place(self.address.to_string()))
     }

@@ -63,7 +63,10 @@ impl Names {
         let Some(key) = self.0.own(full)? else { return Ok(None) };
         let Some(coded) = key.strip_prefix(MARK) else { return Ok(Some(key)) };
         let wrong = || {
-            Error::malformed(format!("key {}: the mark {MARK:?} and no Base64 after it", key.shown()))
+            Error::malformed(format!(
+                "key {}: the mark {MARK:?} and no Base64 after it",
+                key.shown()
+            ))
         };
         let bytes = BASE64.decode(coded).map_err(|_| wrong())?;
         let text = String::from_utf8(bytes).map_err(|_| wrong())?;
@@ -88,7 +91,9 @@ mod tests {
     fn every_key_comes_back_and_none_holds_a_command() {
         let names = names("my pets\r\n").unwrap();
         let mut seen = std::collections::HashSet::new();
-        for key in ["a", "a:b", "=", "=YQ", "a b", "\r\nflush_all\r\n", "\0", "ü😀", "%41", "\u{7f}"] {
+        for key in
+            ["a", "a:b", "=", "=YQ", "a b", "\r\nflush_all\r\n", "\0", "ü😀", "%41", "\u{7f}"]
+        {
             let full = names.full(&Key::new(key).unwrap()).unwrap();
             assert!(full.bytes().all(|b| b > b' ' && b != 0x7f), "{full:?}");
             assert_eq!(names.own(full.as_bytes()).unwrap().unwrap().as_str(), key);

@@ -208,7 +208,8 @@ impl Server {
             socket.line().await
         });
         let line = line.await?;
-        let version = line.strip_prefix(b"VERSION ").ok_or_else(|| out_of_step("version", &line))?;
+        let version =
+            line.strip_prefix(b"VERSION ").ok_or_else(|| out_of_step("version", &line))?;
         let version = String::from_utf8_lossy(version).into_owned();
         lease.give_back();
         Ok(version)

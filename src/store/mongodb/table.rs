@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Error, Result,
     durability::Tier,
-    store::{Common, Description, Key, KeyRange, Shape, within},
+    store::{Common, Description, Key, KeyRange, Shape, key::padded, within},
 };
 
 /// How many documents are asked for at a time.
@@ -242,7 +242,7 @@ impl Table {
             at = wanted;
             borders.push(border);
         }
-        Ok(KeyRange::between(borders))
+        Ok(padded(borders, parts))
     }
 
     /// What is stored under these keys, in their order.

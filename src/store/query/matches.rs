@@ -157,13 +157,17 @@ fn sort_order(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     fn rank(value: Option<&Value>) -> u8 {
         match value {
             None | Some(Value::Null) => 0,
-            Some(Value::Int(_) | Value::Float(_) | Value::BigInt(_) | Value::Decimal(_)) => 1,
-            Some(Value::Text(_)) => 2,
-            Some(Value::Map(_)) => 3,
-            Some(Value::List(_)) => 4,
-            Some(Value::Bytes(_)) => 5,
-            Some(Value::Bool(_)) => 6,
-            Some(Value::Time(_)) => 7,
+            // Apart, as they are not compared with numbers: equal to each of those, they would
+            // make an order that contradicts itself.
+            Some(Value::Float(v)) if v.is_nan() => 1,
+            Some(Value::Int(_) | Value::Float(_)) => 2,
+            Some(Value::BigInt(_) | Value::Decimal(_)) => 3,
+            Some(Value::Text(_)) => 4,
+            Some(Value::Map(_)) => 5,
+            Some(Value::List(_)) => 6,
+            Some(Value::Bytes(_)) => 7,
+            Some(Value::Bool(_)) => 8,
+            Some(Value::Time(_)) => 9,
         }
     }
     rank(a).cmp(&rank(b)).then_with(|| match (a, b) {

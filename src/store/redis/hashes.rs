@@ -12,8 +12,10 @@ use crate::{
     record::Document,
     store::{
         Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
-        blobs::{fits, one_part},
-        kv::{self, Field, Flat, Portion, chunks, named},
+        blobs::{fits, keys_of, named, one_part},
+        in_batches,
+        kv::{Field, Flat, Portion, chunks},
+        wrappers::cut,
     },
 };
 
@@ -130,22 +132,26 @@ impl Store for Hashes {
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
-        kv::find(self, query).await
+        query.check()?;
+        if query.filter == Filter::All && query.sort.is_empty() {
+            return Ok(cut(self.scan(&KeyRange::all()).await?, query));
+        }
+        let abilities = &self.0.abilities;
+        abilities.can(query)?;
+        let keys = keys_of(abilities, &query.filter)?;
+        let found = self.get(&keys).await?;
+        let rows = keys.into_iter().zip(found);
+        let rows: Vec<_> =
+            rows.filter_map(|(key, record)| Some(Row { key, record: record? })).collect();
+        Ok(cut(in_batches(rows.into_iter()).boxed(), query))
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {
-        let query = Query::new(filter.clone());
-        query.check()?;
+        Query::new(filter.clone()).check()?;
         if *filter == Filter::All {
             return self.0.clear().await;
         }
-        match kv::keys_of(filter) {
-            Some(keys) => self.0.remove(&keys).await,
-            None => {
-                self.0.abilities.can(&query)?;
-                Err(Error::unsupported("redis deletes records by single keys only, or all"))
-            }
-        }
+        self.0.remove(&keys_of(&self.0.abilities, filter)?).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

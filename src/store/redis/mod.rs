@@ -30,7 +30,8 @@ use redis::{cmd, pipe};
 
 use self::{keys::Keys, pool::Pool};
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Key, Need, Shape, Store, Url,
+    Abilities, Common, Description, Driver, Encoded, Key, Shape, Store, Url,
+    blobs::CANNOT,
     kv::{Namespace, chunks},
 };
 use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
@@ -49,7 +50,7 @@ const ABILITIES: Abilities = Abilities {
     driver: "redis",
     keeps: &Kind::ALL,
     loses: "",
-    cannot: &[Need::Find, Need::Sort],
+    cannot: CANNOT,
     atomic: false,
     ordered: false,
     // Redis itself would hold half a gigabyte.

@@ -1,20 +1,17 @@
 //! Connections to Redis: a few, each of which carries several operations at once.
 
-use std::sync::{
-    Once,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis,
-    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError,
-    ServerErrorKind, TlsCertificates, aio::MultiplexedConnection,
+    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind,
+    TlsCertificates, aio::MultiplexedConnection,
 };
 use tokio::sync::Mutex;
 
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Url, within},
+    store::{Common, Url, tls, within},
 };
 
 /// The connections to one server.
@@ -80,10 +77,9 @@ impl Pool {
         let info: ConnectionInfo = address.into_connection_info().map_err(error)?;
         let info = info.set_redis_settings(login);
         let client = if tls {
-            // Whoever is first in this process chooses, and any choice will do.
-            static ONCE: Once = Once::new();
-            ONCE.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
-            let read = |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
+            tls::ready();
+            let read =
+                |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
             let root_cert = ca.as_ref().map(read).transpose()?;
             let certificates = TlsCertificates { client_tls: None, root_cert };
             Client::build_with_tls(info, certificates)
@@ -165,12 +161,15 @@ pub fn error(e: RedisError) -> Error {
     let text = e.to_string();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let kind = match e.kind() {
-        Redis::AuthenticationFailed | Redis::Server(ServerErrorKind::NoPerm | ServerErrorKind::ReadOnly) => {
+        Redis::AuthenticationFailed
+        | Redis::Server(ServerErrorKind::NoPerm | ServerErrorKind::ReadOnly) => ErrorKind::Denied,
+        Redis::InvalidClientConfig => ErrorKind::Invalid,
+        // The end came in the middle of an answer.
+        Redis::Parse if says(&["Unexpected end of input"]) => ErrorKind::Unavailable,
+        Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
+        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "Authentication required"]) => {
             ErrorKind::Denied
         }
-        Redis::InvalidClientConfig => ErrorKind::Invalid,
-        Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
-        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY"]) => ErrorKind::Denied,
         _ if says(&["WRONGTYPE"]) => {
             let what = "a key holds another type of value than this layout has";
             return Error::new(ErrorKind::Conflict, what).with_source(e);

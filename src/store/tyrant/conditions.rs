@@ -147,9 +147,10 @@ fn are_numbers(filter: &Filter, path: &Path) -> bool {
     let is = |value: &Value| matches!(value, Value::Int(_) | Value::Float(_));
     match filter {
         Filter::And(filters) => filters.iter().any(|filter| are_numbers(filter, path)),
-        Filter::Field(tested, Test::Ge(v) | Test::Gt(v) | Test::Le(v) | Test::Lt(v) | Test::Eq(v)) => {
-            tested == path && is(v)
-        }
+        Filter::Field(
+            tested,
+            Test::Ge(v) | Test::Gt(v) | Test::Le(v) | Test::Lt(v) | Test::Eq(v),
+        ) => tested == path && is(v),
         _ => false,
     }
 }
@@ -198,10 +199,10 @@ mod tests {
             (r#"{"$or": [{"a": 1}, {"b": 2}]}"#, &[]),
             (r#"{"$not": {"a": 1}}"#, &[]),
             (r#"{"a": "x\u0000addcond"}"#, &[]),
-            (r#"{"a": {"$in": [3, 1]}, "b": {"$in": ["x", 1]}}"#, &[
-                "addcond a 10 0.99999999999999",
-                "addcond a 12 3.00000000000003",
-            ]),
+            (
+                r#"{"a": {"$in": [3, 1]}, "b": {"$in": ["x", 1]}}"#,
+                &["addcond a 10 0.99999999999999", "addcond a 12 3.00000000000003"],
+            ),
         ] {
             assert_eq!(of(filter), want, "{filter}");
         }

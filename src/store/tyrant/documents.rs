@@ -1,8 +1,7 @@
 //! Layout document: a table database.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use async_stream::try_stream;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
@@ -15,10 +14,11 @@ use crate::{
     record::{Document, Kind, Value},
     store::{
         Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
-        blobs::{fits, one_part},
+        blobs::{fits, named, one_part},
         in_batches,
-        kv::{self, Field, Flat, Spool, named},
-        query::Order,
+        kv::{Field, Flat, Spool},
+        query::{Order, Test},
+        wrappers::cut,
     },
 };
 
@@ -52,10 +52,8 @@ impl Documents {
 
     /// The keys of records that may fit: all that do are among them.
     async fn candidates(&self, filter: &Filter) -> Result<Spool> {
-        if let Some(keys) = kv::keys_of(filter) {
-            let mut spool = Spool::default();
-            keys.iter().try_for_each(|key| spool.push(key))?;
-            return Ok(spool);
+        if let Some(keys) = keys_of(filter) {
+            return spooled(&keys);
         }
         let conditions = conditions(&self.0.space, filter);
         match narrow(&conditions) {
@@ -154,6 +152,23 @@ impl Documents {
     }
 }
 
+/// The keys a filter names, where it names some and asks for nothing else. Each once.
+fn keys_of(filter: &Filter) -> Option<Vec<Key>> {
+    let values = match filter {
+        Filter::Field(path, Test::Eq(value)) if path.is_key() => std::slice::from_ref(value),
+        Filter::Field(path, Test::In(values)) if path.is_key() => values,
+        _ => return None,
+    };
+    let keys = values.iter().filter_map(|v| v.as_str().and_then(|k| Key::new(k).ok()));
+    Some(keys.collect::<BTreeSet<_>>().into_iter().collect())
+}
+
+fn spooled(keys: &[Key]) -> Result<Spool> {
+    let mut spool = Spool::default();
+    keys.iter().try_for_each(|key| spool.push(key))?;
+    Ok(spool)
+}
+
 /// Up to how many records a sorted query leaves to the server's order.
 const FEW: usize = 10_000;
 
@@ -189,7 +204,8 @@ impl Store for Documents {
                 _ if index.path.is_key() => continue,
                 [name] if !name.is_empty() && !name.contains('\0') => name,
                 _ => {
-                    let what = format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
+                    let what =
+                        format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
                     return Err(Error::unsupported(what));
                 }
             };
@@ -224,46 +240,22 @@ impl Store for Documents {
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         query.check()?;
         let limit = query.limit.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-        let project = {
-            let query = query.clone();
-            move |row: Row| Row { record: query.project(row.record), key: row.key }
-        };
         if limit == Some(0) {
             return Ok(futures_util::stream::empty().boxed());
         }
         if !query.sort.is_empty() {
             let keys = self.sorted(query).await?;
-            let mut spool = Spool::default();
-            keys.iter().try_for_each(|key| spool.push(key))?;
             // One that was changed meanwhile has to fit still.
-            let rows = self.fitting(spool, &query.filter);
-            let project = project.clone();
-            return Ok(rows
-                .map_ok(move |rows| rows.into_iter().map(&project).collect())
-                .boxed());
+            return Ok(cut(self.fitting(spooled(&keys)?, &query.filter), query));
         }
         if let Some(limit @ 1..=FEW) = limit
-            && kv::keys_of(&query.filter).is_none()
+            && keys_of(&query.filter).is_none()
             && let Some(rows) = self.some(&query.filter, limit).await?
         {
-            return Ok(in_batches(rows.into_iter().map(project)).boxed());
+            return Ok(cut(in_batches(rows.into_iter()).boxed(), query));
         }
         let keys = self.candidates(&query.filter).await?;
-        let mut rows = self.fitting(keys, &query.filter);
-        let rows = try_stream! {
-            let mut left = limit.unwrap_or(usize::MAX);
-            while let Some(mut batch) = rows.try_next().await? {
-                batch.truncate(left);
-                left -= batch.len();
-                if !batch.is_empty() {
-                    yield batch.into_iter().map(&project).collect();
-                }
-                if left == 0 {
-                    break;
-                }
-            }
-        };
-        Ok(rows.boxed())
+        Ok(cut(self.fitting(keys, &query.filter), query))
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

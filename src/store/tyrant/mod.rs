@@ -32,7 +32,8 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 
 use self::protocol::{Pair, Server};
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Key, KeyRange, Need, Shape, Store, Url,
+    Abilities, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    blobs::CANNOT,
     kv::{Address, Limits, Namespace, Portion, SCALARS, Spool, chunks},
 };
 use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
@@ -59,8 +60,7 @@ const DOCUMENT: Abilities = Abilities {
     max_record: 254 << 20,
 };
 
-const BLOB: Abilities =
-    Abilities { keeps: &Kind::ALL, loses: "", cannot: &[Need::Find, Need::Sort], ..DOCUMENT };
+const BLOB: Abilities = Abilities { keeps: &Kind::ALL, loses: "", cannot: CANNOT, ..DOCUMENT };
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {

@@ -95,7 +95,8 @@ impl Server {
             let mut found = Vec::with_capacity(count);
             for _ in 0..count {
                 let (key, value) = (socket.u32().await?, socket.u32().await?);
-                found.push((socket.bytes(key as usize).await?, socket.bytes(value as usize).await?));
+                found
+                    .push((socket.bytes(key as usize).await?, socket.bytes(value as usize).await?));
             }
             Ok(found)
         });

@@ -9,7 +9,7 @@ use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
 
 use async_stream::try_stream;
 use async_trait::async_trait;
-use futures_util::{StreamExt, TryStreamExt, future::try_join_all, stream};
+use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 
 use super::cut;
 use crate::{
@@ -109,8 +109,14 @@ impl Shards {
         &'a self,
         ask: impl Fn(&'a dyn Store) -> F,
     ) -> Result<Vec<T>> {
-        try_join_all(self.stores.iter().map(|store| ask(&**store))).await
+        together(self.stores.iter().map(|store| ask(&**store))).await
     }
+}
+
+/// Waits for all of them, also where one fails: nothing may be on its way to a store any more when
+/// an error is answered.
+async fn together<T>(all: impl Iterator<Item = impl Future<Output = Result<T>>>) -> Result<Vec<T>> {
+    join_all(all).await.into_iter().collect()
 }
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo), scrambled, as its high bits differ little in short keys.
@@ -190,18 +196,18 @@ impl Store for Shards {
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
         let parts = self.by_shard(rows)?;
-        try_join_all(parts.iter().map(|(store, rows)| store.put(rows))).await.map(drop)
+        together(parts.iter().map(|(store, rows)| store.put(rows))).await.map(drop)
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
         let parts = self.by_shard(rows)?;
-        try_join_all(parts.iter().map(|(store, rows)| store.load(rows))).await.map(drop)
+        together(parts.iter().map(|(store, rows)| store.load(rows))).await.map(drop)
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         let places = self.places(keys.iter());
         let parts = self.stores.iter().zip(&places).filter(|(_, places)| !places.is_empty());
-        let found = try_join_all(parts.map(|(store, places)| async move {
+        let found = together(parts.map(|(store, places)| async move {
             let keys: Vec<_> = places.iter().map(|&i| keys[i].clone()).collect();
             Ok::<_, Error>((places, store.get(&keys).await?))
         }));
@@ -248,7 +254,7 @@ impl Store for Shards {
                 false => store.remove(&keys).await,
             }
         });
-        Ok(try_join_all(removed).await?.into_iter().sum())
+        Ok(together(removed).await?.into_iter().sum())
     }
 
     async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>> {

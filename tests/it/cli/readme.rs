@@ -6,7 +6,8 @@ use super::{Desk, STEELYARD};
 
 #[test]
 fn the_readme_does_what_it_shows() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
+    let readme =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let (_, keeping) = readme.split_once("## Keeping records").unwrap();
     let (_, block) = keeping.split_once("```console\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
@@ -16,7 +17,8 @@ fn the_readme_does_what_it_shows() {
     for command in commands {
         // The program that was built here, by its name.
         let line = command.replace("steelyard ", &format!("{STEELYARD} "));
-        let done = Command::new("sh").args(["-ec", &line]).current_dir(desk.path()).output().unwrap();
+        let done =
+            Command::new("sh").args(["-ec", &line]).current_dir(desk.path()).output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "{command}: {said}");
         if command.contains(" get ") {

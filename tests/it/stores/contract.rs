@@ -10,7 +10,10 @@ mod limits;
 mod streams;
 mod values;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::{FutureExt, TryStreamExt, future::BoxFuture};
 use steelyard::{
@@ -72,8 +75,13 @@ async fn checked(subject: Arc<Subject>, check: Check) -> Outcome {
 async fn whole(subject: Arc<Subject>) -> Outcome {
     let mut faults = Vec::new();
     for (name, check) in CHECKS {
+        let begin = Instant::now();
         if let Err(fault) = checked(subject.clone(), *check).await {
             faults.push(format!("{name}: {fault:?}"));
+        }
+        // For those who wonder what takes so long.
+        if begin.elapsed() > Duration::from_secs(5) {
+            println!("{}: {name}: {:.0} s", subject.name, begin.elapsed().as_secs_f64());
         }
     }
     match faults.is_empty() {

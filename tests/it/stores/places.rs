@@ -30,6 +30,9 @@ const FORMATS: [&str; 2] = ["msgpack", "marshal+base64"];
 /// Options of drivers that make another store of them.
 const EXTRAS: &[(&str, &str)] = &[("mysql", "engine=myisam")];
 
+/// Settings that a private server needs to have a layout.
+const SETTINGS: &[(&str, Shape, (&str, &str))] = &[("tyrant", Shape::Blob, ("type", "hash"))];
+
 /// What is wrong with a store, and where in the tests that was found.
 pub struct Fault(pub String);
 
@@ -105,8 +108,11 @@ impl Wrap {
     }
 }
 
-/// For names that nobody else has.
-static NUMBER: AtomicU64 = AtomicU64::new(0);
+/// A name for a table that nobody else has.
+pub fn name(start: &str) -> String {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    format!("{start}{}", NUMBER.fetch_add(1, Ordering::Relaxed))
+}
 
 /// A store to try.
 pub struct Subject {
@@ -116,7 +122,7 @@ pub struct Subject {
 }
 
 enum Origin {
-    Driver { driver: &'static Driver, server: Option<String>, options: String },
+    Driver { driver: &'static Driver, shape: Shape, server: Option<String>, options: String },
     Naive(Flaw),
 }
 
@@ -159,12 +165,8 @@ impl Subject {
     }
 
     pub fn shape(&self) -> Shape {
-        match &self.from {
-            Origin::Driver { driver, options, .. } => *driver
-                .shapes
-                .iter()
-                .find(|shape| options.contains(&format!("layout={shape}")))
-                .expect("one of them was asked for"),
+        match self.from {
+            Origin::Driver { shape, .. } => shape,
             Origin::Naive(_) => Shape::Document,
         }
     }
@@ -191,7 +193,7 @@ impl Subject {
     async fn place(&self, more: &str, folders: &mut Vec<TempDir>) -> Result<Arc<dyn Store>, Fault> {
         let (driver, server, options) = match &self.from {
             Origin::Naive(flaw) => return Ok(Arc::new(Naive::new(*flaw))),
-            Origin::Driver { driver, server, options } => (driver, server, options),
+            Origin::Driver { driver, server, options, .. } => (driver, server, options),
         };
         let base = match server {
             Some(url) => url.clone(),
@@ -202,7 +204,7 @@ impl Subject {
                 format!("{}:{}", driver.name, path.display())
             }
         };
-        let table = format!("table=t{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let table = format!("table={}", name("t"));
         let mut url = base;
         for option in [options, more, &table].into_iter().filter(|option| !option.is_empty()) {
             url.push(if url.contains('?') { '&' } else { '?' });
@@ -217,16 +219,23 @@ impl Subject {
     }
 }
 
-/// Private servers by name, one of each kind for all tests. They end with this process, as a
-/// watchman of each sees to.
-static SERVERS: LazyLock<Mutex<HashMap<&'static str, Option<Server>>>> =
+/// A kind of private server, with its settings.
+type ServerKind = (&'static str, Vec<(String, String)>);
+
+/// Private servers, one of each kind for all tests. They end with this process, as a watchman of
+/// each sees to.
+static SERVERS: LazyLock<Mutex<HashMap<ServerKind, Option<Server>>>> =
     LazyLock::new(Mutex::default);
 
 /// The URL of the private server of this name; none where it is not on this machine.
-fn server(name: &'static str) -> Option<String> {
+fn server(name: &'static str, shape: Shape) -> Option<String> {
+    let settings = SETTINGS.iter().filter(|(n, s, _)| *n == name && *s == shape);
+    let settings: Vec<(String, String)> =
+        settings.map(|(_, _, (name, value))| (name.to_string(), value.to_string())).collect();
+    let wish = Wish { settings: settings.clone(), ..Wish::default() };
     let mut servers = SERVERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let server = servers.entry(name).or_insert_with(|| {
-        match server::named(name).expect("drivers name servers there are").start(&Wish::default()) {
+    let server = servers.entry((name, settings)).or_insert_with(|| {
+        match server::named(name).expect("drivers name servers there are").start(&wish) {
             Ok(server) => Some(server),
             Err(e) if e.kind() == ErrorKind::NotFound => None,
             Err(e) => panic!("{e:?}"),
@@ -241,39 +250,46 @@ pub fn subjects(wrap: Wrap) -> Vec<Subject> {
     let wanted = |driver: &&Driver| only.is_empty() || only.split(',').any(|n| n == driver.name);
     let mut found = Vec::new();
     for driver in DRIVERS.iter().filter(wanted) {
-        let mut places = Vec::new();
-        for name in driver.servers {
-            places.extend(server(name).map(|url| (format!(" on {name}"), Some(url))));
+        let before = found.len();
+        for (shape, options) in options(driver) {
+            let mut add = |on: String, server| {
+                let name = format!("{}{on} {options} {wrap:?}", driver.name);
+                let from = Origin::Driver { driver, shape, server, options: options.clone() };
+                found.push(Subject { name, wrap, from });
+            };
+            if driver.servers.is_empty() {
+                add(String::new(), None);
+            }
+            for name in driver.servers {
+                if let Some(url) = server(name, shape) {
+                    add(format!(" on {name}"), Some(url));
+                }
+            }
         }
-        if driver.servers.is_empty() {
-            places.push((String::new(), None));
-        }
-        if places.is_empty() {
+        if found.len() == before {
             let names = driver.servers.join(" or ");
             if std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1") {
                 panic!("{}: {names} has to be there", driver.name);
             }
             println!("skipped: {}, as there is no {names} on this machine", driver.name);
         }
-        for (on, server) in places {
-            for options in options(driver) {
-                let name = format!("{}{on} {options} {wrap:?}", driver.name);
-                let from = Origin::Driver { driver, server: server.clone(), options };
-                found.push(Subject { name, wrap, from });
-            }
-        }
     }
     found
 }
 
-fn options(driver: &Driver) -> Vec<String> {
-    let shapes = driver.shapes.iter().flat_map(|shape| match shape {
-        Shape::Blob => FORMATS.map(|format| format!("layout=blob&format={format}")).to_vec(),
-        shape => vec![format!("layout={shape}")],
+/// The layouts of a driver, each with what its URL has to say.
+fn options(driver: &Driver) -> Vec<(Shape, String)> {
+    let shapes = driver.shapes.iter().flat_map(|&shape| match shape {
+        Shape::Blob => {
+            FORMATS.map(|format| (shape, format!("layout=blob&format={format}"))).to_vec()
+        }
+        shape => vec![(shape, format!("layout={shape}"))],
     });
-    let usual: Vec<String> = shapes.collect();
+    let usual: Vec<_> = shapes.collect();
     let extras = EXTRAS.iter().filter(|(name, _)| *name == driver.name);
-    let more = extras.flat_map(|(_, extra)| usual.iter().map(move |o| format!("{o}&{extra}")));
+    let more = extras.flat_map(|(_, extra)| {
+        usual.iter().map(move |(shape, options)| (*shape, format!("{options}&{extra}")))
+    });
     usual.iter().cloned().chain(more).collect()
 }
 

@@ -9,7 +9,7 @@ use super::{
     Outcome, Row, Subject, ensure, expect_error, get_one, has, key, keys_of, of_kind, row, rows,
     scanned,
 };
-use crate::stores::places::layout;
+use crate::stores::places::{self, layout};
 
 pub async fn answers_in_order(subject: &Subject) -> Outcome {
     let some = rows(5);
@@ -160,10 +160,11 @@ pub async fn delete(subject: &Subject) -> Outcome {
 
 pub async fn tables(subject: &Subject) -> Outcome {
     let fresh = subject.ready(&rows(1)).await?;
-    // Names that some stores would mix up, with keys to match.
-    let own = &["x", "x_1", "x1", "xx", "x-1"];
+    // Names that some stores would mix up, with keys to match; and nobody else's.
+    let name = places::name("x");
+    let own = ["", "_1", "1", "x", "-1"].map(|end| format!("{name}{end}"));
     let mut tables: Vec<(&str, std::sync::Arc<dyn Store>)> = Vec::new();
-    for name in own {
+    for name in &own {
         match fresh.store.table(name) {
             Ok(store) => tables.push((name, store)),
             Err(e) => of_kind(&e, &[ErrorKind::Invalid])?,

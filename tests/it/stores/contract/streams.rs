@@ -74,9 +74,10 @@ pub async fn split(subject: &Subject) -> Outcome {
         for parts in [1, 2, 3, 7, 16] {
             let ranges = store.split(parts).await?;
             ensure!(ranges == store.split(parts).await?, "calls differ with nothing written");
-            if count > 0 {
-                ensure!(ranges.len() == parts as usize, "{} of {parts} parts", ranges.len());
-            }
+            // A few records may be too few to cut.
+            let all =
+                ranges.len() == parts as usize || count < 100 && ranges.len() < parts as usize;
+            ensure!(all && !ranges.is_empty(), "{} of {parts} parts", ranges.len());
             let mut seen = BTreeSet::new();
             let mut most = 0;
             for range in &ranges {

@@ -12,6 +12,9 @@ use steelyard::{
 /// Names that not every store can have.
 pub const ODD_NAMES: [&str; 6] = ["is_admin?", "a.b", "we\"ird 'na`me", "größe", "$cash", "select"];
 
+/// Fields that not every store can hold.
+pub const NESTED: [&str; 3] = ["list", "m", "mixed"];
+
 const TEXTS: [&str; 36] = [
     "", " ", "a", "A", "a ", "a  ", " a", "ab", "abc", "ABC", "b", "é", "e\u{301}", "É", "ß", "ss",
     "SS", "z", "Z", "\u{ff5e}", "😀", "10", "9", "1", "true", "null", "a%c", "a_c", "a\\c", "a'c",
@@ -44,16 +47,17 @@ pub struct Corpus {
     flat: bool,
     times: bool,
     large: bool,
-    /// Names beyond the usual, of fields with small whole numbers.
+    /// Names beyond the usual: of [`NESTED`] fields, and odd ones of fields with small numbers.
     pub names: Vec<&'static str>,
 }
 
 impl Corpus {
-    pub fn new(shape: Shape, keeps: &[Kind]) -> Corpus {
+    /// `large` where whole numbers beyond 2^53 are kept.
+    pub fn new(shape: Shape, keeps: &[Kind], large: bool) -> Corpus {
         Corpus {
             flat: shape == Shape::Columns,
             times: keeps.contains(&Kind::Time),
-            large: keeps.contains(&Kind::Int),
+            large,
             names: Vec::new(),
         }
     }
@@ -108,7 +112,7 @@ impl Corpus {
     fn fields(&self) -> Vec<&'static str> {
         let usual: &[&str] = match self.flat {
             true => &["n", "f", "t", "b", "d"],
-            false => &["n", "t", "b", "d", "list", "m", "mixed"],
+            false => &["n", "t", "b", "d"],
         };
         [usual, &self.names].concat()
     }

@@ -1,0 +1,407 @@
+//! `dir:path` — a file for each blob, in a folder for each table.
+//!
+//! A file's name is its key, written so that any key has one (`names.rs`), up to the 255 bytes that
+//! file systems have; a table's folder has such a name with a `+` after it. A file is written beside
+//! its place and moved there, so that nobody sees half of one: t1, and with `?durability=t3` file
+//! and folder are synced before a write is acknowledged. A list of the names is held in memory
+//! while they are gone through, but no more than some blobs.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
+use tokio::sync::Semaphore;
+
+use super::{
+    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    blobs::{fits, named},
+    key::padded,
+    names, within,
+};
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+pub const DRIVER: Driver = Driver {
+    name: "dir",
+    aliases: &[],
+    example: "dir:path?format=json+zstd",
+    about: "a folder with a file for each record, moved into place when it is whole",
+    shapes: &[Shape::Blob],
+    servers: &[],
+    open,
+};
+
+const ABILITIES: Abilities = Abilities {
+    driver: "dir",
+    keeps: &[],
+    loses: "",
+    cannot: &[],
+    atomic: false,
+    ordered: true,
+    max_key: LONGEST,
+    max_record: 1 << 40,
+};
+
+/// Bytes in the name of a file.
+const LONGEST: usize = 255;
+const TIERS: [Tier; 2] = [Tier::T1, Tier::T3];
+
+fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+    async move {
+        url.done()?;
+        if url.path.is_empty() || !url.hosts.is_empty() {
+            return Err(Error::invalid("dir: the path of a folder follows, as in dir:shop"));
+        }
+        if let Some(tier) = common.durability.filter(|tier| !TIERS.contains(tier)) {
+            return Err(tier.refused("dir", &TIERS));
+        }
+        let format = common.blob_format();
+        let table = common.table.clone();
+        let place =
+            Place { root: PathBuf::from(url.path), permits: Semaphore::new(common.pool), common };
+        let blobs = Dir::new(Arc::new(place), &table)?;
+        Ok(Arc::new(Encoded::new(Arc::new(blobs), format)?) as Arc<dyn Store>)
+    }
+    .boxed()
+}
+
+/// What the tables of a folder share.
+struct Place {
+    root: PathBuf,
+    /// How many threads may wait for the file system.
+    permits: Semaphore,
+    common: Common,
+}
+
+/// A table.
+struct Dir {
+    place: Arc<Place>,
+    table: Arc<Folder>,
+}
+
+/// The folder of a table.
+struct Folder {
+    path: PathBuf,
+    sync: bool,
+}
+
+impl Dir {
+    fn new(place: Arc<Place>, table: &str) -> Result<Dir> {
+        let name = format!("{}{}", names::encode(table), names::OTHER);
+        if name.len() > LONGEST {
+            return Err(Error::invalid(format!(
+                "table {table:?} would be a folder with a name of {} bytes, where file systems have \
+                 {LONGEST}",
+                name.len()
+            )));
+        }
+        let sync = place.common.durability == Some(Tier::T3);
+        let table = Arc::new(Folder { path: place.root.join(name), sync });
+        Ok(Dir { place, table })
+    }
+
+    /// Does something on a thread that may wait, within the time there is.
+    async fn wait<T: Send + 'static>(
+        &self,
+        what: &str,
+        act: impl FnOnce(&Folder) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let work = async {
+            let _permit =
+                self.place.permits.acquire().await.map_err(|_| Error::unavailable("closing"))?;
+            let table = self.table.clone();
+            let done = tokio::task::spawn_blocking(move || act(&table)).await;
+            done.map_err(|e| Error::new(ErrorKind::Io, "a thread failed").with_source(e))?
+        };
+        within(self.place.common.timeout, what, work).await
+    }
+
+    async fn names(&self, range: KeyRange) -> Result<Vec<Key>> {
+        self.wait("a list of files", move |table| table.keys(&range)).await
+    }
+}
+
+/// The error of a file, naming its key.
+fn of(key: &Key) -> impl Fn(io::Error) -> Error {
+    move |e| named(e.into(), key)
+}
+
+impl Folder {
+    fn file(&self, key: &Key) -> PathBuf {
+        self.path.join(names::encode(key))
+    }
+
+    /// The keys in a range, in order.
+    fn keys(&self, range: &KeyRange) -> Result<Vec<Key>> {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) => return Err(Error::from(e).in_place(self.path.display().to_string())),
+        };
+        let mut keys = Vec::new();
+        for entry in entries {
+            // What has no name of ours is not ours.
+            let key = entry?.file_name().to_str().and_then(names::decode);
+            keys.extend(key.filter(|key| range.contains(key)));
+        }
+        keys.sort_unstable();
+        Ok(keys)
+    }
+
+    /// Writes files; `new` ones must not be there.
+    fn write(&self, blobs: &[Blob], new: bool) -> Result<()> {
+        if new {
+            let mut seen = BTreeSet::new();
+            for Blob { key, .. } in blobs {
+                if !seen.insert(key) || self.file(key).try_exists().map_err(of(key))? {
+                    return Err(taken(key));
+                }
+            }
+        }
+        for blob in blobs {
+            self.write_one(blob, new).map_err(|e| match e.kind() {
+                io::ErrorKind::AlreadyExists => taken(&blob.key),
+                io::ErrorKind::NotFound => Error::new(
+                    ErrorKind::NotFound,
+                    format!("no folder {}: prepare makes it", self.path.display()),
+                ),
+                _ => of(&blob.key)(e),
+            })?;
+        }
+        if self.sync && !blobs.is_empty() {
+            self.sync_folder()?;
+        }
+        Ok(())
+    }
+
+    fn write_one(&self, blob: &Blob, new: bool) -> io::Result<()> {
+        let mut builder = tempfile::Builder::new();
+        let prefix = names::OTHER.to_string();
+        let mut file =
+            builder.prefix(&prefix).permissions(permissions()).tempfile_in(&self.path)?;
+        file.write_all(&blob.bytes)?;
+        if self.sync {
+            file.as_file().sync_all()?;
+        }
+        let path = self.file(&blob.key);
+        match new {
+            true => file.persist_noclobber(path)?,
+            false => file.persist(path)?,
+        };
+        Ok(())
+    }
+
+    fn sync_folder(&self) -> Result<()> {
+        fs::File::open(&self.path)?.sync_all()?;
+        Ok(())
+    }
+
+    fn read(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        // A longer name is none that could be there.
+        let path = self.file(key);
+        match fs::read(path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(e) if is_none(&e) => Ok(None),
+            Err(e) => Err(of(key)(e)),
+        }
+    }
+
+    /// The first of these files, so many as make a batch, and what is left.
+    fn read_some(&self, mut keys: Vec<Key>) -> Result<(Vec<Blob>, Vec<Key>)> {
+        const MANY: usize = 1000;
+        const MUCH: usize = 4 << 20;
+        let (mut batch, mut bytes, mut done) = (Vec::new(), 0, 0);
+        for key in keys.iter().take(MANY) {
+            done += 1;
+            // One may have been deleted since.
+            if let Some(content) = self.read(key)? {
+                bytes += content.len();
+                batch.push(Blob { key: key.clone(), bytes: content });
+            }
+            if bytes >= MUCH {
+                break;
+            }
+        }
+        let rest = keys.split_off(done);
+        Ok((batch, rest))
+    }
+
+    fn remove(&self, keys: &[Key]) -> Result<u64> {
+        let mut removed = 0;
+        for key in keys {
+            match fs::remove_file(self.file(key)) {
+                Ok(()) => removed += 1,
+                Err(e) if is_none(&e) => {}
+                Err(e) => return Err(of(key)(e)),
+            }
+        }
+        if self.sync && removed > 0 {
+            self.sync_folder()?;
+        }
+        Ok(removed)
+    }
+
+    /// Removes all that is ours, and the folder, if nothing else is in it.
+    fn clear(&self) -> Result<()> {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(e) => return Err(Error::from(e).in_place(self.path.display().to_string())),
+        };
+        for entry in entries {
+            let name = entry?.file_name();
+            let ours = name.to_str().is_some_and(|name| {
+                name.starts_with(names::OTHER) || names::decode(name).is_some()
+            });
+            if ours {
+                match fs::remove_file(self.path.join(&name)) {
+                    Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e.into()),
+                    _ => {}
+                }
+            }
+        }
+        match fs::remove_dir(&self.path) {
+            Err(e)
+                if !matches!(
+                    e.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty
+                ) =>
+            {
+                Err(e.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn size(&self) -> Result<Option<u64>> {
+        use std::os::unix::fs::MetadataExt;
+        let Ok(entries) = fs::read_dir(&self.path) else { return Ok(None) };
+        let mut bytes = 0;
+        for entry in entries {
+            // Blocks as they are on disk; one may be gone since.
+            bytes += entry?.metadata().map_or(0, |meta| meta.blocks() * 512);
+        }
+        Ok(Some(bytes))
+    }
+}
+
+/// As files usually have them, not those of temporary ones.
+fn permissions() -> fs::Permissions {
+    use std::os::unix::fs::PermissionsExt;
+    fs::Permissions::from_mode(0o666)
+}
+
+fn taken(key: &Key) -> Error {
+    Error::new(ErrorKind::Conflict, format!("key {} is taken", key.shown()))
+}
+
+/// Not there, or with a name that none can have.
+fn is_none(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
+}
+
+#[async_trait]
+impl Blobs for Dir {
+    fn abilities(&self) -> &Abilities {
+        &ABILITIES
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
+        Ok(Arc::new(Dir::new(self.place.clone(), name)?))
+    }
+
+    async fn prepare(&self) -> Result<()> {
+        self.wait("making a folder", |table| {
+            fs::create_dir_all(&table.path)
+                .map_err(|e| Error::from(e).in_place(table.path.display().to_string()))?;
+            if table.sync {
+                // The folder itself is an entry of the one around it.
+                fs::File::open(table.path.parent().unwrap_or(Path::new(".")))?.sync_all()?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    fn check(&self, key: &Key, bytes: usize) -> Result<()> {
+        let name = names::encode(key).len();
+        if name > LONGEST {
+            return Err(Error::invalid(format!(
+                "key {}: its file would have a name of {name} bytes, where file systems have \
+                 {LONGEST}; other stores have longer keys",
+                key.shown()
+            )));
+        }
+        fits(&ABILITIES, key, bytes)
+    }
+
+    async fn put(&self, blobs: &[Blob]) -> Result<()> {
+        blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
+        let blobs = blobs.to_vec();
+        self.wait("a put", move |table| table.write(&blobs, false)).await
+    }
+
+    async fn load(&self, blobs: &[Blob]) -> Result<()> {
+        blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
+        let blobs = blobs.to_vec();
+        self.wait("a load", move |table| table.write(&blobs, true)).await
+    }
+
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        let keys = keys.to_vec();
+        self.wait("a get", move |table| keys.iter().map(|key| table.read(key)).collect()).await
+    }
+
+    async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        let keys = keys.to_vec();
+        self.wait("a remove", move |table| table.remove(&keys)).await
+    }
+
+    async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
+        let mut keys = self.names(range.clone()).await?;
+        Ok(Box::pin(async_stream::try_stream! {
+            while !keys.is_empty() {
+                let (batch, rest) =
+                    self.wait("reading files", move |table| table.read_some(keys)).await?;
+                keys = rest;
+                if !batch.is_empty() {
+                    yield batch;
+                }
+            }
+        }))
+    }
+
+    async fn count(&self) -> Result<u64> {
+        Ok(self.names(KeyRange::all()).await?.len() as u64)
+    }
+
+    async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        let keys = self.names(KeyRange::all()).await?;
+        let each = keys.len().div_ceil(parts.max(1) as usize).max(1);
+        let borders = keys.into_iter().step_by(each).skip(1).take(parts.saturating_sub(1) as usize);
+        Ok(padded(borders.collect(), parts))
+    }
+
+    async fn drop_table(&self) -> Result<()> {
+        self.wait("removing files", Folder::clear).await
+    }
+
+    async fn describe(&self) -> Result<Description> {
+        let asked = self.place.common.durability;
+        Ok(Description {
+            product: "files".into(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            shape: Shape::Blob,
+            format: None,
+            asked,
+            set: Some(asked.unwrap_or(Tier::T1)),
+            settings: vec![("folder".into(), self.table.path.display().to_string())],
+            disk: self.wait("adding up files", Folder::size).await?,
+        })
+    }
+}

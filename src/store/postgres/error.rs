@@ -1,0 +1,109 @@
+//! Errors of PostgreSQL as ours, by their SQLSTATE (PostgreSQL's manual, appendix A).
+
+use tokio_postgres::error::DbError;
+
+use crate::{Error, ErrorKind};
+
+/// An error of the client as one of ours.
+pub fn error(e: tokio_postgres::Error) -> Error {
+    if let Some(told) = e.as_db_error() {
+        return Error::new(kind(told.code().code()), text(told)).with_source(e);
+    }
+    let mut what = e.to_string();
+    let mut source = std::error::Error::source(&e);
+    while let Some(cause) = source {
+        what += &format!(": {cause}");
+        source = cause.source();
+    }
+    let has = |text: &str| what.contains(text);
+    if has("server does not support TLS") {
+        let what = "the server has no TLS, which ?tls=true asks for; without it, whoever is in \
+                    between can read along";
+        return Error::unsupported(what).with_source(e);
+    }
+    let kind = match () {
+        // It wants a password, or another way to log in than we know.
+        () if has("authentication error") || has("invalid configuration") => ErrorKind::Denied,
+        () if has("serializing parameter") || has("encoding message") => ErrorKind::Invalid,
+        () => ErrorKind::Unavailable,
+    };
+    Error::new(kind, what).with_source(e)
+}
+
+fn kind(code: &str) -> ErrorKind {
+    match code {
+        "23505" | "42P07" | "42710" | "42809" => ErrorKind::Conflict,
+        "42501" | "25006" => ErrorKind::Denied,
+        "42P01" | "3D000" | "3F000" => ErrorKind::NotFound,
+        "22001" => ErrorKind::TooLarge,
+        "53100" => ErrorKind::Io,
+        _ => match code.get(..2).unwrap_or_default() {
+            // Connections; too few resources; locks and deadlocks; an operator, or a timeout.
+            "08" | "53" | "40" | "55" | "57" => ErrorKind::Unavailable,
+            "28" => ErrorKind::Denied,
+            "54" => ErrorKind::TooLarge,
+            "0A" => ErrorKind::Unsupported,
+            "22" | "23" | "42" => ErrorKind::Invalid,
+            _ => ErrorKind::Io,
+        },
+    }
+}
+
+/// What the server said, cut where it is long.
+fn text(told: &DbError) -> String {
+    const LONG: usize = 300;
+    let mut what = told.message().to_owned();
+    for more in [told.detail(), told.hint()].into_iter().flatten() {
+        what += "; ";
+        what += more;
+    }
+    match what.char_indices().nth(LONG) {
+        None => what,
+        Some((end, _)) => format!("{}…", &what[..end]),
+    }
+}
+
+/// The error of something of the server's: its SQLSTATE.
+pub fn code(e: &Error) -> Option<&str> {
+    Some(told(e)?.code().code())
+}
+
+/// Which row of a `COPY` the server was at, from 1.
+pub fn row(e: &Error) -> Option<usize> {
+    let place = told(e)?.where_()?;
+    let (_, rest) = place.split_once(", line ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn told(e: &Error) -> Option<&DbError> {
+    let source = std::error::Error::source(e)?;
+    source.downcast_ref::<tokio_postgres::Error>()?.as_db_error()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_become_kinds() {
+        for (code, want) in [
+            ("08006", ErrorKind::Unavailable),
+            ("57P01", ErrorKind::Unavailable),
+            ("57014", ErrorKind::Unavailable),
+            ("53300", ErrorKind::Unavailable),
+            ("40P01", ErrorKind::Unavailable),
+            ("23505", ErrorKind::Conflict),
+            ("23502", ErrorKind::Invalid),
+            ("28P01", ErrorKind::Denied),
+            ("42501", ErrorKind::Denied),
+            ("22P02", ErrorKind::Invalid),
+            ("22001", ErrorKind::TooLarge),
+            ("54000", ErrorKind::TooLarge),
+            ("42P01", ErrorKind::NotFound),
+            ("XX000", ErrorKind::Io),
+            ("", ErrorKind::Io),
+        ] {
+            assert_eq!(kind(code), want, "{code}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! `postgres://user:password@host:port/database` — PostgreSQL 12 and later.
+//!
+//! A table that steelyard makes has the key in `_key` and the record in `record` (document: `jsonb`),
+//! in `value` (blob: `bytea`) or in a column for each field. Tables of other programs are read and
+//! written as they are: `?table=orders&schema=shop&column=payload`, the key being the table's primary
+//! key, or what `?key=` names. Columns of types whose bytes are not known here go as text.
+//! Timestamps without a time zone are taken as UTC.
+//!
+//! `?socket=/run/postgresql` connects by the socket in that folder. `?tls=true` asks for TLS, and
+//! trusts the usual authorities or those in the file `?ca=`.
+//!
+//! Durability: t3 is `synchronous_commit=on`, t2 `off`, both where the server has `fsync=on`; t0 is an
+//! UNLOGGED table. There is no t1.
+//!
+//! A query without a limit is streamed on a connection of its own; there are at most `?pool` of those
+//! beside the pool. What is in a document under a path is compared by expressions that indexes of
+//! [`Layout`] are made on; numbers in a document that are beyond 64 bits and no floats (other programs
+//! may have written such) compare by value, too.
+
+mod blob;
+mod dialect;
+mod error;
+mod exact;
+mod jsonb;
+mod numeric;
+mod open;
+mod pool;
+mod read;
+mod rows;
+mod table;
+#[cfg(test)]
+mod tests;
+mod tls;
+mod wire;
+mod write;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures_util::{StreamExt, TryStreamExt};
+
+use self::{
+    dialect::quote,
+    pool::Pool,
+    table::{Known, Lazy, Names},
+};
+use super::{
+    Abilities, Description, Driver, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows, Shape,
+    Store,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    durability::Tier,
+    record::{Document, Kind},
+};
+
+pub const DRIVER: Driver = Driver {
+    name: "postgres",
+    aliases: &["postgresql"],
+    example: "postgres://user@localhost/shop?table=orders&layout=columns",
+    about: "PostgreSQL; documents are jsonb",
+    shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
+    servers: &["postgres"],
+    open: open::open,
+};
+
+const DOCUMENT: Abilities = Abilities {
+    driver: "postgres",
+    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::List],
+    loses: "names lose their order; -0.0 becomes 0.0; times, decimals and whole numbers beyond 64 \
+            bits become text; bytes, NaN, infinities and texts with a NUL are refused",
+    cannot: &[],
+    atomic: true,
+    ordered: true,
+    // Of an entry of a btree index, in which the key has to fit.
+    max_key: 2690,
+    // Of what is in a list or a map of jsonb.
+    max_record: (1 << 28) - 1,
+};
+
+const COLUMNS: Abilities = Abilities {
+    keeps: &[
+        Kind::Bool,
+        Kind::Int,
+        Kind::Float,
+        Kind::Text,
+        Kind::Bytes,
+        Kind::Decimal,
+        Kind::BigInt,
+    ],
+    loses: "null becomes a field that is not there, and fields stand in the order of the columns; \
+            decimals keep their digits, but no exponent and no zeros in front; NaN, texts with a \
+            NUL and times finer than microseconds are refused, and so are lists and maps",
+    cannot: &[Need::Missing],
+    ..DOCUMENT
+};
+
+const BLOB: Abilities = Abilities {
+    // A row of 1 GB and its key would not fit into a message.
+    max_record: 1_000_000_000,
+    ..DOCUMENT
+};
+
+/// Up to how many records a query is answered at once, rather than streamed.
+const AT_ONCE: u64 = 10_000;
+
+/// A table of a database.
+struct PostgreSql {
+    pool: Arc<Pool>,
+    table: Lazy,
+}
+
+impl PostgreSql {
+    /// Another table in the same schema.
+    fn sibling(&self, name: &str) -> Result<PostgreSql> {
+        let names = Names { schema: self.table.names.schema.clone(), ..Names::default() };
+        let table = Lazy::new(self.table.shape, name, names, self.table.tier)?;
+        Ok(PostgreSql { pool: self.pool.clone(), table })
+    }
+
+    async fn known(&self) -> Result<Arc<Known>> {
+        self.table.known(&self.pool).await
+    }
+
+    /// Takes note where an error says that the table is not what it was.
+    fn noted<T>(&self, done: Result<T>) -> Result<T> {
+        if let Err(e) = &done
+            && matches!(error::code(e), Some("42P01" | "42703" | "0A000"))
+        {
+            self.table.forget();
+            self.pool.forget();
+        }
+        done
+    }
+
+    async fn dropped(&self) -> Result<()> {
+        let text = format!("DROP TABLE IF EXISTS {}", quote(&self.table.name));
+        self.pool.get().await?.batch(&text).await?;
+        self.table.forget();
+        self.pool.forget();
+        Ok(())
+    }
+
+    async fn description(&self) -> Result<Description> {
+        const SETTINGS: [&str; 5] = [
+            "fsync",
+            "synchronous_commit",
+            "full_page_writes",
+            "shared_buffers",
+            "server_encoding",
+        ];
+        let settings = SETTINGS.map(|name| format!("current_setting('{name}')")).join(", ");
+        let table = dialect::literal(&quote(&self.table.name));
+        let text = format!(
+            "SELECT {settings}, split_part(version(), ' ', 1), current_setting('server_version'), \
+             pg_total_relation_size(to_regclass({table})), \
+             (SELECT CAST(relpersistence AS text) FROM pg_class WHERE oid = to_regclass({table}))"
+        );
+        let rows = self.pool.get().await?.query(&text, &[]).await?;
+        let row = &rows[0];
+        let told = |i: usize| row.try_get::<_, String>(i).map_err(error::error);
+        let mut settings = Vec::new();
+        for (i, name) in SETTINGS.iter().enumerate() {
+            settings.push(((*name).to_owned(), told(i)?));
+        }
+        let unlogged = match row.try_get::<_, Option<String>>(8).map_err(error::error)?.as_deref() {
+            None => self.table.tier == Some(Tier::T0),
+            Some(persistence) => persistence != "p",
+        };
+        settings.push(("table".into(), if unlogged { "UNLOGGED" } else { "logged" }.into()));
+        let set = match (unlogged, &*settings[0].1, &*settings[1].1) {
+            (true, ..) | (_, "off", "off") => Tier::T0,
+            (_, "off", _) => Tier::T1,
+            (_, _, "off") => Tier::T2,
+            _ => Tier::T3,
+        };
+        let disk = row.try_get::<_, Option<i64>>(7).map_err(error::error)?;
+        Ok(Description {
+            product: told(5)?,
+            version: told(6)?,
+            shape: self.table.shape,
+            format: None,
+            asked: self.table.tier,
+            set: Some(set),
+            settings,
+            disk: disk.map(|n| n as u64),
+        })
+    }
+}
+
+#[async_trait]
+impl Store for PostgreSql {
+    fn abilities(&self) -> &Abilities {
+        match self.table.shape {
+            Shape::Columns => &COLUMNS,
+            _ => &DOCUMENT,
+        }
+    }
+
+    fn shape(&self) -> Shape {
+        self.table.shape
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
+        Ok(Arc::new(self.sibling(name)?))
+    }
+
+    fn check(&self, row: &Row) -> Result<()> {
+        let known = self.table.supposed()?;
+        rows::write(&known, row, &mut Vec::new())
+    }
+
+    async fn prepare(&self, layout: &Layout) -> Result<()> {
+        self.table.prepare(&self.pool, layout).await
+    }
+
+    async fn put(&self, rows: &[Row]) -> Result<()> {
+        self.put_entries(rows).await
+    }
+
+    async fn load(&self, rows: &[Row]) -> Result<()> {
+        self.load_entries(rows).await
+    }
+
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
+        self.found(keys, rows::record).await
+    }
+
+    async fn find(&self, query: &Query) -> Result<Rows<'_>> {
+        self.abilities().can(query)?;
+        let asked = query.clone();
+        let project = move |rows: Vec<Row>| -> Vec<Row> {
+            let project = |row: Row| Row { record: asked.project(row.record), ..row };
+            rows.into_iter().map(project).collect()
+        };
+        if query.limit.is_some_and(|limit| limit <= AT_ONCE) {
+            let rows = project(self.at_once(query, rows::row).await?);
+            return Ok(super::in_batches(rows.into_iter()).boxed());
+        }
+        Ok(self.streamed(query, rows::row).await?.map_ok(project).boxed())
+    }
+
+    async fn delete(&self, filter: &Filter) -> Result<u64> {
+        self.abilities().can(&Query::new(filter.clone()))?;
+        self.deleted(filter).await
+    }
+
+    async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        self.removed(keys).await
+    }
+
+    async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>> {
+        self.ranged(range, rows::row).await
+    }
+
+    async fn count(&self) -> Result<u64> {
+        self.counted().await
+    }
+
+    async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        match parts {
+            0 => Err(Error::new(ErrorKind::Invalid, "no parts at all; one at least")),
+            parts => self.parts(parts).await,
+        }
+    }
+
+    async fn drop_table(&self) -> Result<()> {
+        self.dropped().await
+    }
+
+    async fn describe(&self) -> Result<Description> {
+        self.description().await
+    }
+}

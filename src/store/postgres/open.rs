@@ -1,0 +1,131 @@
+//! Opening: the URL's options, and what the server has to be.
+
+use std::sync::Arc;
+
+use futures_util::{FutureExt, future::BoxFuture};
+use tokio_postgres::{Config, config::SslMode};
+
+use super::{
+    DRIVER, PostgreSql,
+    dialect::quote,
+    error::error,
+    pool::Pool,
+    table::{Lazy, Names},
+    tls,
+};
+use crate::{
+    Error, Result,
+    durability::Tier,
+    store::{Common, Encoded, Shape, Store, Url},
+};
+
+/// The oldest version whose catalogues are understood.
+const OLDEST: i32 = 120_000;
+
+pub fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+    async move {
+        let names =
+            Names { schema: url.take("schema"), key: url.take("key"), column: url.take("column") };
+        let socket = url.take("socket");
+        let (tls, ca) = (url.take_flag("tls")?, url.take("ca"));
+        url.done()?;
+        let tls = match (tls, &socket) {
+            (Some(true), Some(_)) => {
+                return Err(Error::invalid("?tls=true with ?socket=, which no wire goes through"));
+            }
+            (Some(true), None) => Some(tls::connector(ca.as_deref())?),
+            _ if ca.is_some() => return Err(Error::invalid("?ca= is for ?tls=true")),
+            _ => None,
+        };
+        let shape = common.shape("postgres", DRIVER.shapes)?;
+        let table = Lazy::new(shape, &common.table, names, common.durability)?;
+        let mut config = configured(&url, socket.as_deref(), &common)?;
+        config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
+        let set_up = set_up(&table, &common);
+        let pool = Arc::new(Pool::new(&config, tls.as_ref(), &common, &set_up)?);
+        look_at(&pool, common.durability).await?;
+        let store = PostgreSql { pool, table };
+        Ok(match shape {
+            Shape::Blob => {
+                Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
+            }
+            _ => Arc::new(store),
+        })
+    }
+    .boxed()
+}
+
+fn configured(url: &Url, socket: Option<&str>, common: &Common) -> Result<Config> {
+    let mut config = Config::new();
+    let (host, port) = url.one_host(5432)?;
+    match socket {
+        Some(folder) => config.host_path(folder),
+        None => config.host(host),
+    };
+    config.port(port);
+    for (what, text) in [("user", url.user.as_deref()), ("database", Some(&*url.path))] {
+        if text.is_some_and(|text| text.contains('\0')) {
+            return Err(Error::invalid(format!("a {what} with a NUL in its name")));
+        }
+    }
+    if let Some(user) = &url.user {
+        config.user(user);
+    }
+    if let Some(password) = &url.password {
+        config.password(password.reveal());
+    }
+    if !url.path.is_empty() {
+        config.dbname(&url.path);
+    }
+    config.application_name("steelyard");
+    config.connect_timeout(common.connect_timeout);
+    config.tcp_user_timeout(common.timeout);
+    Ok(config)
+}
+
+/// What every connection begins with.
+fn set_up(table: &Lazy, common: &Common) -> String {
+    // The server stops, too, when nobody waits any more.
+    let limit = common.timeout.as_millis().clamp(1, i32::MAX as u128);
+    let mut text = format!(
+        "SET statement_timeout = {limit}; SET idle_in_transaction_session_timeout = 0; \
+         SET TimeZone = 'UTC'; SET DateStyle = 'ISO'; SET standard_conforming_strings = on; \
+         SET client_min_messages = warning;"
+    );
+    match common.durability {
+        Some(Tier::T3) => text += "SET synchronous_commit = on;",
+        Some(Tier::T2 | Tier::T0) => text += "SET synchronous_commit = off;",
+        Some(Tier::T1) | None => {}
+    }
+    if let Some(schema) = &table.names.schema {
+        text += &format!("SET search_path = {};", quote(schema));
+    }
+    text
+}
+
+/// Asks the server what it is, and whether it can promise what is wanted.
+async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
+    const CAN: [Tier; 3] = [Tier::T3, Tier::T2, Tier::T0];
+    if tier == Some(Tier::T1) {
+        return Err(Tier::T1.refused("PostgreSQL", &CAN));
+    }
+    let text = "SELECT current_setting('server_encoding'), current_setting('fsync'), \
+                CAST(current_setting('server_version_num') AS integer), \
+                current_setting('server_version')";
+    let rows = pool.get().await?.query(text, &[]).await?;
+    let told = |i: usize| rows[0].try_get::<_, String>(i).map_err(error);
+    let (encoding, fsync, version) = (told(0)?, told(1)?, told(3)?);
+    if rows[0].try_get::<_, i32>(2).map_err(error)? < OLDEST {
+        return Err(Error::unsupported(format!("PostgreSQL {version}; it takes 12 or later")));
+    }
+    if encoding != "UTF8" {
+        let what = format!("a database whose encoding is {encoding}; it takes one with UTF8");
+        return Err(Error::unsupported(what));
+    }
+    match tier {
+        Some(tier @ (Tier::T2 | Tier::T3)) if fsync != "on" => {
+            Err(tier.refused("PostgreSQL with fsync=off", &[Tier::T0]))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,409 @@
+//! Records as rows, and back.
+
+use tokio_postgres::{Row as PgRow, types::Type};
+
+use super::{
+    BLOB, DOCUMENT, jsonb, numeric,
+    table::{Known, holds},
+    wire::{self, Bound, Raw, Wire},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    record::{Document, Kind, Value},
+    store::{Blob, Key, Row, Shape, blobs, json},
+};
+
+/// A column, and how values go into it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Field {
+    pub name: String,
+    pub kind: Kind,
+    pub wire: Wire,
+    /// It is of the wire's own type; else values go as text, and are cast.
+    pub direct: bool,
+    /// Its type, without modifiers.
+    pub type_name: String,
+    /// How long, or how exact: the type's modifier, -1 for none.
+    typmod: i32,
+}
+
+impl Field {
+    /// A column of a table that is made here.
+    pub fn new(name: &str, wire: Wire) -> Field {
+        Field::of(name.to_owned(), wire.types().0.oid(), -1, String::new())
+    }
+
+    /// A column as the database describes it.
+    pub fn of(name: String, oid: u32, typmod: i32, type_name: String) -> Field {
+        let known = Wire::of(oid);
+        let wire = known.unwrap_or(Wire::Text);
+        let kind = match wire {
+            Wire::Bool => Kind::Bool,
+            Wire::Int2 | Wire::Int4 | Wire::Int8 => Kind::Int,
+            Wire::Float4 | Wire::Float8 => Kind::Float,
+            Wire::Text | Wire::Uuid | Wire::Jsonb => Kind::Text,
+            Wire::Bytea => Kind::Bytes,
+            Wire::Timestamptz | Wire::Timestamp => Kind::Time,
+            Wire::Numeric if typmod >= 4 && scale(typmod) == 0 => Kind::BigInt,
+            Wire::Numeric => Kind::Decimal,
+        };
+        Field { name, kind, wire, direct: known.is_some(), type_name, typmod }
+    }
+
+    /// Appends the bytes of a key.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) where the key's column cannot hold it.
+    pub fn write_key(&self, key: &Key, out: &mut Vec<u8>) -> Result<()> {
+        match self.wire {
+            Wire::Text if memchr::memchr(0, key.as_bytes()).is_some() => {
+                Err(Error::invalid("has a NUL, which PostgreSQL's text has not"))
+            }
+            Wire::Text => {
+                self.fits(&Value::Null, Some(key.as_str()))?;
+                out.extend(key.as_bytes());
+                Ok(())
+            }
+            Wire::Uuid => self.wire.write(&Value::from(key.as_str()), out),
+            Wire::Int2 | Wire::Int4 | Wire::Int8 => {
+                let number = key.parse::<i64>().ok().filter(|n| n.to_string() == **key);
+                let number = number.ok_or_else(|| {
+                    Error::invalid("is no whole number, which the key's column holds")
+                })?;
+                self.wire.write(&Value::Int(number), out)
+            }
+            _ => Err(Error::invalid(format!(
+                "cannot be in the key's column, which is of type {}",
+                self.type_name
+            ))),
+        }
+    }
+
+    /// Appends a value as a field.
+    ///
+    /// # Errors
+    /// Where the column cannot hold it as it is.
+    fn write(&self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+        if *value == Value::Null {
+            wire::null(out);
+            return Ok(());
+        }
+        if !holds(self.kind, value.kind()) {
+            return Err(Error::invalid(format!(
+                "holds a {}, where its column holds {}",
+                value.kind().name(),
+                self.kind.name()
+            )));
+        }
+        self.fits(value, value.as_str())?;
+        wire::field(out, |out| match self.wire {
+            Wire::Jsonb => Err(Error::invalid("is in a column of documents; use ?layout=document")),
+            wire => wire.write(value, out),
+        })
+    }
+
+    /// The type's modifier: PostgreSQL would round, or cut spaces, without a word.
+    fn fits(&self, value: &Value, text: Option<&str>) -> Result<()> {
+        let modifier = match self.typmod {
+            -1 => return Ok(()),
+            modifier => modifier,
+        };
+        let too_large = |what: String| Err(Error::new(ErrorKind::TooLarge, what));
+        match (self.wire, value, text) {
+            (Wire::Text, _, Some(text)) => {
+                let most = (modifier - 4).max(0) as usize;
+                // Fewer bytes are fewer characters.
+                if self.direct && text.len() > most && text.chars().count() > most {
+                    return too_large(format!("is longer than its column, of {most} characters"));
+                }
+            }
+            (Wire::Numeric, Value::Decimal(digits) | Value::BigInt(digits), _) => {
+                let number = numeric::Digits::read(digits)?;
+                let (precision, scale) = ((modifier - 4) >> 16 & 0xffff, scale(modifier));
+                if number.whole() as i32 > precision - scale {
+                    return too_large(format!("has more than {} digits", precision - scale));
+                }
+                if number.fraction() as i32 > scale.max(0) || scale < 0 {
+                    let what =
+                        format!("is {digits}, which its column would round to {scale} digits");
+                    return Err(Error::invalid(what));
+                }
+            }
+            (Wire::Timestamptz | Wire::Timestamp, Value::Time(time), _) => {
+                let unit = 10i64.pow(6 - modifier.clamp(0, 6) as u32);
+                if wire::since_2000(*time).0 % unit != 0 {
+                    let what = format!("is {time}, which its column would round");
+                    return Err(Error::invalid(what));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// How many digits after the point a `numeric` has by its modifier: a number of 11 bits.
+fn scale(modifier: i32) -> i32 {
+    (((modifier - 4) & 0x7ff) ^ 1024) - 1024
+}
+
+/// What is written: a record or bytes, with a key.
+pub trait Entry: Sync {
+    fn key(&self) -> &Key;
+
+    /// Appends the fields of the body, each where `to` says.
+    ///
+    /// # Errors
+    /// Where the table cannot hold it; the key is for the caller to add.
+    fn write(&self, known: &Known, to: &mut impl Target) -> Result<()>;
+}
+
+/// Where fields go, by their number: the key is 0.
+pub trait Target {
+    fn field(&mut self, i: usize) -> &mut Vec<u8>;
+}
+
+/// All in one: rows of `COPY`.
+impl Target for Vec<u8> {
+    fn field(&mut self, _: usize) -> &mut Vec<u8> {
+        self
+    }
+}
+
+/// Each column for itself: arrays.
+impl Target for [Vec<u8>] {
+    fn field(&mut self, i: usize) -> &mut Vec<u8> {
+        &mut self[i]
+    }
+}
+
+impl<T: Target + ?Sized> Target for &mut T {
+    fn field(&mut self, i: usize) -> &mut Vec<u8> {
+        (**self).field(i)
+    }
+}
+
+impl Entry for Row {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn write(&self, known: &Known, to: &mut impl Target) -> Result<()> {
+        if known.shape == Shape::Columns {
+            return columns(known, self, to);
+        }
+        let body = &known.fields[0];
+        let mut length = 0;
+        wire::field(to.field(1), |out| {
+            if body.wire == Wire::Jsonb {
+                // The version of the format.
+                out.push(1);
+            }
+            let before = out.len();
+            jsonb::write(&self.record, out)?;
+            length = out.len() - before;
+            Ok(())
+        })?;
+        blobs::fits(&DOCUMENT, &self.key, length)
+    }
+}
+
+impl Entry for Blob {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn write(&self, known: &Known, to: &mut impl Target) -> Result<()> {
+        blobs::fits(&BLOB, &self.key, self.bytes.len())?;
+        let out = to.field(1);
+        match known.fields[0].wire {
+            Wire::Bytea => wire::field(out, |out| {
+                out.extend(&self.bytes);
+                Ok(())
+            }),
+            // A column of text, which bytes in Base64 and the like fit into.
+            _ => match std::str::from_utf8(&self.bytes) {
+                Ok(text) => known.fields[0].write(&text.into(), out),
+                Err(_) => Err(Error::invalid(format!(
+                    "column {:?} is of text, and these bytes are none; use a format that is text, \
+                     as +base64",
+                    known.fields[0].name
+                ))),
+            },
+        }
+    }
+}
+
+/// The record's fields, in the order of the columns.
+fn columns(known: &Known, row: &Row, to: &mut impl Target) -> Result<()> {
+    blobs::fits(&DOCUMENT, &row.key, 0)?;
+    let record = &row.record;
+    let mut used = 0;
+    if known.key_is_field
+        && let Some(value) = record.get(&known.key.name)
+    {
+        used += 1;
+        if Key::of(record, &known.key.name).ok().as_ref() != Some(&row.key) {
+            let (name, kind) = (&known.key.name, value.kind().name());
+            let what = format!("field {name:?} is the key's column, and holds another {kind}");
+            return Err(Error::invalid(what));
+        }
+    }
+    for (i, field) in known.fields.iter().enumerate() {
+        let value = record.get(&field.name);
+        used += usize::from(value.is_some());
+        field
+            .write(value.unwrap_or(&Value::Null), to.field(i + 1))
+            .map_err(|e| Error::new(e.kind(), format!("field {:?} {}", field.name, e.context())))?;
+    }
+    if used < record.len() {
+        let is_column = |name: &str| {
+            known.fields.iter().any(|f| f.name == name)
+                || (known.key_is_field && name == known.key.name)
+        };
+        let unknown = record.iter().map(|(name, _)| name).find(|name| !is_column(name));
+        return Err(Error::invalid(match unknown {
+            Some(name) => format!("the table has no column for the field {name:?}"),
+            None => "a field stands in it twice".into(),
+        }));
+    }
+    Ok(())
+}
+
+/// Appends all fields of an entry, the key first.
+///
+/// # Errors
+/// Where the table cannot hold it, naming the key.
+pub fn write(known: &Known, entry: &impl Entry, mut to: impl Target) -> Result<()> {
+    let key = entry.key();
+    blobs::fits(&DOCUMENT, key, 0)?;
+    wire::field(to.field(0), |out| known.key.write_key(key, out)).map_err(|e| of_key(e, key))?;
+    entry.write(known, &mut to).map_err(|e| match e.context().starts_with("key ") {
+        true => e,
+        false => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
+    })
+}
+
+/// What is wrong with a key.
+pub fn of_key(e: Error, key: &Key) -> Error {
+    Error::new(e.kind(), format!("key {}: it {}", key.shown(), e.context()))
+}
+
+/// Rows as arrays, a column each.
+pub struct Columns {
+    pub rows: usize,
+    fields: Vec<Vec<u8>>,
+}
+
+impl Columns {
+    pub fn new(known: &Known) -> Columns {
+        Columns { rows: 0, fields: vec![Vec::new(); known.fields.len() + 1] }
+    }
+
+    /// Appends a row.
+    ///
+    /// # Errors
+    /// As [`write`]; what was appended is then of no use.
+    pub fn push(&mut self, known: &Known, entry: &impl Entry) -> Result<()> {
+        self.rows += 1;
+        write(known, entry, &mut self.fields[..])
+    }
+
+    /// How many bytes it has.
+    pub fn size(&self) -> usize {
+        self.fields.iter().map(Vec::len).sum()
+    }
+
+    /// As bound values: arrays, or, of one row, its fields.
+    pub fn bound(self, known: &Known) -> Vec<(Type, Bound)> {
+        let wires = std::iter::once(&known.key).chain(&known.fields).map(|field| field.wire);
+        let bound = |(wire, fields): (Wire, Vec<u8>)| {
+            let (one, many) = wire.types();
+            match self.rows {
+                1 => (one, Bound::One(fields)),
+                rows => (many, Bound::Many(one, rows, fields)),
+            }
+        };
+        wires.zip(self.fields).map(bound).collect()
+    }
+}
+
+/// A value that a query compares with, bound.
+///
+/// # Errors
+/// None for what [`exact`](super::exact) leaves.
+pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
+    let wire = match value {
+        Value::Int(_) | Value::Float(_) if in_document => Wire::Numeric,
+        Value::Int(_) => Wire::Int8,
+        Value::Float(_) => Wire::Float8,
+        Value::Bool(_) => Wire::Bool,
+        Value::Bytes(_) => Wire::Bytea,
+        Value::Time(_) => Wire::Timestamptz,
+        _ => Wire::Text,
+    };
+    let mut field = Vec::new();
+    wire::field(&mut field, |out| wire.write(value, out))?;
+    Ok((wire.types().0, Bound::One(field)))
+}
+
+fn cell(row: &PgRow, i: usize) -> Result<Option<&[u8]>> {
+    let Raw(bytes) = row.try_get(i).map_err(super::error::error)?;
+    Ok(bytes)
+}
+
+/// The key of a row that was read by [`what`](super::table::Statements::what).
+pub fn key_of(row: &PgRow) -> Result<Key> {
+    let bytes = cell(row, 0)?.ok_or_else(|| Error::malformed("a key that is NULL"))?;
+    let text = simdutf8::basic::from_utf8(bytes)
+        .map_err(|_| Error::malformed("a key that is no UTF-8"))?;
+    Key::new(text)
+}
+
+/// The bytes of a row of layout blob.
+pub fn bytes(row: &PgRow) -> Result<Vec<u8>> {
+    match cell(row, 1)? {
+        Some(bytes) => Ok(bytes.to_vec()),
+        None => {
+            Err(Error::malformed(format!("key {}: NULL instead of bytes", key_of(row)?.shown())))
+        }
+    }
+}
+
+/// The record of a row.
+pub fn record(known: &Known, row: &PgRow) -> Result<Document> {
+    let about = |e: Error| match key_of(row) {
+        Ok(key) => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
+        Err(_) => e,
+    };
+    if known.shape != Shape::Columns {
+        let bytes = cell(row, 1)?.ok_or_else(|| Error::malformed("NULL instead of a document"));
+        let json = bytes.map(|bytes| match known.fields[0].wire {
+            Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
+            _ => bytes,
+        });
+        return json.and_then(json::read).map_err(about);
+    }
+    let mut record = Document::with_capacity(known.fields.len() + 1);
+    if known.key_is_field {
+        let key = key_of(row)?;
+        let number = (known.key.kind == Kind::Int).then(|| key.parse().ok()).flatten();
+        let key = number.map_or_else(|| Value::from(key.as_str()), Value::Int);
+        record.push(known.key.name.clone(), key);
+    }
+    for (i, field) in known.fields.iter().enumerate() {
+        let Some(bytes) = cell(row, i + 1)? else { continue };
+        let bytes = match field.wire {
+            Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
+            _ => bytes,
+        };
+        let value = field.wire.read(field.kind, bytes).map_err(about)?;
+        record.push(field.name.clone(), value);
+    }
+    Ok(record)
+}
+
+/// The row of a record.
+pub fn row(known: &Known, row: &PgRow) -> Result<Row> {
+    Ok(Row { key: key_of(row)?, record: record(known, row)? })
+}

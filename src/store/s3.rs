@@ -1,0 +1,537 @@
+//! `s3://bucket/prefix?endpoint=http://127.0.0.1:9000` — an object for each blob, in Amazon's S3 and
+//! what speaks its protocol.
+//!
+//! What the URL does not say is taken from the usual variables (`AWS_ACCESS_KEY_ID`,
+//! `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT` …). An object is named
+//! `prefix/table+/key`, table and key written so that any has a name, in the order of keys
+//! (`names.rs`). Prefixes do not end with `+`, and nothing of ours lies deeper: so the table `b` of
+//! the prefix `a` holds nothing of the prefix `a/b`.
+//!
+//! Amazon keeps what it has acknowledged (t3). Of any other server nobody but who runs it knows,
+//! who can say so: `?server_tier=t1`.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use async_trait::async_trait;
+use futures_util::{
+    FutureExt, StreamExt, TryStreamExt,
+    future::BoxFuture,
+    stream::{self, BoxStream},
+};
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig,
+    aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey},
+    client::{
+        HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
+        ReqwestConnector,
+    },
+    path::Path,
+};
+use tokio::sync::Semaphore;
+
+use super::{
+    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    blobs::{fits, named},
+    key::padded,
+    names, tls, within,
+};
+use crate::{Error, ErrorKind, Result, durability::Tier};
+
+pub const DRIVER: Driver = Driver {
+    name: "s3",
+    aliases: &[],
+    example: "s3://bucket/prefix?endpoint=http://127.0.0.1:9000&region=us-east-1&\
+              access_key_id=&secret_access_key=&session_token=&virtual_host=false&server_tier=",
+    about: "Amazon's S3 and what speaks its protocol; an object for each record",
+    shapes: &[Shape::Blob],
+    servers: &["s3"],
+    open,
+};
+
+const ABILITIES: Abilities = Abilities {
+    driver: "s3",
+    keeps: &[],
+    loses: "",
+    cannot: &[],
+    atomic: false,
+    ordered: true,
+    max_key: LONGEST,
+    // What one request may carry.
+    max_record: 5 << 30,
+};
+
+/// Bytes in the name of an object.
+const LONGEST: usize = 1024;
+/// Objects that are read at once at most, and their bytes.
+const MANY: usize = 1000;
+const MUCH: u64 = 8 << 20;
+
+fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+    async move {
+        let place = Arc::new(Place::new(&mut url, common)?);
+        let table = place.common.table.clone();
+        let format = place.common.blob_format();
+        let blobs = S3::new(place, &table)?;
+        // Whether the bucket is there, and ours to read.
+        let mut objects = blobs.objects(None);
+        blobs.within("the first question", objects.try_next()).await?;
+        blobs.place.check_tier()?;
+        Ok(Arc::new(Encoded::new(Arc::new(blobs), format)?) as Arc<dyn Store>)
+    }
+    .boxed()
+}
+
+/// What the tables of a bucket share.
+struct Place {
+    client: AmazonS3,
+    /// How many requests at once.
+    permits: Semaphore,
+    bucket: String,
+    prefix: String,
+    /// Whether it is Amazon's own.
+    amazon: bool,
+    vouched: Option<Tier>,
+    /// What the server says it is.
+    product: Arc<Mutex<Option<String>>>,
+    common: Common,
+}
+
+impl Place {
+    fn new(url: &mut Url, common: Common) -> Result<Place> {
+        let mut builder = AmazonS3Builder::from_env();
+        for (name, key) in [
+            ("endpoint", AmazonS3ConfigKey::Endpoint),
+            ("region", AmazonS3ConfigKey::Region),
+            ("access_key_id", AmazonS3ConfigKey::AccessKeyId),
+            ("secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
+            ("session_token", AmazonS3ConfigKey::Token),
+        ] {
+            if let Some(value) = url.take(name).filter(|value| !value.is_empty()) {
+                builder = builder.with_config(key, value);
+            }
+        }
+        if let Some(virtual_host) = url.take_flag("virtual_host")? {
+            builder = builder.with_virtual_hosted_style_request(virtual_host);
+        }
+        let vouched = url.take_parsed("server_tier")?;
+        url.done()?;
+        let [(bucket, None)] = &*url.hosts else {
+            return Err(Error::invalid("s3: one bucket follows, as in s3://bucket/prefix"));
+        };
+        let prefix = url.path.trim_matches('/').to_owned();
+        if let Err(e) = Path::parse(&prefix) {
+            return Err(Error::invalid(format!("the prefix {prefix:?} is no path")).with_source(e));
+        }
+        if prefix.split('/').any(|segment| segment.ends_with(names::OTHER)) {
+            let what = format!("the prefix {prefix:?}: names with + last are those of tables");
+            return Err(Error::invalid(what));
+        }
+        let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
+        if endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://")) {
+            builder = builder.with_allow_http(true);
+        }
+        let options = ClientOptions::new()
+            .with_allow_http(true)
+            .with_connect_timeout(common.connect_timeout)
+            .with_timeout(common.timeout)
+            .with_pool_max_idle_per_host(common.pool);
+        let backoff = BackoffConfig {
+            init_backoff: Duration::from_millis(50),
+            max_backoff: Duration::from_millis(500),
+            ..BackoffConfig::default()
+        };
+        let retry = RetryConfig { backoff, max_retries: 2, retry_timeout: common.timeout / 2 };
+        let product = Arc::new(Mutex::new(None));
+        tls::ready();
+        let client = builder
+            .with_bucket_name(bucket)
+            .with_client_options(options)
+            .with_retry(retry)
+            // Not every server has the request that deletes several.
+            .with_disable_bulk_delete(true)
+            .with_http_connector(Listening(product.clone()))
+            .build()
+            .map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
+        Ok(Place {
+            client,
+            permits: Semaphore::new(common.pool),
+            bucket: bucket.clone(),
+            prefix,
+            amazon: endpoint.is_none(),
+            vouched,
+            product,
+            common,
+        })
+    }
+
+    /// The tier that somebody vouches for.
+    fn tier(&self) -> Option<Tier> {
+        self.vouched.or(self.amazon.then_some(Tier::T3))
+    }
+
+    fn check_tier(&self) -> Result<()> {
+        match self.common.durability {
+            Some(asked) if self.tier() != Some(asked) => Err(asked.refused(
+                "this server, as far as anybody said (?server_tier=)",
+                self.tier().as_slice(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
+        self.permits.acquire().await.map_err(|_| Error::unavailable("closing"))
+    }
+}
+
+/// Makes clients that listen to what the server says it is.
+#[derive(Debug)]
+struct Listening(Arc<Mutex<Option<String>>>);
+
+impl HttpConnector for Listening {
+    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
+        let client = ReqwestConnector::default().connect(options)?;
+        Ok(HttpClient::new(Listener { client, product: self.0.clone() }))
+    }
+}
+
+#[derive(Debug)]
+struct Listener {
+    client: HttpClient,
+    product: Arc<Mutex<Option<String>>>,
+}
+
+#[async_trait]
+impl HttpService for Listener {
+    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        let answer = self.client.execute(request).await?;
+        if let Some(name) = answer.headers().get("server").and_then(|name| name.to_str().ok()) {
+            let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
+            if product.as_deref() != Some(name) {
+                *product = Some(name.to_owned());
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// A table.
+struct S3 {
+    place: Arc<Place>,
+    /// What all its objects' names begin with, without the slash after it.
+    folder: String,
+}
+
+impl S3 {
+    fn new(place: Arc<Place>, table: &str) -> Result<S3> {
+        let slash = if place.prefix.is_empty() { "" } else { "/" };
+        let folder = format!("{}{slash}{}{}", place.prefix, names::encode(table), names::OTHER);
+        match folder.len() < LONGEST {
+            true => Ok(S3 { place, folder }),
+            false => Err(Error::invalid(format!("table {table:?}: its name is too long for S3"))),
+        }
+    }
+
+    /// The name of a key's object.
+    fn object(&self, key: &Key) -> Result<Path> {
+        let name = format!("{}/{}", self.folder, names::encode(key));
+        Path::parse(&name).map_err(|e| named(Error::invalid(e.to_string()), key))
+    }
+
+    async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+        within(self.place.common.timeout, what, done).await
+    }
+
+    /// The results of all these, in their order; some are at work at a time.
+    async fn all<'s, T: Send + 's>(
+        &'s self,
+        what: &str,
+        works: Vec<BoxFuture<'s, Result<T>>>,
+    ) -> Result<Vec<T>> {
+        let works = stream::iter(works).buffered(self.place.common.pool);
+        self.within(what, works.try_collect()).await
+    }
+
+    /// The objects of the table after this key, with their keys, in order. Pages are asked for as
+    /// they are needed.
+    fn objects(&self, after: Option<&Key>) -> BoxStream<'static, Result<(Key, ObjectMeta)>> {
+        let list = || {
+            let folder = Path::parse(&self.folder)?;
+            Ok::<_, object_store::path::Error>(match after {
+                None => self.place.client.list(Some(&folder)),
+                Some(key) => {
+                    let after = Path::parse(format!("{}/{}", self.folder, names::encode(key)))?;
+                    self.place.client.list_with_offset(Some(&folder), &after)
+                }
+            })
+        };
+        let objects = match list() {
+            Ok(objects) => objects,
+            Err(e) => return stream::iter([Err(failed(e.into()))]).boxed(),
+        };
+        objects
+            .map_err(failed)
+            .try_filter_map(async |object: ObjectMeta| {
+                // What has no name of ours is not ours.
+                let key = object.location.filename().and_then(names::decode);
+                Ok(key.map(|key| (key, object)))
+            })
+            .boxed()
+    }
+
+    /// The keys in a range with what is known of their objects, in order.
+    fn listed(&self, range: &KeyRange) -> BoxStream<'_, Result<(Key, ObjectMeta)>> {
+        let range = range.clone();
+        Box::pin(async_stream::try_stream! {
+            // A list begins after a key: the first one is looked at by itself.
+            if let Some(from) = range.from.as_ref().filter(|from| range.contains(from)) {
+                let object = self.object(from)?;
+                let head = self.within("a head", async {
+                    let _permit = self.place.permit().await?;
+                    found(self.place.client.head(&object).await)
+                }).await?;
+                if let Some(head) = head {
+                    yield (from.clone(), head);
+                }
+            }
+            let mut objects = self.objects(range.from.as_ref());
+            loop {
+                let next = self.within("a list", async {
+                    let _permit = self.place.permit().await?;
+                    objects.try_next().await
+                }).await?;
+                match next {
+                    Some((key, object)) if range.contains(&key) => yield (key, object),
+                    _ => break,
+                }
+            }
+        })
+    }
+
+    async fn write(&self, blob: &Blob) -> Result<()> {
+        let object = self.object(&blob.key)?;
+        let _permit = self.place.permit().await?;
+        let done = self.place.client.put(&object, blob.bytes.clone().into()).await;
+        done.map(drop).map_err(|e| named(failed(e), &blob.key))
+    }
+
+    async fn read(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        let object = self.object(key)?;
+        let _permit = self.place.permit().await?;
+        let get = async {
+            let answer = self.place.client.get(&object).await?;
+            answer.bytes().await
+        };
+        let bytes = found(get.await).map_err(|e| named(e, key))?;
+        Ok(bytes.map(Into::into))
+    }
+
+    async fn delete(&self, key: &Key) -> Result<bool> {
+        let object = self.object(key)?;
+        let _permit = self.place.permit().await?;
+        // To delete what is not there is no error, and no answer.
+        let there = found(self.place.client.head(&object).await).map_err(|e| named(e, key))?;
+        if there.is_none() {
+            return Ok(false);
+        }
+        Ok(found(self.place.client.delete(&object).await).map_err(|e| named(e, key))?.is_some())
+    }
+
+    async fn keys(&self, range: &KeyRange) -> Result<u64> {
+        let mut count = 0;
+        let mut keys = self.listed(range);
+        while keys.try_next().await?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// None where there is no such object.
+fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>> {
+    match answer {
+        Ok(found) => Ok(Some(found)),
+        Err(object_store::Error::NotFound { ref source, .. })
+            // Both are "not found" to the client.
+            if !chain(&**source).contains("NoSuchBucket") =>
+        {
+            Ok(None)
+        }
+        Err(e) => Err(failed(e)),
+    }
+}
+
+/// What an error and its sources say.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut error = error;
+    while let Some(source) = error.source() {
+        let said = source.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        error = source;
+    }
+    text
+}
+
+fn failed(error: object_store::Error) -> Error {
+    use object_store::Error as Of;
+    let text = chain(&error);
+    // Most answers come as text with XML in it.
+    let said = |tag: &str| {
+        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
+        Some(rest.split_once('<')?.0)
+    };
+    let code = said("Code").unwrap_or_default();
+    let kind = match (&error, code) {
+        (_, "NoSuchBucket") | (Of::NotFound { .. }, _) => ErrorKind::NotFound,
+        (Of::PermissionDenied { .. } | Of::Unauthenticated { .. }, _)
+        | (_, "AccessDenied" | "InvalidAccessKeyId" | "SignatureDoesNotMatch") => ErrorKind::Denied,
+        (Of::AlreadyExists { .. } | Of::Precondition { .. }, _) => ErrorKind::Conflict,
+        (Of::NotSupported { .. } | Of::NotImplemented { .. }, _) => ErrorKind::Unsupported,
+        (_, "KeyTooLongError" | "EntityTooLarge") => ErrorKind::TooLarge,
+        (Of::InvalidPath { .. } | Of::UnknownConfigurationKey { .. }, _) => ErrorKind::Invalid,
+        _ if text.contains("status code: 4") => ErrorKind::Invalid,
+        _ => ErrorKind::Unavailable,
+    };
+    let what = match said("Message") {
+        Some(message) => format!("the server says {code}, {message:?}"),
+        None => text,
+    };
+    Error::new(kind, what).with_source(error)
+}
+
+#[async_trait]
+impl Blobs for S3 {
+    fn abilities(&self) -> &Abilities {
+        &ABILITIES
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
+        Ok(Arc::new(S3::new(self.place.clone(), name)?))
+    }
+
+    /// A bucket needs nothing more.
+    async fn prepare(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn check(&self, key: &Key, bytes: usize) -> Result<()> {
+        let name = self.folder.len() + 1 + names::encode(key).len();
+        if name > LONGEST {
+            return Err(Error::invalid(format!(
+                "key {}: its object would have a name of {name} bytes, where S3 has {LONGEST}",
+                key.shown()
+            )));
+        }
+        fits(&ABILITIES, key, bytes)
+    }
+
+    async fn put(&self, blobs: &[Blob]) -> Result<()> {
+        blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
+        // Of several with one key the last: side by side, any might come last.
+        let mut seen = BTreeSet::new();
+        let mut last: Vec<&Blob> =
+            blobs.iter().rev().filter(|blob| seen.insert(&blob.key)).collect();
+        last.reverse();
+        self.all("a put", last.into_iter().map(|blob| self.write(blob).boxed()).collect()).await?;
+        Ok(())
+    }
+
+    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.all("a get", keys.iter().map(|key| self.read(key).boxed()).collect()).await
+    }
+
+    async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        let keys: BTreeSet<&Key> = keys.iter().collect();
+        let works = keys.into_iter().map(|key| self.delete(key).boxed()).collect();
+        let removed = self.all("a remove", works).await?;
+        Ok(removed.into_iter().filter(|removed| *removed).count() as u64)
+    }
+
+    async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
+        let mut listed = self.listed(range);
+        Ok(Box::pin(async_stream::try_stream! {
+            let mut over = false;
+            while !over {
+                let (mut keys, mut bytes) = (Vec::new(), 0);
+                while keys.len() < MANY && bytes < MUCH {
+                    match listed.try_next().await? {
+                        Some((key, object)) => {
+                            bytes += object.size;
+                            keys.push(key);
+                        }
+                        None => {
+                            over = true;
+                            break;
+                        }
+                    }
+                }
+                let found = self.get(&keys).await?;
+                let batch: Vec<Blob> = keys
+                    .into_iter()
+                    .zip(found)
+                    // One may have been deleted since.
+                    .filter_map(|(key, bytes)| bytes.map(|bytes| Blob { key, bytes }))
+                    .collect();
+                if !batch.is_empty() {
+                    yield batch;
+                }
+            }
+        }))
+    }
+
+    async fn count(&self) -> Result<u64> {
+        self.keys(&KeyRange::all()).await
+    }
+
+    async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        let count = self.keys(&KeyRange::all()).await?;
+        let each = count.div_ceil(parts.max(1).into()).max(1);
+        let mut borders = Vec::new();
+        let all = KeyRange::all();
+        let mut keys = self.listed(&all).enumerate();
+        while let Some((at, key)) = keys.next().await {
+            let (key, _) = key?;
+            if at > 0 && (at as u64).is_multiple_of(each) && borders.len() + 1 < parts as usize {
+                borders.push(key);
+            }
+        }
+        Ok(padded(borders, parts))
+    }
+
+    async fn drop_table(&self) -> Result<()> {
+        let mut listed = self.listed(&KeyRange::all()).map_ok(|(key, _)| key).try_chunks(MANY);
+        while let Some(keys) = listed.try_next().await.map_err(|e| e.1)? {
+            self.remove(&keys).await?;
+        }
+        Ok(())
+    }
+
+    async fn describe(&self) -> Result<Description> {
+        let product = self.place.product.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut settings = vec![
+            ("bucket".into(), self.place.bucket.clone()),
+            ("folder".into(), self.folder.clone()),
+        ];
+        if let Some(tier) = self.place.vouched {
+            settings.push(("server_tier, as the URL says".into(), tier.to_string()));
+        }
+        Ok(Description {
+            product: product.unwrap_or_else(|| "S3".into()),
+            // None of them tells.
+            version: String::new(),
+            shape: Shape::Blob,
+            format: None,
+            asked: self.place.common.durability,
+            set: self.place.amazon.then_some(Tier::T3),
+            settings,
+            disk: None,
+        })
+    }
+}
