@@ -170,7 +170,15 @@ impl MySql {
 
     /// What is made of the rows of a query: keys first, in the order asked for, then their rows page
     /// by page. Without an order some thousand keys are found at a time.
-    pub fn by_keys<R: Read>(&self, known: Arc<Known>, query: Query, read: R) -> Pages<'_, R::Made> {
+    ///
+    /// # Errors
+    /// Where the query makes no sense.
+    pub fn by_keys<R: Read>(
+        &self,
+        known: Arc<Known>,
+        query: &Query,
+        read: R,
+    ) -> Result<Pages<'_, R::Made>> {
         let query = Arc::new(self.fitted(&known, query)?);
         let left = query.limit.unwrap_or(u64::MAX);
         let parts = stream::try_unfold(Some((None, left)), move |next| {
