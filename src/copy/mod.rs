@@ -244,10 +244,11 @@ pub fn copy(
     let workers = options.workers();
     let converters = (0..workers).map(|_| Converter::new(options)).collect::<Result<Vec<_>>>()?;
     let (done, tried) = match &target {
-        Target::Store(ToStore { journal: Some(journal), .. }) => {
-            (journal.done.clone(), journal.tried.clone())
-        }
-        _ => (None, None),
+        Target::Store(to) => to
+            .journal
+            .as_ref()
+            .map_or((None, None), |journal| (journal.done.clone(), journal.tried.clone())),
+        Target::File(_) => (None, None),
     };
     let (mark, mut counts) = done.unzip();
     let mut counts = counts.take().unwrap_or_default();

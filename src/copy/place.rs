@@ -42,7 +42,7 @@ pub enum Target {
     /// A file.
     File(Box<Sink>),
     /// A store.
-    Store(ToStore),
+    Store(Box<ToStore>),
 }
 
 /// A store that records are written to.
@@ -219,7 +219,7 @@ impl Writer {
     pub fn new(target: Target, options: &Options) -> Result<Writer> {
         Ok(match target {
             Target::File(sink) => Writer::File(sink),
-            Target::Store(to) => Writer::Store(Box::new(Keeper::new(to, options)?)),
+            Target::Store(to) => Writer::Store(Box::new(Keeper::new(*to, options)?)),
         })
     }
 

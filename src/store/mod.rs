@@ -233,6 +233,9 @@ impl fmt::Debug for Place {
     }
 }
 
+/// A store being opened.
+pub type Opening = BoxFuture<'static, Result<Arc<dyn Store>>>;
+
 /// A kind of store.
 pub struct Driver {
     /// The one word it goes by, and the first scheme of its URLs.
@@ -248,7 +251,7 @@ pub struct Driver {
     /// The private servers it can talk to ([`server`](mod@crate::server)), by name; none where it needs none.
     pub servers: &'static [&'static str],
     /// Opens one: options of its own are taken out of the URL, then [`Url::done`] is asked.
-    pub open: fn(Url, Common) -> BoxFuture<'static, Result<Arc<dyn Store>>>,
+    pub open: fn(Url, Common) -> Opening,
 }
 
 /// Every kind of store there is in this build.

@@ -100,7 +100,7 @@ async fn names_and_values_are_never_statements() {
             let test = store::query::Test::Eq(row.key.as_str().into());
             let query = Query::new(Filter::Field(path.clone(), test));
             let found: Vec<Row> = table.find(&query).await.unwrap().try_concat().await.unwrap();
-            assert_eq!(found, [row.clone()], "{name}");
+            assert!(found.len() == 1 && found[0] == *row, "{name}");
         }
         assert_eq!(table.remove(&[rows[0].key.clone()]).await.unwrap(), 1);
         assert_eq!(table.count().await.unwrap(), rows.len() as u64 - 1);
@@ -493,7 +493,7 @@ async fn tables_of_other_programs_are_read_and_written_as_they_are() {
     assert_eq!(orders.get(&[upper, id.clone()]).await.unwrap(), [None, Some(kept.clone())]);
     assert_eq!(all(&orders, &Query::new(r#"{"b": 1}"#.parse().unwrap())).await.len(), 1);
     orders.put(&[Row { key: id.clone(), record: kept.clone() }]).await.unwrap();
-    assert_eq!(orders.get(&[id.clone()]).await.unwrap(), [Some(kept)]);
+    assert_eq!(orders.get(std::slice::from_ref(&id)).await.unwrap(), [Some(kept)]);
     let texts = format!("{base}&table=orders&column=object&format=json+base64");
     let texts = store::open(&texts).await.unwrap();
     texts

@@ -76,7 +76,7 @@ impl Places {
             url = with_option(&url, "layout", layout);
         }
         let place = self.stores().open(&url)?;
-        Ok(Target::Store(ToStore {
+        Ok(Target::Store(Box::new(ToStore {
             store: place.store().clone(),
             name: place.url().to_string(),
             indexes: args.index.clone(),
@@ -85,7 +85,7 @@ impl Places {
             journal: None,
             shared: args.part.is_some(),
             runtime: self.stores().handle(),
-        }))
+        })))
     }
 
     /// Opens the journal, where one is asked for, and the files of rejected records, which go on

@@ -11,6 +11,7 @@ use crate::{
     store::{Abilities, Blob, Blobs, Description, Key, KeyRange, Layout},
 };
 
+#[allow(clippy::type_complexity)]
 const READ: fn(&Known, mysql_async::Row) -> Result<(Key, Vec<u8>)> = Known::blob;
 
 #[async_trait]

@@ -102,6 +102,17 @@ pub fn literal(text: &str) -> String {
 ///
 /// MariaDB's `JSON_EXTRACT` compares names as they are written, escapes and all, so they are written
 /// here as in documents.
+/// Whether the server finds what lies under a path: MariaDB takes a name that begins with `-` for
+/// something else, quotes or not.
+fn check_path(path: &Path) -> Result<()> {
+    match path.names().iter().find(|name| name.starts_with('-')) {
+        None => Ok(()),
+        Some(name) => {
+            Err(Error::unsupported(format!("MariaDB cannot look under the name {name:?}")))
+        }
+    }
+}
+
 fn path_literal(path: &Path) -> String {
     let mut text = String::from("$");
     for name in path.names() {
@@ -266,6 +277,7 @@ impl sql::Dialect for Dialect {
     }
 
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        check_path(path)?;
         let json = Json::new(self.maria, column, path);
         match test {
             Test::Exists(true) => sql.push(&json.value).push(" IS NOT NULL"),
@@ -311,6 +323,7 @@ impl sql::Dialect for Dialect {
     }
 
     fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
+        check_path(path)?;
         Ok(Json::new(self.maria, column, path).number())
     }
 

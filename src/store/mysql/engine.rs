@@ -200,7 +200,8 @@ impl Facts {
     }
 }
 
-const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes, Kind::Time];
+// Some times are refused, see `values.rs`.
+const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes];
 const LOST_IN_COLUMNS: &str = "null becomes a field that is not there; decimals and whole numbers \
      beyond 64 bits become text; times finer than a microsecond or before the year 1000, NaN, \
      infinities, -0.0, lists and maps are refused";

@@ -174,8 +174,8 @@ impl Known {
         }
         if used < row.record.len() {
             let unknown = row.record.iter().map(|(name, _)| name).find(|name| {
-                !self.body.iter().any(|c| c.name == *name)
-                    && !(self.key_is_field && *name == self.key.name)
+                let is_key = self.key_is_field && *name == self.key.name;
+                !is_key && !self.body.iter().any(|c| c.name == *name)
             });
             return Err(Error::invalid(match unknown {
                 Some(name) => format!("the table has no column for the field {name:?}"),

@@ -66,7 +66,7 @@ pub const DRIVER: Driver = Driver {
 
 const DOCUMENT: Abilities = Abilities {
     driver: "postgres",
-    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::List],
+    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List],
     loses: "names lose their order; -0.0 becomes 0.0; times, decimals and whole numbers beyond 64 \
             bits become text; bytes, NaN, infinities and texts with a NUL are refused",
     cannot: &[],

@@ -253,6 +253,7 @@ impl Table {
     }
 
     /// What is under keys that were put by, some at a time.
+    #[allow(clippy::type_complexity)]
     fn each(&self, keys: Spool, range: KeyRange) -> BoxStream<'_, Result<Vec<(Key, Vec<u8>)>>> {
         let pairs = try_stream! {
             let (mut keys, mut portion) = (keys.read()?, Portion::new());

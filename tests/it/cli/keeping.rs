@@ -90,7 +90,8 @@ fn copies_into_a_store_and_out_of_it_lose_nothing() {
         let (before, after) = (desk.read("a.mrc"), desk.read("back.mrc"));
         let mut wanted = super::records(&before);
         let mut found = super::records(&after);
-        (wanted.sort_unstable(), found.sort_unstable());
+        wanted.sort_unstable();
+        found.sort_unstable();
         assert_eq!(found, wanted, "{url}");
     }
     // From store to store, in parts.

@@ -190,7 +190,9 @@ async fn through(store: &dyn Store, row: &Row) -> Outcome {
     if either(store, row).await? {
         works(store, 1).await?;
         for (name, value) in row.record.iter().filter(|(name, value)| {
-            !name.is_empty() && matches!(value, Value::Text(_) | Value::Int(_))
+            // Of a field that is there twice, the first counts.
+            let first = row.record.get(name) == Some(*value);
+            !name.is_empty() && first && matches!(value, Value::Text(_) | Value::Int(_))
         }) {
             let filter = Filter::Field(Path::new([name]), Test::Eq(value.clone()));
             let query = Query::new(filter);

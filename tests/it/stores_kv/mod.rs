@@ -255,7 +255,9 @@ async fn one_connection_is_enough_to_write_while_reading() {
 async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
     for (name, wish, options) in every() {
         let Some(server) = started(name, wish) else { continue };
-        let place = opened(&format!("{}?{options}&timeout=0.5&pool=2", server.url())).await;
+        let place =
+            opened(&format!("{}?{options}&timeout=0.5&connect_timeout=0.5&pool=2", server.url()))
+                .await;
         place.put(&[row("a", 1)]).await.unwrap();
         server.freeze();
         let begin = Instant::now();
