@@ -268,8 +268,10 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
         assert!(begin.elapsed() < Duration::from_secs(4), "{name}: {:?}", begin.elapsed());
         server.thaw();
         place.put(&[row("b", 2)]).await.unwrap();
+        // The put that was given up may still come about, also after the later one.
         let found = place.get(&[key("a"), key("b")]).await.unwrap();
-        assert_eq!(found, [Some(row("a", 1).record), Some(row("b", 2).record)], "{name}");
+        assert_eq!(found[0], Some(row("a", 1).record), "{name}");
+        assert!(found[1].is_some(), "{name}");
         assert_eq!(place.count().await.unwrap(), 2);
     }
 }
