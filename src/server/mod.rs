@@ -1,7 +1,7 @@
 //! Private, throw-away servers: found on this machine, started on a free loopback port in a folder
 //! of their own, stopped and removed.
 //!
-//! A [`Program`] is one kind of server; [`PROGRAMS`] is the table of what there is. [`start`] gives
+//! A [`Program`] is one kind of server; [`PROGRAMS`] is the table of what there is. [`Program::start`] gives
 //! a [`Server`], which ends with its value, also in a panic, and also when this process is killed
 //! (`process.rs` says how). It touches no process it did not start.
 //!

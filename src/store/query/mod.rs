@@ -1,7 +1,7 @@
 //! Which records, in which order, how many, which of their fields.
 //!
 //! A [`Query`] means the same in every store; what a store cannot do in that meaning it declares
-//! ([`Need`](super::Need)). [`Query::matches`] is the meaning, and what the stores are tested
+//! ([`Need`]). [`Query::matches`] is the meaning, and what the stores are tested
 //! against:
 //!
 //! - A path goes through maps. It does not reach into lists: a list is a value that no comparison
