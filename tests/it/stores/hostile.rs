@@ -200,11 +200,14 @@ async fn through(store: &dyn Store, row: &Row) -> Outcome {
             if name == Path::KEY || store.abilities().can(&query).is_err() {
                 continue;
             }
-            match store.find(&query).await {
+            let found = match store.find(&query).await {
+                Ok(found) => one_by_one(found).try_collect::<Vec<Row>>().await,
+                Err(e) => Err(e),
+            };
+            match found {
                 // It may be held, but not looked for.
                 Err(e) => of_kind(&e, ErrorKind::Unsupported)?,
                 Ok(found) => {
-                    let found: Vec<Row> = one_by_one(found).try_collect().await?;
                     let keys: Vec<_> = found.iter().map(|row| &row.key).collect();
                     ensure!(keys == [&row.key], "{query:?} found {keys:?}");
                 }
