@@ -120,9 +120,14 @@ impl Server {
         marked(&self.folder)
     }
 
-    /// Makes all its processes stand still (SIGSTOP) until [`thaw`](Server::thaw).
+    /// Makes all its processes stand still (SIGSTOP) until [`thaw`](Server::thaw). They do when this
+    /// returns: on a busy machine a signal comes to a process of many threads late.
     pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
+        let begin = Instant::now();
+        while !marked(&self.folder).into_iter().all(stands_still) && begin.elapsed() < GRACE {
+            thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// Lets its processes go on.
@@ -331,6 +336,16 @@ impl Process {
         let started = words.nth(17)?.parse().ok()?;
         (!ended).then_some((Process { pid, started }, parent))
     }
+}
+
+/// Whether all threads of a process are stopped, or it has ended.
+fn stands_still(pid: u32) -> bool {
+    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    threads.flatten().all(|thread| {
+        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+        matches!(state, None | Some('T' | 'Z' | 'X'))
+    })
 }
 
 /// The processes that carry the mark of this folder, and those that come from them.

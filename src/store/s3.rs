@@ -45,27 +45,18 @@ pub const DRIVER: Driver = Driver {
     name: "s3",
     aliases: &[],
     example: "s3://bucket/prefix?endpoint=http://127.0.0.1:9000&region=us-east-1&\
-              access_key_id=&secret_access_key=&session_token=&virtual_host=false&server_tier=",
+              access_key_id=&secret_access_key=&session_token=&virtual_host=false&\
+              disable_bulk_delete=false&server_tier=",
     about: "Amazon's S3 and what speaks its protocol; an object for each record",
     shapes: &[Shape::Blob],
     servers: &["s3"],
     open,
 };
 
-const ABILITIES: Abilities = Abilities {
-    driver: "s3",
-    keeps: &[],
-    loses: "",
-    cannot: &[],
-    atomic: false,
-    ordered: true,
-    max_key: LONGEST,
-    // What one request may carry.
-    max_record: 5 << 30,
-};
-
-/// Bytes in the name of an object.
+/// Bytes in the name of an object at Amazon, table and all.
 const LONGEST: usize = 1024;
+/// Bytes that a key may take elsewhere: most others keep objects as files.
+const LONGEST_OF_A_FILE: usize = 255;
 /// Objects that are read at once at most, and their bytes.
 const MANY: usize = 1000;
 const MUCH: u64 = 8 << 20;
@@ -109,6 +100,7 @@ impl Place {
             ("access_key_id", AmazonS3ConfigKey::AccessKeyId),
             ("secret_access_key", AmazonS3ConfigKey::SecretAccessKey),
             ("session_token", AmazonS3ConfigKey::Token),
+            ("disable_bulk_delete", AmazonS3ConfigKey::DisableBulkDelete),
         ] {
             if let Some(value) = url.take(name).filter(|value| !value.is_empty()) {
                 builder = builder.with_config(key, value);
@@ -224,18 +216,33 @@ struct S3 {
     place: Arc<Place>,
     /// What all its objects' names begin with, without the slash after it.
     folder: String,
+    abilities: Abilities,
 }
 
 impl S3 {
     fn new(place: Arc<Place>, table: &str) -> Result<S3> {
         let slash = if place.prefix.is_empty() { "" } else { "/" };
         let folder = format!("{}{slash}{}{}", place.prefix, names::encode(table), names::OTHER);
-        // S3 itself would take more, but those that keep objects as files do not.
         let longest_segment = names::encode(table).len() + names::OTHER.len_utf8();
-        match folder.len() < LONGEST && longest_segment <= 255 {
-            true => Ok(S3 { place, folder }),
-            false => Err(Error::invalid(format!("table {table:?}: its name is too long for S3"))),
+        if folder.len() + 1 >= LONGEST || longest_segment > LONGEST_OF_A_FILE {
+            return Err(Error::invalid(format!("table {table:?}: its name is too long for S3")));
         }
+        let abilities = Abilities {
+            driver: "s3",
+            keeps: &[],
+            loses: "",
+            cannot: &[],
+            atomic: false,
+            ordered: true,
+            // Of characters that stand for themselves.
+            max_key: match place.amazon {
+                true => LONGEST - folder.len() - 1,
+                false => LONGEST_OF_A_FILE.min(LONGEST - folder.len() - 1),
+            },
+            // What one request may carry.
+            max_record: 5 << 30,
+        };
+        Ok(S3 { place, folder, abilities })
     }
 
     /// The name of a key's object.
@@ -332,15 +339,21 @@ impl S3 {
         Ok(bytes.map(Into::into))
     }
 
-    async fn delete(&self, key: &Key) -> Result<bool> {
+    /// The key's object, if there is one.
+    async fn there(&self, key: &Key) -> Result<Option<Path>> {
         let object = self.object(key)?;
         let _permit = self.place.permit().await?;
-        // To delete what is not there is no error, and no answer.
-        let there = found(self.place.client.head(&object).await).map_err(|e| named(e, key))?;
-        if there.is_none() {
-            return Ok(false);
-        }
-        Ok(found(self.place.client.delete(&object).await).map_err(|e| named(e, key))?.is_some())
+        let head = found(self.place.client.head(&object).await).map_err(|e| named(e, key))?;
+        Ok(head.map(|_| object))
+    }
+
+    /// Deletes these, many with a request.
+    async fn delete(&self, objects: Vec<Path>) -> Result<()> {
+        let objects = stream::iter(objects.into_iter().map(Ok)).boxed();
+        let _permit = self.place.permit().await?;
+        let mut deleted = self.place.client.delete_stream(objects);
+        while deleted.try_next().await.map_err(failed)?.is_some() {}
+        Ok(())
     }
 
     async fn keys(&self, range: &KeyRange) -> Result<u64> {
@@ -411,7 +424,7 @@ fn failed(error: object_store::Error) -> Error {
 #[async_trait]
 impl Blobs for S3 {
     fn abilities(&self) -> &Abilities {
-        &ABILITIES
+        &self.abilities
     }
 
     fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
@@ -424,14 +437,14 @@ impl Blobs for S3 {
     }
 
     fn check(&self, key: &Key, bytes: usize) -> Result<()> {
-        let name = self.folder.len() + 1 + names::encode(key).len();
-        if name > LONGEST {
+        let (name, longest) = (names::encode(key).len(), self.abilities.max_key);
+        if name > longest {
             return Err(Error::invalid(format!(
-                "key {}: its object would have a name of {name} bytes, where S3 has {LONGEST}",
+                "key {}: as the name of an object it has {name} bytes, where {longest} are the most",
                 key.shown()
             )));
         }
-        fits(&ABILITIES, key, bytes)
+        fits(&self.abilities, key, bytes)
     }
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
@@ -451,18 +464,22 @@ impl Blobs for S3 {
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
         let keys: BTreeSet<&Key> = keys.iter().collect();
-        let works = keys.into_iter().map(|key| self.delete(key).boxed()).collect();
-        let removed = self.all("a remove", works).await?;
-        Ok(removed.into_iter().filter(|removed| *removed).count() as u64)
+        // To delete what is not there is no error, and no answer.
+        let looks = keys.into_iter().map(|key| self.there(key).boxed()).collect();
+        let there: Vec<_> = self.all("a remove", looks).await?.into_iter().flatten().collect();
+        let count = there.len() as u64;
+        self.within("a remove", self.delete(there)).await?;
+        Ok(count)
     }
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         let mut listed = self.listed(range);
         Ok(Box::pin(async_stream::try_stream! {
-            let mut over = false;
+            // Few at first: whoever leaves early has not waited for many.
+            let (mut over, mut many) = (false, MANY / 16);
             while !over {
                 let (mut keys, mut bytes) = (Vec::new(), 0);
-                while keys.len() < MANY && bytes < MUCH {
+                while keys.len() < many && bytes < MUCH {
                     match listed.try_next().await? {
                         Some((key, object)) => {
                             bytes += object.size;
@@ -474,6 +491,7 @@ impl Blobs for S3 {
                         }
                     }
                 }
+                many = MANY.min(many * 2);
                 let found = self.get(&keys).await?;
                 let batch: Vec<Blob> = keys
                     .into_iter()
@@ -508,9 +526,10 @@ impl Blobs for S3 {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        let mut listed = self.listed(&KeyRange::all()).map_ok(|(key, _)| key).try_chunks(MANY);
-        while let Some(keys) = listed.try_next().await.map_err(|e| e.1)? {
-            self.remove(&keys).await?;
+        let objects = self.objects(None).map_ok(|(_, object)| object.location);
+        let mut objects = objects.try_chunks(MANY);
+        while let Some(objects) = objects.try_next().await.map_err(|e| e.1)? {
+            self.within("a drop", self.delete(objects)).await?;
         }
         Ok(())
     }

@@ -126,13 +126,3 @@ static CATALOGUE: LazyLock<Vec<u8>> =
 fn records(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|b| *b == 0x1d).collect()
 }
-
-/// A program that tests use where it is installed.
-fn installed(program: &str) -> bool {
-    let found = std::env::var_os("PATH")
-        .is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()));
-    if !found {
-        eprintln!("skipped: no {program} here");
-    }
-    found
-}

@@ -1,9 +1,7 @@
 //! What is special about MongoDB as a store, on a real server: BSON's own kinds, its limits, its
 //! errors, and what happens when the server does not answer.
 
-#[path = "stores_mongodb/queries.rs"]
 mod queries;
-#[path = "stores_mongodb/trouble.rs"]
 mod trouble;
 
 use std::{
@@ -22,25 +20,13 @@ use steelyard::{
     store::{self, Key, KeyRange, Layout, Place, Query, Row, one_by_one},
 };
 
+use crate::programs;
+
 /// A server of one's own; none where there is no program for it on this machine.
 fn start() -> Option<Server> {
     // MongoDB's own where there is one.
-    let names = ["mongodb", "ferretdb"];
-    let programs = names.map(|name| server::named(name).unwrap());
-    let program = programs.iter().find(|program| program.find().is_some()).unwrap_or(&programs[1]);
-    let begin = Instant::now();
-    let found = program.start(&Wish::default());
-    println!("{} started in {:?}", program.name, begin.elapsed());
-    match found {
-        Ok(server) => Some(server),
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            let required = std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1");
-            assert!(!required, "STEELYARD_REQUIRE_SERVERS=1, and {e}");
-            println!("skipped: {e}");
-            None
-        }
-        Err(e) => panic!("{e:?}"),
-    }
+    let own = server::named("mongodb").is_ok_and(|program| program.find().is_some());
+    programs::server(if own { "mongodb" } else { "ferretdb" }, &Wish::default())
 }
 
 /// The server that most tests share, each with tables of its own.

@@ -5,26 +5,15 @@ mod dir;
 mod s3;
 
 use steelyard::{
-    ErrorKind,
     record::{Document, Value},
-    server::{Server, Wish, named},
+    server::{Server, Wish},
     store::{Key, Place, Row},
 };
 
-/// A private server of this kind; none where it is not on this machine and need not be.
-fn server(name: &str) -> Option<Server> {
-    match named(name).expect("a server of this name").start(&Wish::default()) {
-        Ok(server) => Some(server),
-        Err(e) if e.kind() == ErrorKind::NotFound && !required() => {
-            println!("skipped: {e}");
-            None
-        }
-        Err(e) => panic!("{e:?}"),
-    }
-}
+use crate::programs;
 
-fn required() -> bool {
-    std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1")
+fn server(name: &str) -> Option<Server> {
+    programs::server(name, &Wish::default())
 }
 
 async fn open(url: &str) -> Place {

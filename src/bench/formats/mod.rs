@@ -296,7 +296,7 @@ fn blank(options: &Options<'_>) -> Results {
     let settings = [
         (
             "Files",
-            "read from and written to the page cache, not synced (T1); compressed ones as a whole, gzip 6 and zstd 3, on one thread",
+            "read from and written to the page cache, not synced (T1); compressed ones as a whole, gzip 6 and zstd 3, on a thread beside that of the format",
         ),
         (
             "Memory",

@@ -1,7 +1,7 @@
 //! Queries as SQLite understands them.
 
 use crate::{
-    Error, Result,
+    Result,
     record::Value,
     store::{
         query::{Path, Test},
@@ -12,29 +12,22 @@ use crate::{
 pub struct Sqlite;
 
 /// The path as SQLite writes it, as a literal of SQL: indexes are used only where the text of a
-/// query is that of the index.
-pub fn path_literal(path: &Path) -> Result<String> {
-    let mut text = String::from("$");
-    for name in path.names() {
-        if name.contains(['"', '\0']) {
-            return Err(Error::unsupported(format!(
-                "SQLite cannot look under the name {name:?}: its paths have no quotes and no NUL"
-            )));
-        }
-        text += &format!(".\"{name}\"");
-    }
-    Ok(format!("'{}'", text.replace('\'', "''")))
+/// query is that of the index. Names in it are strings of JSON: with escapes they are compared with
+/// what the escapes stand for.
+pub fn path_literal(path: &Path) -> String {
+    let names = path.names().iter().map(|name| format!(".{}", serde_json::Value::from(&**name)));
+    format!("'${}'", names.collect::<String>().replace('\'', "''"))
 }
 
 /// What an index on a path is made on, and queries ask for.
-pub fn extract(column: &str, path: &Path) -> Result<String> {
-    Ok(format!("json_extract({column}, {})", path_literal(path)?))
+pub fn extract(column: &str, path: &Path) -> String {
+    format!("json_extract({column}, {})", path_literal(path))
 }
 
 impl Dialect for Sqlite {
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
-        let value = extract(column, path)?;
-        let kind = format!("json_type({column}, {})", path_literal(path)?);
+        let value = extract(column, path);
+        let kind = format!("json_type({column}, {})", path_literal(path));
         match test {
             Test::Exists(true) => sql.push(&kind).push(" IS NOT NULL"),
             Test::Exists(false) => sql.push(&kind).push(" IS NULL"),
@@ -66,6 +59,6 @@ impl Dialect for Sqlite {
     }
 
     fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
-        extract(column, path)
+        Ok(extract(column, path))
     }
 }

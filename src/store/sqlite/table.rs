@@ -1,6 +1,9 @@
 //! What a table of SQLite looks like, and records as its rows.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use rusqlite::{
     Connection,
@@ -141,9 +144,7 @@ impl Lazy {
                 if own == KEY && layout.columns.iter().any(|c| c.name == KEY) {
                     return Err(Error::invalid(format!("a field {KEY:?}, which is the key's own")));
                 }
-                for column in &layout.columns {
-                    check_name("sqlite", "column", &column.name, super::LONGEST_NAME)?;
-                }
+                check_columns(&layout.columns)?;
                 let others = layout.columns.iter().filter(|c| c.name != own);
                 others
                     .map(|c| format!(", {} {}", Sqlite.quote(&c.name), declared(c.kind)))
@@ -172,7 +173,7 @@ impl Lazy {
                 _ if self.shape == Shape::Blob => {
                     return layout.no_indexes("sqlite", Shape::Blob);
                 }
-                Body::Document(column) => extract(&Sqlite.quote(column), &index.path)?,
+                Body::Document(column) => extract(&Sqlite.quote(column), &index.path),
                 Body::Columns(_) => Sqlite.quote(&index.path.names().join(".")),
             };
             let index = Sqlite.quote(&format!("{}_{}", self.name, index.path));
@@ -424,6 +425,21 @@ fn holds(column: Kind, value: Kind) -> bool {
         || value == Kind::Null
         || (column == Kind::Float && value == Kind::Int)
         || (column == Kind::Text && matches!(value, Kind::Decimal | Kind::BigInt))
+}
+
+/// The names of columns to make: SQLite takes `a` and `A` for one.
+fn check_columns(columns: &[Column]) -> Result<()> {
+    let mut seen = HashMap::new();
+    for Column { name, .. } in columns {
+        check_name("sqlite", "column", name, super::LONGEST_NAME)?;
+        if let Some(other) = seen.insert(name.to_ascii_lowercase(), name) {
+            return Err(Error::invalid(format!(
+                "sqlite cannot have columns {other:?} and {name:?} side by side, which it takes for \
+                 one; layout document keeps both"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The type a column is declared with, from which its kind is told again.

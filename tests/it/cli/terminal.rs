@@ -6,7 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{Desk, Ran, STEELYARD, installed, ran};
+use super::{Desk, Ran, STEELYARD, ran};
+use crate::programs;
 
 #[test]
 fn who_has_read_enough_may_close_the_pipe() {
@@ -124,7 +125,7 @@ fn colours_are_for_terminals() {
 
 #[test]
 fn a_terminal_gets_colours_unless_it_does_not_want_them() {
-    if !installed("script") {
+    if !programs::found("script") {
         return;
     }
     let desk = Desk::with_catalogue();
@@ -212,13 +213,13 @@ fn completions_are_scripts_of_their_shells() {
         }
         let file = format!("steelyard.{shell}");
         desk.write(&file, &script.out);
-        if installed(shell) {
+        if programs::installed(shell) {
             let parsed = Command::new(shell).arg("-n").arg(&file).current_dir(desk.path()).output();
             let Ran { status, err, .. } = ran(parsed.unwrap());
             assert_eq!((status, err.as_str()), (Some(0), ""), "{shell}");
         }
     }
-    if installed("bash") {
+    if programs::found("bash") {
         // As bash would ask it: what can follow `steelyard co`?
         let ask = "source steelyard.bash; COMP_WORDS=(steelyard co); COMP_CWORD=1; \
                    _steelyard steelyard co steelyard; echo ${COMPREPLY[@]}";

@@ -1,7 +1,7 @@
 //! Every store there is to try: each driver of the table in each of its layouts, bare or wrapped.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt::{self, Display},
     future::Future,
     panic::Location,
@@ -23,8 +23,10 @@ use steelyard::{
 use tempfile::TempDir;
 
 use super::naive::{Flaw, Naive};
+use crate::programs;
 
-/// The formats that layout blob is tried in: a binary one, and text around another.
+/// The formats that layout blob is tried in: a binary one, and on the [`QUICK`] stores also text
+/// around another. What stores do with bytes is the same for all.
 const FORMATS: [&str; 2] = ["msgpack", "marshal+base64"];
 
 /// Options of drivers that make another store of them.
@@ -33,9 +35,9 @@ const EXTRAS: &[(&str, &str)] = &[("mysql", "engine=myisam")];
 /// Settings that a private server needs to have a layout.
 const SETTINGS: &[(&str, Shape, (&str, &str))] = &[("tyrant", Shape::Blob, ("type", "hash"))];
 
-/// The stores that are tried in wrappers where none are named, so that the tests end in time: one
-/// of each make. `STEELYARD_STORES` names others.
-const WRAPPED: [&str; 3] = ["memory", "sqlite", "redis"];
+/// One store of each make. Where none are named, only these are tried in wrappers and in every
+/// format, so that the tests end in time. `STEELYARD_STORES` names others.
+const QUICK: [&str; 3] = ["memory", "sqlite", "redis"];
 
 /// What is wrong with a store, and where in the tests that was found.
 pub struct Fault(pub String);
@@ -175,6 +177,18 @@ impl Subject {
         }
     }
 
+    pub fn driver(&self) -> &'static str {
+        match &self.from {
+            Origin::Driver { driver, .. } => driver.name,
+            Origin::Naive(_) => "naive",
+        }
+    }
+
+    /// Whether each row costs a request of its own, and thousands take long.
+    pub fn one_by_one(&self) -> bool {
+        self.driver() == "s3"
+    }
+
     /// Opens it, with more options to its URL: `pool=1`.
     pub async fn open(&self, more: &str) -> Result<Fresh, Fault> {
         let (mut places, mut folders) = (Vec::new(), Vec::new());
@@ -250,10 +264,9 @@ fn server(name: &'static str, shape: Shape) -> Option<String> {
 
 /// Every store to try, inside this.
 pub fn subjects(wrap: Wrap) -> Vec<Subject> {
-    let only = std::env::var("STEELYARD_STORES").unwrap_or_default();
-    let wanted = |driver: &&Driver| match only.is_empty() {
-        true => wrap == Wrap::Bare || WRAPPED.contains(&driver.name),
-        false => only.split(',').any(|n| n == driver.name),
+    let wanted = |driver: &&Driver| match named() {
+        None => wrap == Wrap::Bare || QUICK.contains(&driver.name),
+        Some(names) => names.contains(driver.name),
     };
     let mut found = Vec::new();
     for driver in DRIVERS.iter().filter(wanted) {
@@ -275,20 +288,31 @@ pub fn subjects(wrap: Wrap) -> Vec<Subject> {
         }
         if found.len() == before {
             let names = driver.servers.join(" or ");
-            if std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1") {
-                panic!("{}: {names} has to be there", driver.name);
-            }
-            println!("skipped: {}, as there is no {names} on this machine", driver.name);
+            programs::skip(format_args!("{}: there is no {names} on this machine", driver.name));
         }
     }
     found
+}
+
+/// The stores that `STEELYARD_STORES` names, parted by commas; none where all are wanted.
+fn named() -> Option<HashSet<String>> {
+    let names = std::env::var("STEELYARD_STORES").unwrap_or_default();
+    let names: HashSet<_> =
+        names.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    (!names.is_empty()).then_some(names)
+}
+
+/// Whether a driver is to be tried in everything there is.
+fn whole(driver: &Driver) -> bool {
+    QUICK.contains(&driver.name) || named().is_some()
 }
 
 /// The layouts of a driver, each with what its URL has to say.
 fn options(driver: &Driver) -> Vec<(Shape, String)> {
     let shapes = driver.shapes.iter().flat_map(|&shape| match shape {
         Shape::Blob => {
-            FORMATS.map(|format| (shape, format!("layout=blob&format={format}"))).to_vec()
+            let formats = &FORMATS[..if whole(driver) { 2 } else { 1 }];
+            formats.iter().map(|format| (shape, format!("layout=blob&format={format}"))).collect()
         }
         shape => vec![(shape, format!("layout={shape}"))],
     });

@@ -15,23 +15,16 @@ use futures_util::TryStreamExt;
 use steelyard::{
     ErrorKind,
     record::{Document, Value},
-    server::{self, Server, Wish},
+    server::{Server, Wish},
     store::{Filter, Key, KeyRange, Layout, Place, Query, Row, Store, one_by_one},
 };
 
+use crate::programs;
+
 use self::proxy::Proxy;
 
-/// A server of this kind; none, with a word about it, where it is not on this machine.
 pub fn started(name: &str, wish: Wish) -> Option<Server> {
-    match server::named(name).unwrap().start(&wish) {
-        Ok(server) => Some(server),
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            assert!(std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_none(), "{e}");
-            println!("skipped: {e}");
-            None
-        }
-        Err(e) => panic!("{e:?}"),
-    }
+    programs::server(name, &wish)
 }
 
 pub fn setting(name: &str, value: &str) -> Wish {

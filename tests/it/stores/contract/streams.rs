@@ -126,7 +126,8 @@ async fn work_inside(store: &dyn Store, mut stream: Rows<'_>, expect: usize) -> 
 
 /// With one connection only, a scan must not keep what a put needs.
 pub async fn put_inside_a_scan(subject: &Subject) -> Outcome {
-    let count = if subject.wrap == Wrap::Bare { 3000 } else { 1500 };
+    let few = subject.wrap != Wrap::Bare || subject.one_by_one();
+    let count = if few { 1500 } else { 3000 };
     let all = rows(count);
     let fresh = subject.open("pool=1").await?.ready(&all).await?;
     let store = &*fresh.store;

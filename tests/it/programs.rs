@@ -1,0 +1,46 @@
+//! Programs that live tests talk to. A test whose program is missing says so and passes, or fails
+//! where `STEELYARD_REQUIRE_SERVERS=1`.
+
+use std::fmt::Display;
+
+use steelyard::{
+    ErrorKind,
+    server::{self, Server, Wish},
+};
+
+/// Says that something is left out, and why.
+#[track_caller]
+pub fn skip(why: impl Display) {
+    let required = std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1");
+    assert!(!required, "STEELYARD_REQUIRE_SERVERS=1, and {why}");
+    println!("skipped: {why}");
+}
+
+/// A private server of this kind; none where it is not on this machine.
+#[track_caller]
+pub fn server(name: &str, wish: &Wish) -> Option<Server> {
+    match server::named(name).expect("a server of this name").start(wish) {
+        Ok(server) => Some(server),
+        Err(e) if e.kind() == ErrorKind::NotFound => {
+            skip(e);
+            None
+        }
+        Err(e) => panic!("{e:?}"),
+    }
+}
+
+/// Whether a program is on this machine.
+pub fn installed(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// Whether a program that a test needs is on this machine.
+#[track_caller]
+pub fn found(program: &str) -> bool {
+    let found = installed(program);
+    if !found {
+        skip(format_args!("there is no {program} on this machine"));
+    }
+    found
+}

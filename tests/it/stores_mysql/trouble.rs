@@ -1,0 +1,204 @@
+//! Many at a time, servers that die, and what is refused.
+
+use super::*;
+
+#[tokio::test]
+async fn a_put_in_the_middle_of_a_stream_waits_for_nobody() {
+    let Some(url) = shared("streams") else { return };
+    let place = open(&format!("{url}&pool=1&timeout=20")).await.unwrap();
+    place.prepare(&Layout::plain()).await.unwrap();
+    let rows = people(0..12_000);
+    place.load(&rows).await.unwrap();
+    let filter: Filter = r#"{"age": {"$gte": 0}}"#.parse().unwrap();
+    let found = Query::new(filter);
+    let sorted = found.clone().sorted("age".parse().unwrap(), Order::Descending);
+    for query in [Query::default(), found, sorted.clone(), sorted.limited(11_000)] {
+        let mut seen = 0;
+        let mut batches = place.find(&query).await.unwrap();
+        while let Some(batch) = batches.try_next().await.unwrap() {
+            seen += batch.len();
+            place.put(&batch[..1]).await.unwrap();
+        }
+        assert_eq!(seen as u64, query.limit.unwrap_or(12_000), "{query:?}");
+    }
+}
+
+#[tokio::test]
+async fn writers_of_the_same_rows_do_not_fail() {
+    let Some(url) = shared("crowd") else { return };
+    let place = open(&url).await.unwrap();
+    let layout = Layout::plain().with_index("age".parse().unwrap(), Kind::Int);
+    place.prepare(&layout).await.unwrap();
+    let rows = people(0..300);
+    let writer = |seed: usize| {
+        let (place, mut rows) = (place.clone(), rows.clone());
+        tokio::spawn(async move {
+            for round in 0..10 {
+                rows.rotate_left(seed * 37 + round);
+                place.put(&rows).await.unwrap();
+            }
+        })
+    };
+    for writer in (0..4).map(writer).collect::<Vec<_>>() {
+        writer.await.unwrap();
+    }
+    assert_eq!(place.count().await.unwrap(), 300);
+}
+
+#[tokio::test]
+async fn a_server_that_dies_or_stands_still_is_answered_and_found_again() {
+    let Some(mut server) = start(None, &[]) else { return };
+    let place =
+        open(&format!("{}?timeout=2&connect_timeout=1&pool=2", server.url())).await.unwrap();
+    place.prepare(&Layout::plain()).await.unwrap();
+    let rows = people(0..500);
+    place.load(&rows).await.unwrap();
+    let said = place.describe().await.unwrap();
+    assert!(["MariaDB", "MySQL"].contains(&said.product.as_str()), "{said:?}");
+    assert_eq!(said.set, Some(Tier::T3), "{said:?}");
+    assert!(said.disk.unwrap() > 0);
+
+    server.freeze();
+    for _ in 0..3 {
+        let begin = Instant::now();
+        let error = place.put(&rows).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
+    }
+    server.thaw();
+    assert_eq!(place.count().await.unwrap(), 500);
+
+    server.kill();
+    let error = place.count().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    server.restart().unwrap();
+    assert_eq!(place.count().await.unwrap(), 500, "durable when acknowledged");
+
+    // Killed while it works.
+    let work = {
+        let place = place.clone();
+        tokio::spawn(async move {
+            let rows = people(0..200);
+            loop {
+                place.put(&rows).await?;
+            }
+            #[allow(unreachable_code)]
+            Ok::<(), steelyard::Error>(())
+        })
+    };
+    while place.count().await.unwrap() < 500 {}
+    server.kill();
+    let error = work.await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+    server.restart().unwrap();
+    assert_eq!(place.count().await.unwrap(), 500);
+    server.stop();
+}
+
+#[tokio::test]
+async fn durability_is_what_the_server_gives_or_an_error() {
+    let Some(url) = shared("tiers") else { return };
+    for tier in ["t1", "t2"] {
+        let place = open(&format!("{url}&durability={tier}")).await.unwrap();
+        let said = place.describe().await.unwrap();
+        assert_eq!(said.set, Some(tier.parse().unwrap()));
+        let flush = ("innodb_flush_log_at_trx_commit".to_owned(), "2".to_owned());
+        assert!(said.settings.contains(&flush), "{said:?}");
+    }
+    let error = open(&format!("{url}&durability=t3")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("commit=2) cannot promise durability t3"), "{error}");
+
+    let Some(server) = start(Some(Tier::T2), &[("engine", "myisam"), ("binlog", "on")]) else {
+        return;
+    };
+    let place = open(&format!("{}&durability=t2", server.url())).await.unwrap();
+    assert!(!place.abilities().atomic);
+    let layout = Layout::plain().with_index("age".parse().unwrap(), Kind::Int);
+    place.prepare(&layout).await.unwrap();
+    let rows = people(0..1000);
+    place.load(&rows).await.unwrap();
+    place.put(&rows[..10]).await.unwrap();
+    assert_eq!(place.count().await.unwrap(), 1000);
+    let said = place.describe().await.unwrap();
+    assert_eq!(said.set, Some(Tier::T2));
+    assert!(said.settings.contains(&("engine".into(), "MyISAM".into())), "{said:?}");
+    assert!(said.settings.contains(&("log_bin".into(), "ON".into())), "{said:?}");
+    let mut more = people(900..1100);
+    more.reverse();
+    let error = place.load(&more).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert!(error.to_string().contains("part of the batch is written"), "{error}");
+    let error = place.put(&[row(&"k".repeat(251), Document::new())]).await.unwrap_err();
+    assert!(error.to_string().contains("250 bytes at most"), "{error}");
+    let error = open(&format!("{}&durability=t3", server.url())).await.unwrap_err();
+    assert!(error.to_string().contains("engine MyISAM cannot promise"), "{error}");
+    if !is_maria(&**place.store()).await {
+        return;
+    }
+    let error = open(&server.url().replace("myisam", "aria")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict, "the table is there: {error}");
+    // A different table of the same place may have another engine.
+    let aria = open(&server.url().replace("myisam", "aria&table=other&layout=blob")).await.unwrap();
+    aria.prepare(&Layout::plain()).await.unwrap();
+    aria.load(&rows).await.unwrap();
+    assert_eq!(aria.describe().await.unwrap().set, Some(Tier::T1));
+    assert_eq!(aria.count().await.unwrap(), 1000);
+}
+
+#[tokio::test]
+async fn rows_go_by_statement_where_files_are_forbidden() {
+    use mysql_async::prelude::Queryable;
+    let Some(server) = start(Some(Tier::T1), &[("general_log", "on")]) else { return };
+    let place = open(server.url()).await.unwrap();
+    place.prepare(&Layout::plain()).await.unwrap();
+    // Forbidden after it was asked.
+    other(server.url()).await.query_drop("SET GLOBAL local_infile = 0").await.unwrap();
+    place.load(&people(0..1000)).await.unwrap();
+    assert_eq!(place.count().await.unwrap(), 1000);
+    let place = open(server.url()).await.unwrap();
+    assert!(
+        place.describe().await.unwrap().settings.contains(&("local_infile".into(), "OFF".into()))
+    );
+    let error = place.load(&people(0..1001)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    assert_eq!(place.count().await.unwrap(), 1000);
+}
+
+#[tokio::test]
+async fn who_may_not_and_what_is_not_there() {
+    use mysql_async::prelude::Queryable;
+    let Some(url) = shared("doors") else { return };
+    let mut other = other(&url).await;
+    other.query_drop("CREATE USER 'guest'@'127.0.0.1' IDENTIFIED BY 'p@ss word'").await.unwrap();
+    let guest = url.replace("root@", "guest:p%40ss%20word@");
+    let error = open(&guest).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    other
+        .query_drop("GRANT SELECT, INSERT, CREATE ON steelyard.* TO 'guest'@'127.0.0.1'")
+        .await
+        .unwrap();
+    let place = open(&guest).await.unwrap();
+    place.prepare(&Layout::plain()).await.unwrap();
+    place.load(&people(0..100)).await.unwrap();
+    let error = place.drop_table().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
+    let error = open(&url.replace("root@", "guest:wrong@")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Denied);
+    assert!(!format!("{error:?}").contains("wrong"), "{error:?}");
+    for (url, kind) in [
+        (url.replace("/steelyard", "/no_such"), ErrorKind::NotFound),
+        (url.replace("/steelyard", "/"), ErrorKind::Invalid),
+        (format!("{url}&engine=rocksdb"), ErrorKind::Invalid),
+        ("mysql://root@127.0.0.1:1/x".into(), ErrorKind::Unavailable),
+        (format!("{url}&socket=/no/such/socket"), ErrorKind::Unavailable),
+    ] {
+        let error = open(&url).await.unwrap_err();
+        assert_eq!(error.kind(), kind, "{url}: {error:?}");
+    }
+    // MariaDB has no certificate here; that of MySQL is its own, which nobody knows.
+    let error = open(&format!("{url}&tls=true")).await.unwrap_err();
+    let maria = is_maria(&**open(&url).await.unwrap().store()).await;
+    let want = if maria { ErrorKind::Unsupported } else { ErrorKind::Unavailable };
+    assert_eq!(error.kind(), want, "{error:?}");
+}
