@@ -16,6 +16,8 @@ fuzz_target!(|text: &str| {
         let shown = url.to_string();
         if let Some(password) = &url.password
             && password.reveal().len() > 8
+            // What stands in its place could be a part of it.
+            && !password.reveal().contains("***")
         {
             // It may stand elsewhere in the URL by itself.
             assert!(text.matches(password.reveal()).count() > 1 || !shown.contains(password.reveal()));

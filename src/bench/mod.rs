@@ -22,6 +22,7 @@ pub mod derive;
 pub mod formats;
 pub mod histogram;
 pub mod instruments;
+mod layout;
 pub mod machine;
 pub mod objects;
 pub mod quiet;

@@ -17,6 +17,7 @@ use super::{
     clock::shortest_window,
     derive::{derive, first_wide},
     instruments::Instruments,
+    layout::deeper,
     results::{Basis, Cell, Memory, Phase, Results},
     schedule::{Orders, Stopped},
     stats::{LAST, Steady, WINDOWS},
@@ -157,6 +158,7 @@ struct Run<'r, 'e, 'w> {
     instruments: &'r mut dyn Instruments,
     watch: &'r mut Watch<'w>,
     begin: u64,
+    start: u32,
     rounds: u32,
     /// The cells of each timed phase.
     seats: Vec<Vec<Seat>>,
@@ -198,6 +200,7 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             .collect();
         Run {
             begin: instruments.now(),
+            start: 0,
             rounds: 0,
             phase_orders: Orders::new(seats.len(), seed),
             seat_orders,
@@ -219,6 +222,7 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         let mut stopping = rule.watch();
         let mut widest = 0;
         for start in 0.. {
+            self.start = start;
             self.prepare(start)?;
             // In plain order: the balanced orders are for the rounds.
             let order = self.plain_order();
@@ -333,7 +337,8 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         let phase = &self.results.phases[seat.phase];
         let entry = &mut self.entries[seat.entry];
         let competitor = &mut entry.competitor;
-        let done = self.instruments.time(&mut || competitor.run(phase, units));
+        let time = || self.instruments.time(&mut || competitor.run(phase, units));
+        let done = deeper(self.start, time);
         done.and_then(|(counts, used)| {
             competitor.tidy(phase)?;
             match counts.done == units {

@@ -137,13 +137,19 @@ fn with_causes(mut text: String, error: &Error) -> String {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let cause_text = cause.to_string();
-        // An I/O error is its own cause.
-        if !text.ends_with(&cause_text) {
+        // An I/O error is its own cause, and what wraps one says the same.
+        if !text.ends_with(&cause_text) && !cause_text.ends_with(said(&text)) {
             text += &format!(": {cause_text}");
         }
         source = cause.source();
     }
     text
+}
+
+/// What a line says last, behind its last colon.
+fn said(text: &str) -> &str {
+    let last = text.rfind(": ").map_or(0, |at| at + 2);
+    &text[last..]
 }
 
 fn is_broken_pipe(error: &Error) -> bool {

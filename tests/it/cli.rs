@@ -9,6 +9,7 @@ mod keeping;
 mod parts;
 mod readme;
 mod rejects;
+mod resuming;
 mod terminal;
 
 use std::{

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     bench::{
+        layout::shift,
         results::{Phase, Proof},
         run::{Competitor, Counts},
     },
@@ -20,26 +21,23 @@ use crate::{
 #[derive(Default)]
 pub(super) struct Encoded {
     bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// Where the first begins, and the end of each.
+    borders: Vec<usize>,
 }
 
 impl Encoded {
-    fn of<I: Item>(records: &[I], format: Format) -> Result<Encoded> {
-        let mut encoded = Encoded::default();
+    /// Behind so many bytes that are nothing.
+    fn of<I: Item>(records: &[I], format: Format, shift: usize) -> Result<Encoded> {
+        let mut encoded = Encoded { bytes: vec![0; shift], borders: vec![shift] };
         for record in records {
             record.encode(format, &mut encoded.bytes)?;
-            encoded.ends.push(encoded.bytes.len());
+            encoded.borders.push(encoded.bytes.len());
         }
         Ok(encoded)
     }
 
     fn spans(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        let mut begin = 0;
-        self.ends.iter().map(move |&end| {
-            let span = &self.bytes[begin..end];
-            begin = end;
-            span
-        })
+        self.borders.windows(2).map(|border| &self.bytes[border[0]..border[1]])
     }
 }
 
@@ -129,7 +127,7 @@ impl<'a, I: Item> Contender<'a, I> {
         fs::create_dir_all(&self.folder)?;
         if let Err(e) = Framer::new(&Wrapped::from(self.format)) {
             self.unfiled = Some(chain(&e));
-            let length = Encoded::of(self.records, self.format)?.bytes.len();
+            let length = Encoded::of(self.records, self.format, 0)?.bytes.len();
             return Ok(vec![(Pack::Plain, length as u64)]);
         }
         for &pack in packs {
@@ -190,14 +188,15 @@ impl<'a, I: Item> Contender<'a, I> {
     }
 
     fn encode(&mut self, units: u64) -> Result<Counts> {
+        let shift = shift(self.start);
         let mut counts = Counts::default();
         for record in self.records.iter().cycle().take(units as usize) {
-            self.out.clear();
+            self.out.truncate(shift);
             record.encode(self.format, &mut self.out)?;
             black_box(self.out.as_slice());
             counts.done += 1;
             counts.items += record.parts();
-            counts.bytes += self.out.len() as u64;
+            counts.bytes += (self.out.len() - shift) as u64;
         }
         Ok(counts)
     }
@@ -244,7 +243,8 @@ impl<I: Item> Competitor for Contender<'_, I> {
 
     fn prepare(&mut self, start: u32) -> Result<()> {
         self.encoded = Encoded::default();
-        self.encoded = Encoded::of(self.records, self.format)?;
+        self.encoded = Encoded::of(self.records, self.format, shift(start))?;
+        self.out = vec![0; shift(start)];
         for pack in Pack::ALL {
             let master = self.master(pack)?;
             if master.path().exists() {
@@ -288,7 +288,7 @@ impl<'a, I: Item> Null<'a, I> {
 impl<I: Item> Competitor for Null<'_, I> {
     fn prepare(&mut self, _: u32) -> Result<()> {
         let n = self.0.len();
-        self.1 = Encoded { bytes: vec![b'x'; 64 * n], ends: (1..=n).map(|i| 64 * i).collect() };
+        self.1 = Encoded { bytes: vec![b'x'; 64 * n], borders: (0..=n).map(|i| 64 * i).collect() };
         Ok(())
     }
 

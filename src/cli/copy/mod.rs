@@ -138,7 +138,13 @@ pub fn run(args: Args) -> Result<Outcome> {
     }
     let mut report = Report::new(&args, &source);
     let target = places.with_journal(&args, target, &mut report)?;
-    let counts = copy::copy(source, target, &options, &mut report)?;
+    let counts = copy::copy(source, target, &options, &mut report).inspect_err(|_| {
+        if args.resume {
+            report.note(
+                "what is acknowledged is noted: the same command with --resume goes on there",
+            );
+        }
+    })?;
     if let Some(rejects) = report.rejects.take() {
         rejects.finish()?;
     }

@@ -10,6 +10,8 @@
 //!   no text; fields that it names and that are gone, are gone; what cannot be read as its kind any
 //!   more is text.
 //! - Bytes are there as they are, or in Base64 (kind `base64`) where the store's fields are text.
+//! - Null and empty text, which Tokyo Cabinet cannot index (it aborts), are no field where fields are
+//!   text; the kinds `nothing`, `empty` and `no bytes` say that they are there.
 //! - Lists and maps, where the store takes any, are JSON (kind `json`). Those that hold what JSON
 //!   has no word for are Ruby's Marshal (kind `marshal`), which keeps all.
 
@@ -70,6 +72,10 @@ impl Flat {
             if !self.binary && bytes.contains(&0) {
                 return Err(refuse("holds text with NUL in it, which ends a column"));
             }
+            if bytes.is_empty() && !self.binary {
+                kinds.push(name, unwritten(kind));
+                continue;
+            }
             kinds.push(name, kind);
             fields.push((name.as_bytes().to_vec(), bytes));
         }
@@ -87,6 +93,13 @@ impl Flat {
             Value::Int(v) => v.to_string().into(),
             Value::BigInt(digits) | Value::Decimal(digits) => digits.as_bytes().to_vec(),
             // The fewest digits that mean this number, and no exponent: Tokyo Cabinet reads none.
+            Value::Float(v) if !self.binary && v.is_finite() && v.abs() >= 2f64.powi(63) => {
+                let what = format!(
+                    "holds {v:e}: numbers of more than 64 bits are out of order in an index of Tokyo \
+                     Cabinet; use ?layout=blob"
+                );
+                return Err(Error::unsupported(what));
+            }
             Value::Float(v) => v.to_string().into(),
             Value::Text(text) => text.clone().into(),
             Value::Bytes(bytes) if self.binary => bytes.clone(),
@@ -137,8 +150,14 @@ impl Flat {
                 Some((n, _)) if *n == name => Some(i),
                 _ => named.iter().position(|(n, _)| *n == name),
             };
-            let Some(bytes) = at.and_then(|at| named[at].1.take()) else { continue };
-            let value = value_of(kind.as_str().unwrap_or_default(), bytes)
+            let kind = kind.as_str().unwrap_or_default();
+            let Some(bytes) = at.and_then(|at| named[at].1.take()) else {
+                if let Some(value) = of_unwritten(kind) {
+                    record.push(name, value);
+                }
+                continue;
+            };
+            let value = value_of(kind, bytes)
                 .map_err(|e| Error::new(e.kind(), format!("field {name:?} {}", e.context())))?;
             record.push(name, value);
         }
@@ -148,6 +167,25 @@ impl Flat {
             }
         }
         Ok(record)
+    }
+}
+
+/// The kind of an empty value that is no field.
+fn unwritten(kind: &str) -> &'static str {
+    match kind {
+        "null" => "nothing",
+        "text" => "empty",
+        _ => "no bytes",
+    }
+}
+
+/// The value that is no field.
+fn of_unwritten(kind: &str) -> Option<Value> {
+    match kind {
+        "nothing" => Some(Value::Null),
+        "empty" => Some(Value::Text(String::new())),
+        "no bytes" => Some(Value::Bytes(Vec::new())),
+        _ => None,
     }
 }
 
@@ -170,7 +208,8 @@ fn value_of(kind: &str, bytes: Vec<u8>) -> Result<Value> {
     }
     let Ok(text) = std::str::from_utf8(&bytes) else { return Ok(Value::Bytes(bytes)) };
     let value = match kind {
-        "text" => None,
+        // Another program has written what was empty.
+        "text" | "nothing" | "empty" | "no bytes" => None,
         "null" => text.is_empty().then_some(Value::Null),
         "bool" => text.parse().ok().map(Value::Bool),
         "int" => text.parse().ok().map(Value::Int),
@@ -271,7 +310,6 @@ mod tests {
             ("big", Value::BigInt("-99999999999999999999".into())),
             ("one", Value::Float(1.0)),
             ("zero", Value::Float(-0.0)),
-            ("huge", Value::Float(1e300)),
             ("tiny", Value::Float(5e-324)),
             ("nan", Value::Float(f64::NAN)),
             ("inf", Value::Float(f64::NEG_INFINITY)),
@@ -318,7 +356,6 @@ mod tests {
     fn other_programs_read_plain_text_and_may_write() {
         let mut fields = TABLE.write(&scalars()).unwrap();
         for (name, want) in [
-            ("null", ""),
             ("yes", "true"),
             ("one", "1"),
             ("zero", "-0"),
@@ -328,6 +365,7 @@ mod tests {
         ] {
             assert_eq!(field(&fields, name), want);
         }
+        assert!(fields.iter().all(|(_, bytes)| !bytes.is_empty()), "what is empty is no field");
         fields.retain(|(name, _)| name != b"big");
         fields.iter_mut().find(|(name, _)| name == b"least").unwrap().1 = b"old".to_vec();
         fields.push((b"new".to_vec(), b"\xff".to_vec()));

@@ -287,7 +287,13 @@ pub fn error(e: mysql_async::Error) -> Error {
     use mysql_async::Error as Theirs;
     let (kind, what) = match &e {
         Theirs::Server(e) => (kind_of(e.code), format!("{} (error {})", e.message, e.code)),
-        Theirs::Io(e) => (ErrorKind::Unavailable, e.to_string()),
+        Theirs::Io(e) => {
+            let mut cause: &dyn std::error::Error = e;
+            while let Some(next) = cause.source() {
+                cause = next;
+            }
+            (ErrorKind::Unavailable, format!("the server cannot be reached: {cause}"))
+        }
         Theirs::Driver(DriverError::PacketTooLarge) => {
             (ErrorKind::TooLarge, "a packet larger than the server's max_allowed_packet".into())
         }

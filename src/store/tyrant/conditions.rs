@@ -63,6 +63,8 @@ fn column(path: &Path) -> Option<&str> {
 
 fn test_of(all: &mut Vec<Vec<u8>>, name: &str, test: &Test) {
     match test {
+        // What is empty is no column.
+        Test::Eq(Value::Text(text)) | Test::Prefix(text) if text.is_empty() => {}
         Test::Eq(Value::Text(text)) => push(all, name, STREQ, text),
         Test::Eq(Value::Bool(v)) => push(all, name, STREQ, &v.to_string()),
         Test::Eq(value) => {
@@ -91,9 +93,8 @@ fn test_of(all: &mut Vec<Vec<u8>>, name: &str, test: &Test) {
             }
         }
         Test::Prefix(start) => push(all, name, STRBW, start),
-        Test::Exists(true) => push(all, name, STRBW, ""),
         Test::Exists(false) => push(all, name, STRBW | NEGATE, ""),
-        Test::Ne(_) => {}
+        Test::Exists(true) | Test::Ne(_) => {}
     }
 }
 
@@ -185,7 +186,8 @@ mod tests {
         for (filter, want) in [
             (r#"name=Bob"#, &["addcond name 0 Bob"][..]),
             ("name^=B", &["addcond name 2 B"]),
-            ("name", &["addcond name 2 "]),
+            ("name", &[]),
+            (r#"name="""#, &[]),
             ("!name", &["addcond name 16777218 "]),
             ("ok=true", &["addcond ok 0 true"]),
             ("_key=1", &[]),

@@ -1,20 +1,12 @@
 //! Keeping records: `put`, `get`, `each`, `delete`, and copies into stores and out of them.
 
-use std::{
-    process::{Command, Stdio},
-    time::{Duration, Instant},
-};
-
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use std::process::{Command, Stdio};
 
 use super::Desk;
 use crate::programs;
 
 /// The lines of a text, in order of the alphabet.
-fn sorted(text: &[u8]) -> Vec<&str> {
+pub(super) fn sorted(text: &[u8]) -> Vec<&str> {
     let mut lines: Vec<_> = std::str::from_utf8(text).unwrap().lines().collect();
     lines.sort_unstable();
     lines
@@ -134,60 +126,6 @@ fn what_a_store_refuses_is_rejected_and_named() {
         assert!(failed.status == Some(2) || args.contains("nosql"), "{args}: {failed:?}");
         assert!(failed.err.contains(want) || args.contains("nosql"), "{args}: {}", failed.err);
     }
-}
-
-/// Killed again and again, a copy that is resumed loses and doubles nothing.
-#[test]
-fn a_copy_that_is_killed_can_be_resumed() {
-    let desk = Desk::new();
-    let people = desk.run("generate people --count 60000 --seed 5").well().out;
-    // Some records are rejected: they are not to be doubled either.
-    let mut source = Vec::new();
-    for (i, line) in people.split_inclusive(|b| *b == b'\n').enumerate() {
-        source.extend_from_slice(line);
-        if i % 1000 == 999 {
-            source.extend_from_slice(format!("{{\"no key\":{i}}}\n").as_bytes());
-        }
-    }
-    desk.write("p.json", &source);
-    let args = "copy p.json sqlite:p.db?durability=t3 --key key --resume --rejects bad.json --json";
-    let mut killed = 0;
-    for wanted in [2, 4, 6] {
-        let mut child = desk.command(args.split(' ')).stderr(Stdio::null()).spawn().unwrap();
-        let begin = Instant::now();
-        let done = || {
-            let journal = std::fs::read_to_string(desk.path().join("p.json.copying"));
-            journal.map_or(0, |text| text.matches("\"done\"").count())
-        };
-        while done() < wanted && child.try_wait().unwrap().is_none() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "no progress");
-            std::thread::yield_now();
-        }
-        kill(Pid::from_raw(child.id() as i32), Signal::SIGKILL).unwrap();
-        killed += usize::from(!child.wait().unwrap().success());
-    }
-    assert_eq!(killed, 3, "each was killed before its end");
-    let done = desk.run(args);
-    assert!(
-        done.err
-            .contains(r#""read":60060,"written":60000,"left_out":0,"repaired":0,"rejected":60"#),
-        "{}",
-        done.err
-    );
-    assert!(!desk.names().contains(&"p.json.copying".into()));
-    let bad = String::from_utf8(desk.read("bad.json")).unwrap();
-    assert_eq!((bad.lines().count(), bad.lines().next()), (60, Some("{\"no key\":999}")));
-    assert_eq!(String::from_utf8(desk.read("bad.json.reasons")).unwrap().lines().count(), 60);
-    desk.run("copy sqlite:p.db back.json").well();
-    assert_eq!(sorted(&desk.read("back.json")), sorted(&people));
-    // A journal of another copy is not gone on with.
-    desk.write(
-        "p.json.copying",
-        r#"{"copy":{"source":"x","target":"y","options":"z"}}"#.to_owned() + "\n",
-    );
-    let other = desk.run(args);
-    assert_eq!(other.status, Some(3));
-    assert!(other.err.contains("the journal is of another copy"), "{}", other.err);
 }
 
 /// The blobs of a Ruby program in its database, and ours in it.

@@ -34,16 +34,26 @@ struct Filled {
     records: BTreeMap<Key, (Document, Document)>,
 }
 
+/// Those of these values, all of one kind, that the store holds.
+async fn held(subject: &Subject, values: Vec<Value>) -> Result<Vec<Value>, Fault> {
+    let row = |value: &Value| Row {
+        key: Key::new("a key").expect("not empty"),
+        record: Document::from_iter([("n", value.clone())]),
+    };
+    let fresh = subject.ready(&values.iter().map(row).collect::<Vec<_>>()).await?;
+    let held = values.into_iter().filter(|v| fresh.store.check(&row(v)).is_ok()).collect();
+    fresh.done().await?;
+    Ok(held)
+}
+
 impl Filled {
     async fn new(subject: &Subject, seed: u64) -> Result<Filled, Fault> {
         let probe = subject.open("").await?;
         let keeps = probe.store.abilities().keeps;
-        let large = [i64::MIN, i64::MAX].map(|n| Row {
-            key: Key::new("large").expect("not empty"),
-            record: Document::from_iter([("n", n)]),
-        });
-        let large = large.iter().all(|row| probe.store.check(row).is_ok());
-        let mut corpus = Corpus::new(subject.shape(), keeps, large && keeps.contains(&Kind::Int));
+        let large = held(subject, [i64::MIN, i64::MAX].map(Value::Int).into()).await?.len() == 2;
+        let large = large && keeps.contains(&Kind::Int);
+        let floats = held(subject, corpus::FLOATS.map(Value::Float).into()).await?;
+        let mut corpus = Corpus::new(subject.shape(), keeps, large, floats);
         // What a store may refuse is tried first, and left out where it does.
         let nested = corpus::NESTED.iter().filter(|_| subject.shape() != Shape::Columns);
         for name in nested.chain(&corpus::ODD_NAMES) {
@@ -299,7 +309,8 @@ fn flaws_of_queries_are_found() {
 /// The records tell things apart only if there are enough of each.
 #[test]
 fn the_corpus_is_varied() {
-    let mut corpus = Corpus::new(Shape::Document, &Kind::ALL, true);
+    let mut corpus =
+        Corpus::new(Shape::Document, &Kind::ALL, true, corpus::FLOATS.map(Value::Float).into());
     corpus.names.extend(corpus::NESTED);
     let rows = corpus.rows(places::seed("corpus"), 300);
     for (path, least) in [("n", 100), ("t", 150), ("d", 100), ("b", 100), ("m", 80), ("list", 60)] {

@@ -53,8 +53,8 @@ fn value(random: &mut Random) -> Option<Value> {
         3..=8 => Value::Int(random.below(12) as i64 - 3),
         9 => Value::Int((1 << 53) + random.below(3) as i64),
         10..=13 => Value::Float(random.below(20) as f64 / 4.0 - 1.0),
-        14 => Value::Float([0.1, 0.3, 0.1 + 0.2, -0.0, 1e16, 1e300][random.below(6) as usize]),
-        15 => Value::Float([f64::MAX, 5e-324, 1e-7, (1u64 << 53) as f64][random.below(4) as usize]),
+        14 => Value::Float([0.1, 0.3, 0.1 + 0.2, -0.0, 1e16, 9e18][random.below(6) as usize]),
+        15 => Value::Float([-9e18, 5e-324, 1e-7, (1u64 << 53) as f64][random.below(4) as usize]),
         16 => Value::from(random.below(12).to_string()),
         17 => Value::from(["", "true", "a", "ab", "b", "ä", "😀"][random.below(7) as usize]),
         18 => time(random.below(12) as i64 - 3, 0),
@@ -106,7 +106,6 @@ fn filter(random: &mut Random, depth: u32) -> Filter {
 }
 
 #[tokio::test]
-#[ignore = "the private server hangs up in the middle of one of these queries; not understood yet"]
 async fn queries_mean_what_they_mean_in_memory() {
     let Some(server) = started("tyrant", setting("type", "table")) else { return };
     let place = opened(&format!("{}?table=q", server.url())).await;

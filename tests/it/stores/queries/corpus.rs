@@ -25,7 +25,7 @@ const STARTS: [&str; 16] =
 const SMALL: [i64; 10] = [0, 1, -1, 2, 3, 10, 100, -100, 255, 65_536];
 const LARGE: [i64; 7] =
     [(1 << 53) - 1, 1 << 53, (1 << 53) + 1, -(1 << 53) - 1, i64::MAX, i64::MIN, i64::MAX - 1];
-const FLOATS: [f64; 12] = [
+pub const FLOATS: [f64; 12] = [
     0.0,
     1.0,
     -1.0,
@@ -47,17 +47,20 @@ pub struct Corpus {
     flat: bool,
     times: bool,
     large: bool,
+    /// Floats that the store holds.
+    floats: Vec<Value>,
     /// Names beyond the usual: of [`NESTED`] fields, and odd ones of fields with small numbers.
     pub names: Vec<&'static str>,
 }
 
 impl Corpus {
-    /// `large` where whole numbers beyond 2^53 are kept.
-    pub fn new(shape: Shape, keeps: &[Kind], large: bool) -> Corpus {
+    /// `large` where whole numbers beyond 2^53 are kept; `floats` are those that may be there.
+    pub fn new(shape: Shape, keeps: &[Kind], large: bool, floats: Vec<Value>) -> Corpus {
         Corpus {
             flat: shape == Shape::Columns,
             times: keeps.contains(&Kind::Time),
             large,
+            floats,
             names: Vec::new(),
         }
     }
@@ -69,12 +72,16 @@ impl Corpus {
         })
     }
 
+    fn float(&self, random: &mut Random) -> Value {
+        self.floats[random.below(self.floats.len() as u32) as usize].clone()
+    }
+
     /// A value for the field of this name.
     fn value(&self, name: &str, random: &mut Random) -> Value {
         match name {
-            "n" if !self.flat && random.chance(0.4) => Value::Float(random.pick(&FLOATS)),
+            "n" if !self.flat && random.chance(0.4) => self.float(random),
             "n" => self.int(random),
-            "f" => Value::Float(random.pick(&FLOATS)),
+            "f" => self.float(random),
             "t" => random.pick(&TEXTS).into(),
             "b" => random.chance(0.5).into(),
             "d" => Value::Time(Time::from_unix(random.pick(&TIMES), 0).expect("in range")),

@@ -1,0 +1,174 @@
+#!/usr/bin/env python3
+"""Times `steelyard copy` into stores against each store's own loader: the same records, interleaved.
+
+    scripts/loads.py [COUNT [ROUNDS [STORE,...]]]
+
+Makes COUNT people (200,000) and loads them ROUNDS times (5) with both, each into a new table of the
+same make: sqlite (`sqlite3`, .import), mariadb (`mariadb`, LOAD DATA LOCAL INFILE), postgres (`psql`,
+\\copy). The loader gets a file in the form it likes best, made beforehand and not timed; ours reads
+the JSON lines. Both acknowledge durably (t3). Servers are private ones (`steelyard servers run`).
+Printed are the wall time, its ratio within rounds, and the processor time of the client for each
+record; medians, and all ratios.
+"""
+
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+STEELYARD = ROOT / "target/release/steelyard"
+
+
+def timed(command, stdin=None):
+    """Wall seconds, and the user and system seconds of the process and its children."""
+    begin = time.monotonic()
+    process = subprocess.Popen([str(c) for c in command], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    # What they print is little.
+    _, status, used = os.wait4(process.pid, 0)
+    wall = time.monotonic() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{command[0]} failed: {process.stderr.read().decode()}")
+    return wall, used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def server(name):
+    """A private server, by its URL."""
+    process = subprocess.Popen([STEELYARD, "servers", "run", name, "--durability", "t3"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def tabbed(text):
+    """A text as LOAD DATA and COPY take it."""
+    return text.replace("\\", "\\\\").replace("\t", "\\t").replace("\n", "\\n")
+
+
+class Sqlite:
+    name, program = "sqlite", "sqlite3"
+
+    def __init__(self, folder, rows):
+        self.folder, self.file = folder, folder / "rows.csv"
+        quoted = lambda text: '"' + text.replace('"', '""') + '"'
+        self.file.write_text("".join(f"{quoted(key)},{quoted(record)}\n" for key, record in rows))
+
+    def ours(self, n, people):
+        place = self.folder / f"ours{n}.db"
+        return [STEELYARD, "copy", "--quiet", "--key", "key", people, f"sqlite:{place}?durability=t3"]
+
+    def theirs(self, n):
+        # A table as ours is.
+        shape = subprocess.run(["sqlite3", self.folder / f"ours{n}.db", ".schema records"], capture_output=True, text=True).stdout
+        place = self.folder / f"theirs{n}.db"
+        return ["sqlite3", place, "PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", shape, "BEGIN", f".import --csv {self.file} records", "COMMIT"]
+
+    def clean(self, n):
+        for path in self.folder.glob(f"*{n}.db*"):
+            path.unlink()
+
+
+class MariaDb:
+    name, program = "mariadb", "mariadb"
+
+    def __init__(self, folder, rows, url):
+        self.url, self.file = url, folder / "rows.tsv"
+        self.file.write_text("".join(f"{tabbed(key)}\t{tabbed(record)}\n" for key, record in rows))
+        parts = urlsplit(url)
+        socket = parse_qs(parts.query).get("socket")
+        place = [f"--socket={socket[0]}"] if socket else [f"--host={parts.hostname}", f"--port={parts.port}"]
+        login = [f"--user={parts.username}"] + ([f"--password={parts.password}"] if parts.password else [])
+        self.client = ["mariadb", "--no-defaults", "--local-infile=1", *place, *login, parts.path.strip("/")]
+
+    def ours(self, n, people):
+        join = "&" if "?" in self.url else "?"
+        return [STEELYARD, "copy", "--quiet", "--key", "key", people, f"{self.url}{join}table=ours{n}&durability=t3"]
+
+    def sql(self, text):
+        return subprocess.run([*self.client, "-N", "-e", text], capture_output=True, text=True, check=True).stdout
+
+    def theirs(self, n):
+        self.sql(f"CREATE TABLE theirs{n} LIKE ours{n}")
+        return [*self.client, "-e", f"LOAD DATA LOCAL INFILE '{self.file}' INTO TABLE theirs{n} CHARACTER SET utf8mb4 (_key, record)"]
+
+    def clean(self, n):
+        self.sql(f"DROP TABLE ours{n}, theirs{n}")
+
+
+class Postgres(MariaDb):
+    name, program = "postgres", "psql"
+
+    def __init__(self, folder, rows, url):
+        self.url, self.file = url, folder / "rows.pg"
+        self.file.write_text("".join(f"{tabbed(key)}\t{tabbed(record)}\n" for key, record in rows))
+        self.client = ["psql", "-X", "-q", url.split("?")[0]]
+
+    def sql(self, text):
+        return subprocess.run([*self.client, "-c", text], capture_output=True, text=True, check=True).stdout
+
+    def theirs(self, n):
+        self.sql(f"CREATE TABLE theirs{n} (LIKE ours{n} INCLUDING ALL)")
+        return [*self.client, "-c", f"\\copy theirs{n} FROM '{self.file}'"]
+
+
+def compare(store, people, count, rounds):
+    ratios, walls, clients = [], ([], []), ([], [])
+    for n in range(rounds + 1):
+        # Theirs is made after the table of ours, so ours goes first; every other round it is timed
+        # again after theirs.
+        mine = timed(store.ours(n, people))
+        yours = timed(store.theirs(n))
+        if n % 2:
+            store.clean(n)
+            mine = timed(store.ours(n, people))
+            store.theirs(n)
+        store.clean(n)
+        if n == 0:
+            continue  # to warm up
+        ratios.append(mine[0] / yours[0])
+        for i, run in enumerate((mine, yours)):
+            walls[i].append(run[0])
+            clients[i].append(run[1] / count * 1e6)
+    middle = statistics.median
+    print(
+        f"{store.name:9} ours {middle(walls[0]):6.2f} s, {store.program} {middle(walls[1]):6.2f} s, ratio {middle(ratios):.2f}"
+        f" ({' '.join(f'{r:.2f}' for r in sorted(ratios))});"
+        f" client {middle(clients[0]):.2f} and {middle(clients[1]):.2f} µs a record"
+    )
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    wanted = sys.argv[3].split(",") if len(sys.argv) > 3 else ["sqlite", "mariadb", "postgres"]
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        people = folder / "people.json"
+        subprocess.run([STEELYARD, "generate", "people", "--count", str(count), people], check=True, capture_output=True)
+        lines = people.read_text().splitlines()
+        rows = [(json.loads(line)["key"], line) for line in lines]
+        for make in (Sqlite, MariaDb, Postgres):
+            if make.name not in wanted:
+                continue
+            if not shutil.which(make.program):
+                print(f"{make.name}: no {make.program} on this machine; left out")
+            elif make is Sqlite:
+                compare(make(folder, rows), people, count, rounds)
+            else:
+                with server(make.name) as url:
+                    compare(make(folder, rows, url), people, count, rounds)
+
+
+if __name__ == "__main__":
+    main()
