@@ -10,9 +10,11 @@
 //! queries and operations. What cannot be tried for want of a server says `skipped`, and fails
 //! where `STEELYARD_REQUIRE_SERVERS=1`.
 
+mod broken;
 mod contract;
 mod hostile;
 mod model;
 mod naive;
 mod places;
+mod proxy;
 mod queries;

@@ -184,6 +184,24 @@ impl Subject {
         }
     }
 
+    /// Where its server is, if it has one.
+    pub fn server(&self) -> Option<&str> {
+        match &self.from {
+            Origin::Driver { server, .. } => server.as_deref(),
+            Origin::Naive(_) => None,
+        }
+    }
+
+    /// The same with its server elsewhere.
+    pub fn at(&self, url: &str) -> Subject {
+        let Origin::Driver { driver, shape, options, .. } = &self.from else {
+            panic!("{} has no server", self.name);
+        };
+        let (server, options) = (Some(url.to_owned()), options.clone());
+        let from = Origin::Driver { driver, shape: *shape, server, options };
+        Subject { name: self.name.clone(), wrap: self.wrap, from }
+    }
+
     /// Whether each row costs a request of its own, and thousands take long.
     pub fn one_by_one(&self) -> bool {
         self.driver() == "s3"

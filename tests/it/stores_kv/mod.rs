@@ -2,7 +2,6 @@
 //! real servers.
 
 mod memcached;
-mod proxy;
 mod redis;
 mod tyrant;
 
@@ -20,8 +19,6 @@ use steelyard::{
 };
 
 use crate::programs;
-
-use self::proxy::Proxy;
 
 pub fn started(name: &str, wish: Wish) -> Option<Server> {
     programs::server(name, &wish)
@@ -297,40 +294,6 @@ async fn the_pool_recovers_when_the_server_was_killed() {
         server.restart().unwrap();
         let _ = place.get(&[key("k1")]).await;
         place.put(&[row("k2", 6)]).await.unwrap();
-    }
-}
-
-#[tokio::test]
-async fn half_an_answer_is_an_error_and_never_a_record() {
-    for (name, wish, options) in every() {
-        let Some(server) = started(name, wish) else { continue };
-        let proxy = Proxy::before(server.url()).await;
-        let place = opened(&format!("{}?{options}&timeout=5&pool=2", proxy.url)).await;
-        let big = Document::from_iter([("text", "x".repeat(200_000))]);
-        let rows: Vec<_> =
-            (0..20).map(|n| Row { key: key(&format!("k{n}")), record: big.clone() }).collect();
-        place.put(&rows).await.unwrap();
-        for after in [0, 1, 3, 100, 150_000, 1_000_000] {
-            proxy.cut_after(after);
-            let keys: Vec<_> = rows.iter().map(|row| row.key.clone()).collect();
-            let error = place.get(&keys).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unavailable, "{name} {after}: {error}");
-            proxy.mend();
-            let found = place.get(&keys).await.unwrap();
-            assert!(found.iter().all(|record| record.as_ref() == Some(&big)), "{name} {after}");
-        }
-        proxy.cut_after(2000);
-        let error = match place.scan(&KeyRange::all()).await {
-            Ok(rows) => one_by_one(rows).try_collect::<Vec<_>>().await.unwrap_err(),
-            Err(e) => e,
-        };
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}: {error}");
-        proxy.cut_after(2);
-        let error = place.put(&rows).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}: {error}");
-        proxy.mend();
-        place.put(&rows).await.unwrap();
-        assert_eq!(all(&**place.store()).await.len(), 20, "{name}");
     }
 }
 

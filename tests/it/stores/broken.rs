@@ -1,0 +1,73 @@
+//! Answers that end in the middle: an error in time, never half a record, and all is well afterwards.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use futures_util::TryStreamExt;
+use steelyard::{
+    ErrorKind,
+    record::Document,
+    store::{Key, KeyRange, Row, Store, one_by_one},
+};
+
+use super::{
+    places::{self, Fault, Outcome, Subject, Wrap, ensure},
+    proxy::Proxy,
+};
+
+/// Seconds that an operation may take by the URL, and by the clock: some ask twice.
+const TIMEOUT: u64 = 3;
+const PATIENCE: Duration = Duration::from_secs(3 * TIMEOUT);
+
+fn failed<T>(done: steelyard::Result<T>, begin: Instant, what: &str) -> Outcome {
+    let Err(error) = done else { return Err(Fault::new(format_args!("{what}: no error"))) };
+    ensure!(error.kind() == ErrorKind::Unavailable, "{what}: {error:?}");
+    ensure!(begin.elapsed() < PATIENCE, "{what}: {:?}", begin.elapsed());
+    Ok(())
+}
+
+async fn all(store: &dyn Store) -> steelyard::Result<Vec<Row>> {
+    one_by_one(store.scan(&KeyRange::all()).await?).try_collect().await
+}
+
+async fn cut(subject: Arc<Subject>) -> Outcome {
+    let Some(url) = subject.server() else { return Ok(()) };
+    let proxy = Proxy::before(url).await;
+    let big = Document::from_iter([("text", "x".repeat(200_000))]);
+    let row = |n| Row { key: Key::new(format!("k{n}")).expect("not empty"), record: big.clone() };
+    let rows: Vec<Row> = (0..20).map(row).collect();
+    let keys: Vec<Key> = rows.iter().map(|row| row.key.clone()).collect();
+    let options = format!("timeout={TIMEOUT}&pool=2");
+    let fresh = subject.at(&proxy.url).open(&options).await?.ready(&rows[..1]).await?;
+    let store = &*fresh.store;
+    store.put(&rows).await?;
+    for after in [0, 1, 3, 100, 150_000, 1_000_000] {
+        proxy.cut_after(after);
+        let begin = Instant::now();
+        failed(store.get(&keys).await, begin, &format!("get, cut after {after} bytes"))?;
+        proxy.mend();
+        // The pool has found out about all its connections: the first one works.
+        let found = store.get(&keys).await?;
+        ensure!(found.iter().all(|record| record.as_ref() == Some(&big)), "after {after}");
+    }
+    if all(store).await.is_ok() {
+        proxy.cut_after(2000);
+        let begin = Instant::now();
+        failed(all(store).await, begin, "scan")?;
+    }
+    proxy.cut_after(2);
+    let begin = Instant::now();
+    failed(store.put(&rows).await, begin, "put")?;
+    proxy.mend();
+    store.put(&rows).await?;
+    let found = store.get(&keys).await?;
+    ensure!(found.iter().all(|record| record.as_ref() == Some(&big)), "after a put");
+    fresh.done().await
+}
+
+#[test]
+fn half_an_answer_is_an_error_in_time_and_forgotten() {
+    places::each(Wrap::Bare, cut);
+}
