@@ -1,7 +1,7 @@
 //! What an acknowledged write has survived: four tiers, asked of stores and of the servers behind
 //! them, and then observed.
 //!
-//! Which setting of which store is which tier, the driver's file says.
+//! Which setting of which store is which tier, `docs/durability.md` says, and the driver's file.
 
 use std::{fmt, str::FromStr};
 

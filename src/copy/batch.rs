@@ -12,9 +12,11 @@ use crate::{
     store::{Blob, Row},
 };
 
-/// How many bytes make a batch: enough that handing it over costs nothing, few enough that all
-/// batches in flight fit in some megabytes.
-const BATCH: usize = 1 << 20;
+/// How many bytes make a batch: enough that handing it over and a store's commit cost nothing, few
+/// enough that all batches in flight fit in some tens of megabytes. The first are small, so that
+/// nobody waits for them, and each is twice the one before.
+const BATCH: usize = 4 << 20;
+pub(super) const FIRST: usize = 128 << 10;
 
 /// Some records that follow one another in a source.
 pub(super) struct Batch {
@@ -53,13 +55,21 @@ pub(super) struct Framed {
 }
 
 impl Frame {
-    /// The next records of a file behind `from`, in `spare` memory; none after the last record.
+    /// The next records of a file behind `from`, of about `size` bytes, which grows, in `spare`
+    /// memory; none after the last record.
     ///
     /// # Errors
     /// Where the file cannot be read.
-    pub fn next(frames: &mut Frames, from: u64, spare: &Spare) -> Result<Option<Frame>> {
+    pub fn next(
+        frames: &mut Frames,
+        from: u64,
+        size: &mut usize,
+        spare: &Spare,
+    ) -> Result<Option<Frame>> {
         let mut batch = Frame { bytes: spare.take(), ..Frame::default() };
-        while batch.bytes.len() < BATCH {
+        let full = *size;
+        *size = BATCH.min(full * 2);
+        while batch.bytes.len() < full {
             let Some(frame) = frames.next()? else { break };
             if frame.offset < from {
                 continue;

@@ -173,6 +173,7 @@ impl Keeper {
             });
         }
         done.rejects.sort_by_key(|reject| reject.record);
+        done.made = made;
         Ok(())
     }
 

@@ -17,12 +17,10 @@ mod keep;
 mod key;
 mod output;
 mod place;
+mod reading;
 mod select;
 
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, mpsc},
-};
+use std::sync::{Arc, Mutex, mpsc};
 
 pub use convert::Reject;
 pub use journal::{Errand, Journal};
@@ -36,9 +34,11 @@ use crate::{
     format::{Takes, Wrapped},
     marc::Trouble,
 };
-use batch::{Batch, Spare};
+use batch::Spare;
 use convert::{Converted, Converter};
-use place::{Reader, Writer};
+use output::Made;
+use place::Writer;
+use reading::Reading;
 
 /// In which form records lie in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,7 +235,7 @@ pub trait Follower {
 /// [`Mismatch`](ErrorKind::Mismatch) where the counts do not agree in the end, or a record that was
 /// read back differs. Never for a bad record.
 pub fn copy(
-    mut source: Source,
+    source: Source,
     target: Target,
     options: &Options,
     follower: &mut dyn Follower,
@@ -253,57 +253,54 @@ pub fn copy(
     let (mark, mut counts) = done.unzip();
     let mut counts = counts.take().unwrap_or_default();
     let mut writer = Writer::new(target, options)?;
-    let mut reader = Reader::new(&mut source, mark.as_ref(), tried)?;
-
-    // A job is a batch and the way back for what comes of it; the ways back are kept in order.
-    type Job = (Batch, mpsc::SyncSender<Converted>);
-    let (jobs_in, jobs_out) = mpsc::sync_channel::<Job>(workers);
-    let jobs_out = Mutex::new(jobs_out);
-    let spare = Spare::default();
-    std::thread::scope(|scope| {
+    let spare = Arc::new(Spare::default());
+    let (reading, jobs, order) = Reading::start(source, mark, tried, workers, spare.clone());
+    let jobs = Mutex::new(jobs);
+    let mut one = |mut done: Converted, waste: &mpsc::SyncSender<Made>| {
+        let until = done.until.clone();
+        match &mut writer {
+            Writer::File(sink) => {
+                sink.put_glued(&done.made.bytes, done.written)?;
+                spare.give(std::mem::take(&mut done.made.bytes));
+                settle(&mut counts, done, follower)
+            }
+            Writer::Store(keeper) => {
+                keeper.begin(&until)?;
+                keeper.write(&mut done)?;
+                let made = std::mem::take(&mut done.made);
+                settle(&mut counts, done, follower)?;
+                keeper.end(&until, &counts, follower.rejected_bytes()?)?;
+                let _ = waste.send(made);
+                Ok(())
+            }
+        }
+    };
+    let ended = std::thread::scope(|scope| {
         for mut converter in converters {
-            let (jobs_out, spare) = (&jobs_out, &spare);
+            let (jobs, spare) = (&jobs, &*spare);
             scope.spawn(move || {
                 loop {
-                    let job = jobs_out.lock().expect("no worker panics with the lock").recv();
+                    let job = jobs.lock().expect("no worker panics with the lock").recv();
                     let Ok((batch, back)) = job else { break };
                     // Nobody waits for it where the run has ended with an error.
                     let _ = back.send(converter.convert(batch, spare));
                 }
             });
         }
-        // Dropped at the end, which ends the workers.
-        let jobs_in = jobs_in;
-        let mut waiting = VecDeque::new();
-        loop {
-            while waiting.len() < workers + 1
-                && let Some(batch) = reader.next(&spare)?
-            {
-                let (back, result) = mpsc::sync_channel(1);
-                jobs_in.send((batch, back)).expect("workers live as long as the run");
-                waiting.push_back(result);
-            }
-            let Some(result) = waiting.pop_front() else { return Ok::<_, Error>(()) };
-            let mut done: Converted = result.recv().map_err(|_| {
+        // What was written is let go beside the next batch: many small pieces take a while.
+        let (waste, waste_out) = mpsc::sync_channel::<Made>(1);
+        scope.spawn(move || waste_out.into_iter().for_each(drop));
+        let ended = order.into_iter().try_for_each(|awaited| {
+            let done = awaited?.recv().map_err(|_| {
                 let what = "a worker ended early; this is a fault of steelyard";
                 Error::new(ErrorKind::Mismatch, what)
             })?;
-            let until = done.until.clone();
-            match &mut writer {
-                Writer::File(sink) => {
-                    sink.put_glued(&done.made.bytes, done.written)?;
-                    spare.give(std::mem::take(&mut done.made.bytes));
-                    settle(&mut counts, done, follower)?;
-                }
-                Writer::Store(keeper) => {
-                    keeper.begin(&until)?;
-                    keeper.write(&mut done)?;
-                    settle(&mut counts, done, follower)?;
-                    keeper.end(&until, &counts, follower.rejected_bytes()?)?;
-                }
-            }
-        }
-    })?;
+            one(done, &waste)
+        });
+        reading.close();
+        ended
+    });
+    reading.end(ended)?;
     writer.finish(&mut counts)?;
     if counts.read != counts.written + counts.left_out + counts.rejected {
         let what = format!("the counts do not agree: {counts:?}");

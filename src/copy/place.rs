@@ -7,7 +7,7 @@ use tokio::runtime::Handle;
 
 use super::{
     Counts, Form, Options,
-    batch::{Batch, Frame, Records, Spare},
+    batch::{self, Batch, Frame, Records, Spare},
     journal::Mark,
     keep::Keeper,
 };
@@ -96,6 +96,8 @@ fn form(store: &dyn Store) -> Form {
 /// Reads a source in batches, from where it is told.
 pub(super) struct Reader<'s> {
     from: From<'s>,
+    /// Bytes in the next batch of a file.
+    size: usize,
     tried: Option<Mark>,
 }
 
@@ -126,14 +128,16 @@ impl<'s> Reader<'s> {
             }
             _ => return Err(Error::invalid("the journal is of another kind of source")),
         };
-        Ok(Reader { from, tried })
+        Ok(Reader { from, size: batch::FIRST, tried })
     }
 
     /// The next batch; none after the last record.
     pub fn next(&mut self, spare: &Spare) -> Result<Option<Batch>> {
         let (records, read, until) = match &mut self.from {
             From::File(frames, from) => {
-                let Some(framed) = Frame::next(frames, *from, spare)? else { return Ok(None) };
+                let Some(framed) = Frame::next(frames, *from, &mut self.size, spare)? else {
+                    return Ok(None);
+                };
                 let offset = frames.offset();
                 let tried = match (&self.tried, framed.frames.first()) {
                     (Some(Mark::Offset(tried)), Some(first)) => first.offset < *tried,

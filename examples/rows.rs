@@ -1,0 +1,56 @@
+//! Records one at a time, for `scripts/rows.py` to hold against other clients:
+//! `rows URL load|get|put COUNT`, keys k0 to k9999.
+
+use std::time::Instant;
+
+use steelyard::{
+    record::{Document, Value},
+    store::{Key, Layout, Row},
+};
+
+const KEYS: u64 = 10_000;
+
+fn row(n: u64) -> Row {
+    let record = Document::from_iter([
+        ("name", Value::from("Bob Jones")),
+        ("email", Value::from(format!("bob{}@example.com", n % 1000))),
+        ("age", Value::Int((n % 100) as i64)),
+        ("admin", Value::Bool(n.is_multiple_of(2))),
+    ]);
+    Row { key: Key::new(format!("k{}", n % KEYS)).expect("a key"), record }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> steelyard::Result<()> {
+    // As a task: what `main` itself awaits costs the runtime one more look at its sockets.
+    tokio::spawn(run()).await.expect("no panic")
+}
+
+async fn run() -> steelyard::Result<()> {
+    let args: Vec<String> = std::env::args().collect();
+    let [_, url, what, count] = &args[..] else { panic!("rows URL load|get|put COUNT") };
+    let count: u64 = count.parse().expect("a number");
+    let place = steelyard::open(url).await?;
+    let begin = Instant::now();
+    match &**what {
+        "load" => {
+            place.prepare(&Layout::plain()).await?;
+            place.put(&(0..KEYS).map(row).collect::<Vec<_>>()).await?;
+        }
+        "get" => {
+            for n in 0..count {
+                let key = row(n.wrapping_mul(7919)).key;
+                let found = place.get(&[key]).await?;
+                assert!(found[0].is_some());
+            }
+        }
+        "put" => {
+            for n in 0..count {
+                place.put(&[row(n.wrapping_mul(7919))]).await?;
+            }
+        }
+        what => panic!("what is {what}?"),
+    }
+    println!("{:.2} µs each", begin.elapsed().as_secs_f64() * 1e6 / count as f64);
+    Ok(())
+}

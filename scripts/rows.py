@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Times records one at a time: ours against sysbench, pgbench and redis-benchmark, the same statements.
+
+    scripts/rows.py [COUNT [ROUNDS]]
+
+COUNT (20,000) reads by key, then as many writes, one after another on one connection, by
+`examples/rows.rs` and by each database's own load generator, interleaved, ROUNDS times (5), on private
+servers (t1 or the nearest there is). Printed is the user and system time of the client for each
+operation, less what it takes to start, and its ratio; medians. Theirs throws the answer away; ours
+makes a record of it.
+"""
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+ROOT = Path(__file__).resolve().parent.parent
+STEELYARD = ROOT / "target/release/steelyard"
+OURS = ROOT / "target/release/examples/rows"
+RECORD = '{"name":"Bob Jones","email":"bob7@example.com","age":7,"admin":true}'
+
+
+def cpu(command):
+    """The user and system seconds of a process and its children."""
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{' '.join(map(str, command))} failed: {output.decode()}")
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def server(name, durability):
+    process = subprocess.Popen(
+        [STEELYARD, "servers", "run", name, "--durability", durability],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+    )
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def postgres(url, folder):
+    scripts = {
+        "get": "\\set n random(0, 9999)\nSELECT record FROM records WHERE _key = 'k' || :n;\n",
+        "put": "\\set n random(0, 9999)\nINSERT INTO records (_key, record) VALUES ('k' || :n, '%s')"
+        " ON CONFLICT (_key) DO UPDATE SET record = excluded.record;\n" % RECORD,
+    }
+    for what, text in scripts.items():
+        (folder / f"{what}.sql").write_text(text.replace('":', '": '))
+    return lambda what, count: [
+        "pgbench", "-n", "-M", "prepared", "-c", "1", "-t", count, "-f", folder / f"{what}.sql", url.split("?")[0]
+    ]
+
+
+def mariadb(url, folder):
+    script = folder / "rows.lua"
+    script.write_text(
+        """
+sysbench.cmdline.options = { what = {"", "get"} }
+function thread_init()
+  con = sysbench.sql.driver():connect()
+  if sysbench.opt.what == "get" then
+    stmt = con:prepare("SELECT record FROM records WHERE _key = ?")
+  else
+    stmt = con:prepare("INSERT INTO records (_key, record) VALUES (?, ?) ON DUPLICATE KEY UPDATE record = VALUES(record)")
+    record = stmt:bind_create(sysbench.sql.type.VARCHAR, 200)
+  end
+  key = stmt:bind_create(sysbench.sql.type.VARCHAR, 10)
+  if record then stmt:bind_param(key, record) else stmt:bind_param(key) end
+end
+function event()
+  key:set(string.format("k%d", sysbench.rand.uniform(0, 9999)))
+  if record then record:set('RECORD') end
+  local rs = stmt:execute()
+  if not record then rs:free() end
+end
+""".replace("RECORD", RECORD)
+    )
+    parts = urlsplit(url)
+    return lambda what, count: [
+        "sysbench", f"--mysql-host={parts.hostname}", f"--mysql-port={parts.port}", f"--mysql-user={parts.username}",
+        f"--mysql-db={parts.path.strip('/')}", "--threads=1", "--time=0", f"--events={count}", f"--what={what}",
+        script, "run",
+    ]
+
+
+def redis(url, folder):
+    parts = urlsplit(url)
+    commands = {"get": ["GET", "records:k__rand_int__"], "put": ["SET", "records:k__rand_int__", RECORD]}
+    return lambda what, count: [
+        "redis-benchmark", "-h", parts.hostname, "-p", parts.port, "-n", count, "-c", "1", "-r", "9999", "-q", *commands[what]
+    ]
+
+
+def compare(name, url, theirs, count, rounds, program):
+    cpu([OURS, url, "load", 0])
+    for what in ("get", "put"):
+        each = ([], [])
+        for n in range(rounds):
+            pairs = [(lambda c: [OURS, url, what, c], 0), (lambda c: theirs(what, c), 1)]
+            for command, at in pairs if n % 2 else reversed(pairs):
+                whole, start = cpu(command(count)), cpu(command(1))
+                each[at].append((whole - start) / count * 1e6)
+        ours, yours = map(statistics.median, each)
+        print(f"{name:9} {what}: ours {ours:6.2f} µs, {program} {yours:6.2f} µs, ratio {ours / yours:.2f}", flush=True)
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    subprocess.run(["cargo", "build", "--quiet", "--release", "--example", "rows"], cwd=ROOT, check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        for name, tier, program, options, make in [
+            ("postgres", "t2", "pgbench", "?durability=t2", postgres),
+            ("mariadb", "t1", "sysbench", "", mariadb),
+            ("redis", "t1", "redis-benchmark", "?layout=blob&format=json", redis),
+        ]:
+            if not shutil.which(program):
+                print(f"{name}: no {program} on this machine; left out")
+                continue
+            with server(name, tier) as url:
+                compare(name, url + options, make(url, folder), count, rounds, program)
+
+
+if __name__ == "__main__":
+    main()
