@@ -26,6 +26,7 @@ enum Act {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = RUN_EXAMPLES)]
 struct Run {
     /// Its name in the list.
     name: String,
@@ -40,8 +41,13 @@ struct Run {
 const EXAMPLES: &str = "\
 Examples:
   steelyard servers
-  steelyard servers run postgres                    a PostgreSQL to try things on
-  steelyard servers run mariadb --durability t3";
+  steelyard servers run postgres     a PostgreSQL to try things on";
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  steelyard servers run postgres
+  steelyard servers run mariadb --durability t3
+  steelyard servers run tyrant --set type=hash";
 
 fn setting(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;

@@ -1,6 +1,15 @@
 //! Keeping records: `put`, `get`, `each`, `delete`, and copies into stores and out of them.
 
-use std::process::{Command, Stdio};
+use std::{
+    io::{BufRead, BufReader},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use nix::{
+    sys::signal::{Signal, kill},
+    unistd::Pid,
+};
 
 use super::Desk;
 use crate::programs;
@@ -125,6 +134,31 @@ fn what_a_store_refuses_is_rejected_and_named() {
         let failed = desk.run(args);
         assert!(failed.status == Some(2) || args.contains("nosql"), "{args}: {failed:?}");
         assert!(failed.err.contains(want) || args.contains("nosql"), "{args}: {}", failed.err);
+    }
+}
+
+/// `servers run` keeps a server as long as it lives itself, however it ends.
+#[test]
+fn a_server_is_kept_until_its_end() {
+    if !programs::found("memcached") {
+        return;
+    }
+    for signal in [Signal::SIGINT, Signal::SIGKILL] {
+        let desk = Desk::new();
+        let mut command = desk.command(["servers", "run", "memcached"]);
+        let mut running = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut url = String::new();
+        let mut lines = BufReader::new(running.stdout.take().unwrap());
+        lines.read_line(&mut url).unwrap();
+        let url = url.trim();
+        desk.run_on(&format!("put {url}"), b"{\"_key\":\"a\",\"n\":1}").well();
+        assert_eq!(desk.run(&format!("get {url} a")).well().text(), "{\"_key\":\"a\",\"n\":1}\n");
+        kill(Pid::from_raw(running.id() as i32), signal).unwrap();
+        running.wait().unwrap();
+        let begin = Instant::now();
+        while desk.run(&format!("get {url} a")).status != Some(3) {
+            assert!(begin.elapsed() < Duration::from_secs(20), "it is still there");
+        }
     }
 }
 
