@@ -177,10 +177,13 @@ impl Options {
     }
 
     fn workers(&self) -> usize {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
         match (self.workers, self.to.wrapped().map(|to| to.format.info().takes)) {
             // The header line of the first row decides about all others.
             (_, Some(Takes::Rows)) => 1,
-            (0, _) => std::thread::available_parallelism().map_or(1, usize::from),
+            (0, _) if matches!(self.to, Form::Bytes(_)) => processors,
+            // One is for the store.
+            (0, _) => (processors - 1).max(1),
             (n, _) => n,
         }
     }
