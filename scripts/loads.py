@@ -6,10 +6,9 @@
 Makes COUNT people (200,000) and loads them ROUNDS times (5) with both, each into a new table of the
 same make: sqlite (`sqlite3`, .import), mariadb (`mariadb`, LOAD DATA LOCAL INFILE), postgres (`psql`,
 \\copy). The loader gets a file in the form it likes best, made beforehand and not timed; ours reads
-the JSON lines. Both make the table and acknowledge
-durably (t3); ours also counts what is there in the end. Servers are private ones (`steelyard servers run`).
-Printed are the wall time, its ratio within rounds, and the processor time of the client for each
-record; medians, and all ratios.
+the JSON lines. Both make the table and acknowledge durably (t3); ours also counts what is there in
+the end. Servers are private ones (`steelyard servers run`). Printed are the wall time, its ratio
+within rounds, and the processor time of the client for each record; medians, and all ratios.
 """
 
 import json

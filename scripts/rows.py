@@ -11,13 +11,11 @@ makes a record of it.
 """
 
 import os
-import re
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -59,6 +57,7 @@ def postgres(url, folder):
         " ON CONFLICT (_key) DO UPDATE SET record = excluded.record;\n" % RECORD,
     }
     for what, text in scripts.items():
+        # pgbench takes `:7` for a variable.
         (folder / f"{what}.sql").write_text(text.replace('":', '": '))
     return lambda what, count: [
         "pgbench", "-n", "-M", "prepared", "-c", "1", "-t", count, "-f", folder / f"{what}.sql", url.split("?")[0]

@@ -138,7 +138,8 @@ fn with_causes(mut text: String, error: &Error) -> String {
     while let Some(cause) = source {
         let cause_text = cause.to_string();
         // An I/O error is its own cause, and what wraps one says the same.
-        if !text.ends_with(&cause_text) && !cause_text.ends_with(said(&text)) {
+        let wraps = cause_text.strip_suffix(said(&text)).is_some_and(|w| w.ends_with(": "));
+        if !text.ends_with(&cause_text) && !wraps {
             text += &format!(": {cause_text}");
         }
         source = cause.source();
@@ -166,4 +167,22 @@ fn is_broken_pipe(error: &Error) -> bool {
 /// Parses a value of a command line by its `FromStr`, for clap.
 fn parsed<T: std::str::FromStr<Err = Error>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|e: Error| e.context().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once_and_every_other_one() {
+        let of = |what: &str, cause: &str| {
+            chain(&Error::new(ErrorKind::Io, what).with_source(std::io::Error::other(cause)))
+        };
+        assert_eq!(of("no way: refused", "refused"), "no way: refused");
+        assert_eq!(of("no way: refused", "while asking: refused"), "no way: refused");
+        // What merely ends alike is another cause.
+        assert_eq!(of("line 3", "byte 13"), "line 3: byte 13");
+        assert_eq!(of("at: 3", "byte 13"), "at: 3: byte 13");
+        assert_eq!(of("x", "refused (os error 3)"), "x: refused (os error 3)");
+    }
 }

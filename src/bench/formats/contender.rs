@@ -10,36 +10,12 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     bench::{
-        layout::shift,
+        layout::{Laid, shift},
         results::{Phase, Proof},
         run::{Competitor, Counts},
     },
     format::{Format, Wrapped, framing::Framer},
 };
-
-/// Records as bytes in memory: where each lies.
-#[derive(Default)]
-pub(super) struct Encoded {
-    bytes: Vec<u8>,
-    /// Where the first begins, and the end of each.
-    borders: Vec<usize>,
-}
-
-impl Encoded {
-    /// Behind so many bytes that are nothing.
-    fn of<I: Item>(records: &[I], format: Format, shift: usize) -> Result<Encoded> {
-        let mut encoded = Encoded { bytes: vec![0; shift], borders: vec![shift] };
-        for record in records {
-            record.encode(format, &mut encoded.bytes)?;
-            encoded.borders.push(encoded.bytes.len());
-        }
-        Ok(encoded)
-    }
-
-    fn spans(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        self.borders.windows(2).map(|border| &self.bytes[border[0]..border[1]])
-    }
-}
 
 /// A format that takes part.
 pub(super) struct Contender<'a, I> {
@@ -47,7 +23,7 @@ pub(super) struct Contender<'a, I> {
     records: &'a [I],
     folder: PathBuf,
     threads: usize,
-    encoded: Encoded,
+    encoded: Laid,
     out: Vec<u8>,
     record: I,
     start: u32,
@@ -111,7 +87,7 @@ impl<'a, I: Item> Contender<'a, I> {
             records,
             folder,
             threads,
-            encoded: Encoded::default(),
+            encoded: Laid::default(),
             out: Vec::new(),
             record: I::empty(),
             start: 0,
@@ -127,7 +103,7 @@ impl<'a, I: Item> Contender<'a, I> {
         fs::create_dir_all(&self.folder)?;
         if let Err(e) = Framer::new(&Wrapped::from(self.format)) {
             self.unfiled = Some(chain(&e));
-            let length = Encoded::of(self.records, self.format, 0)?.bytes.len();
+            let length = self.laid(0)?.len();
             return Ok(vec![(Pack::Plain, length as u64)]);
         }
         for &pack in packs {
@@ -152,6 +128,10 @@ impl<'a, I: Item> Contender<'a, I> {
             }
         }
         Ok(sizes)
+    }
+
+    fn laid(&self, start: u32) -> Result<Laid> {
+        Laid::out(start, self.records, |record, out| record.encode(self.format, out))
     }
 
     /// A file of this contender's.
@@ -242,8 +222,8 @@ impl<I: Item> Competitor for Contender<'_, I> {
     }
 
     fn prepare(&mut self, start: u32) -> Result<()> {
-        self.encoded = Encoded::default();
-        self.encoded = Encoded::of(self.records, self.format, shift(start))?;
+        self.encoded = Laid::default();
+        self.encoded = self.laid(start)?;
         self.out = vec![0; shift(start)];
         for pack in Pack::ALL {
             let master = self.master(pack)?;
@@ -277,18 +257,21 @@ impl<I: Item> Competitor for Contender<'_, I> {
 }
 
 /// What the loops cost without the formats: the same records, looked at and not touched.
-pub(super) struct Null<'a, I>(pub &'a [I], pub Encoded);
+pub(super) struct Null<'a, I>(pub &'a [I], pub Laid);
 
 impl<'a, I: Item> Null<'a, I> {
     pub(super) fn new(records: &'a [I]) -> Self {
-        Null(records, Encoded::default())
+        Null(records, Laid::default())
     }
 }
 
 impl<I: Item> Competitor for Null<'_, I> {
-    fn prepare(&mut self, _: u32) -> Result<()> {
-        let n = self.0.len();
-        self.1 = Encoded { bytes: vec![b'x'; 64 * n], borders: (0..=n).map(|i| 64 * i).collect() };
+    fn prepare(&mut self, start: u32) -> Result<()> {
+        let stand_in = |_, out: &mut Vec<u8>| {
+            out.extend_from_slice(&[b'x'; 64]);
+            Ok(())
+        };
+        self.1 = Laid::out(start, self.0, stand_in)?;
         Ok(())
     }
 

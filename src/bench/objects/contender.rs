@@ -6,6 +6,7 @@ use super::plan::Series;
 use crate::{
     Error, Result,
     bench::{
+        layout::{Laid, shift},
         results::{Phase, Proof},
         run::{Competitor, Counts},
     },
@@ -16,24 +17,13 @@ use crate::{
 /// One way to write objects: the format, with a wrap around it or none.
 struct Way {
     coder: Coder,
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    laid: Laid,
 }
 
 impl Way {
     fn new(format: Format, wrap: Option<Wrap>) -> Result<Way> {
         let coder = Coder::new(Wrapped { format, wraps: wrap.into_iter().collect() })?;
-        Ok(Way { coder, bytes: Vec::new(), ends: Vec::new() })
-    }
-
-    fn write_all(&mut self, objects: &[Object]) -> Result<()> {
-        // Anew, so that each start has its own place in memory.
-        (self.bytes, self.ends) = (Vec::new(), Vec::new());
-        for object in objects {
-            self.coder.encode(object, &mut self.bytes)?;
-            self.ends.push(self.bytes.len());
-        }
-        Ok(())
+        Ok(Way { coder, laid: Laid::default() })
     }
 }
 
@@ -43,13 +33,15 @@ pub(super) struct Contender<'a> {
     /// Plain first, then one for each wrap of the plan.
     ways: Vec<Way>,
     out: Vec<u8>,
+    /// What is written begins so far into `out`.
+    shift: usize,
 }
 
 impl<'a> Contender<'a> {
     pub(super) fn new(format: Format, wraps: &[Wrap], objects: &'a [Object]) -> Result<Self> {
         let ways = [None].into_iter().chain(wraps.iter().copied().map(Some));
         let ways = ways.map(|wrap| Way::new(format, wrap)).collect::<Result<_>>()?;
-        Ok(Contender { objects, ways, out: Vec::new() })
+        Ok(Contender { objects, ways, out: Vec::new(), shift: 0 })
     }
 
     /// Writes every object in every way, reads it back and compares (rule 1). Returns what came
@@ -91,26 +83,26 @@ impl<'a> Contender<'a> {
     }
 
     fn load(&mut self, way: usize, size: usize, units: u64, counts: &mut Counts) -> Result<()> {
-        let Way { coder, bytes, ends } = &mut self.ways[way];
-        let mut left = units;
-        while left > 0 {
-            let mut begin = 0;
-            for &end in ends[..size].iter().take(left.try_into().unwrap_or(usize::MAX)) {
-                let object: Object = coder.decode(&bytes[begin..end])?;
-                counts.items += black_box(object).tags.len() as u64;
-                counts.bytes += (end - begin) as u64;
-                counts.done += 1;
-                begin = end;
-                left -= 1;
-            }
+        let Way { coder, laid } = &mut self.ways[way];
+        for span in laid.spans().take(size).cycle().take(units as usize) {
+            let object: Object = coder.decode(span)?;
+            counts.items += black_box(object).tags.len() as u64;
+            counts.bytes += span.len() as u64;
+            counts.done += 1;
         }
         Ok(())
     }
 }
 
 impl Competitor for Contender<'_> {
-    fn prepare(&mut self, _: u32) -> Result<()> {
-        self.ways.iter_mut().try_for_each(|way| way.write_all(self.objects))
+    fn prepare(&mut self, start: u32) -> Result<()> {
+        self.shift = shift(start);
+        self.out = vec![0; self.shift];
+        for Way { coder, laid } in &mut self.ways {
+            *laid = Laid::default();
+            *laid = Laid::out(start, self.objects, |object, out| coder.encode(object, out))?;
+        }
+        Ok(())
     }
 
     fn run(&mut self, phase: &Phase, units: u64) -> Result<Counts> {
@@ -122,7 +114,7 @@ impl Competitor for Contender<'_> {
             return Ok(counts);
         }
         let coder = &mut self.ways[way].coder;
-        let out = &mut self.out;
+        let (out, shift) = (&mut self.out, self.shift);
         for object in self.objects[..size].iter().cycle().take(units as usize) {
             match series {
                 Series::Create => {
@@ -130,16 +122,16 @@ impl Competitor for Contender<'_> {
                 }
                 Series::CreateDump => {
                     let object = black_box(object.clone());
-                    out.clear();
+                    out.truncate(shift);
                     coder.encode(&object, out)?;
                     counts.items += object.tags.len() as u64;
-                    counts.bytes += black_box(out.as_slice()).len() as u64;
+                    counts.bytes += black_box(&out[shift..]).len() as u64;
                 }
                 Series::DumpLoad => {
-                    out.clear();
+                    out.truncate(shift);
                     coder.encode(object, out)?;
-                    counts.bytes += black_box(out.as_slice()).len() as u64;
-                    let object: Object = coder.decode(out)?;
+                    counts.bytes += black_box(&out[shift..]).len() as u64;
+                    let object: Object = coder.decode(&out[shift..])?;
                     counts.items += black_box(object).tags.len() as u64;
                 }
                 Series::Load => {}

@@ -15,7 +15,8 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         self, Index, Key, Layout, Row, Shape, blobs, json,
-        sql::{Body, Table},
+        query::Path,
+        sql::{Body, Described, Existing, Table},
     },
 };
 
@@ -35,7 +36,16 @@ pub struct Lazy {
 }
 
 /// What the key's column is called in tables that are made here.
-const KEY: &str = "_key";
+const KEY: &str = Path::KEY;
+
+impl Described for Column {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn is_primary(&self) -> bool {
+        self.primary
+    }
+}
 
 impl Lazy {
     pub fn new(name: String, names: Names, facts: Arc<Facts>) -> Lazy {
@@ -78,18 +88,8 @@ impl Lazy {
     }
 
     fn understand(&self, found: Vec<Column>, pool: &Pool) -> Result<Known> {
-        let has = |name: &str| found.iter().find(|column| column.name == name);
-        let conflict =
-            |what: String| Error::new(ErrorKind::Conflict, format!("table {:?} {what}", self.name));
-        let mut primary = found.iter().filter(|column| column.primary);
-        let key = match (&self.names.key, has(KEY), primary.next(), primary.next()) {
-            (Some(name), ..) => {
-                has(name).ok_or_else(|| conflict(format!("has no column {name:?} for the key")))?
-            }
-            (None, Some(own), ..) => own,
-            (None, None, Some(one), None) => one,
-            _ => return Err(conflict("has no single primary key; name it: ?key=COLUMN".into())),
-        };
+        let there = Existing { name: &self.name, columns: &found };
+        let key = there.key(self.names.key.as_deref())?;
         let shape = self.facts.shape;
         let (body, columns): (Body, Vec<Column>) = match shape {
             Shape::Columns => {
@@ -101,13 +101,7 @@ impl Lazy {
             }
             _ => {
                 let name = self.body_column();
-                let Some(column) = has(&name) else {
-                    let names: Vec<_> = found.iter().map(|c| c.name.as_str()).collect();
-                    return Err(conflict(format!(
-                        "has no column {name:?} for layout {shape}; it has {}",
-                        names.join(", ")
-                    )));
-                };
+                let column = there.body(&name, shape)?;
                 (Body::Document(name), vec![column.clone()])
             }
         };

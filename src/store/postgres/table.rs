@@ -16,7 +16,8 @@ use crate::{
     record::Kind,
     store::{
         Column, Index, Layout, Shape,
-        sql::{Body, Dialect, Table, check_name},
+        query::Path,
+        sql::{Body, Described, Dialect, Existing, Table, check_name},
     },
 };
 
@@ -28,8 +29,8 @@ pub struct Names {
     pub column: Option<String>,
 }
 
-/// What columns are called in tables that are made here.
-pub const KEY: &str = "_key";
+/// What the key's column is called in tables that are made here.
+pub const KEY: &str = Path::KEY;
 /// Longer names PostgreSQL cuts, in bytes.
 pub const LONGEST_NAME: usize = 63;
 
@@ -147,15 +148,8 @@ impl Lazy {
     }
 
     fn understand(&self, found: Vec<Found>) -> Result<Known> {
-        let has = |name: &str| found.iter().find(|column| column.field.name == name);
-        let mut primary = found.iter().filter(|column| column.primary);
-        let key = match (&self.names.key, has(KEY), primary.next(), primary.next()) {
-            (Some(name), ..) => has(name)
-                .ok_or_else(|| self.conflict(&format!("has no column {name:?} for the key")))?,
-            (None, Some(own), ..) => own,
-            (None, None, Some(one), None) => one,
-            _ => return Err(self.conflict("has no single primary key; name it: ?key=COLUMN")),
-        };
+        let there = Existing { name: &self.name, columns: &found };
+        let key = there.key(self.names.key.as_deref())?;
         let name = &key.field.name;
         let fields: Vec<Field> = match self.shape {
             Shape::Columns => {
@@ -163,15 +157,7 @@ impl Lazy {
                 others.map(|column| column.field.clone()).collect()
             }
             _ => {
-                let wanted = body_column(self.shape, &self.names);
-                let Some(column) = has(&wanted) else {
-                    let names: Vec<_> = found.iter().map(|c| c.field.name.as_str()).collect();
-                    return Err(self.conflict(&format!(
-                        "has no column {wanted:?} for layout {}; it has {}",
-                        self.shape,
-                        names.join(", ")
-                    )));
-                };
+                let column = there.body(&body_column(self.shape, &self.names), self.shape)?;
                 vec![column.field.clone()]
             }
         };
@@ -447,6 +433,15 @@ struct Found {
     primary: bool,
     by_bytes: bool,
     unlogged: bool,
+}
+
+impl Described for Found {
+    fn name(&self) -> &str {
+        &self.field.name
+    }
+    fn is_primary(&self) -> bool {
+        self.primary
+    }
 }
 
 /// The columns of a table, none where there is no table; those that are computed are left out.

@@ -5,6 +5,9 @@
 //! no driver.
 
 mod columns;
+mod existing;
+
+pub(super) use existing::{Described, Existing};
 
 use super::{
     Column, Filter, Query,

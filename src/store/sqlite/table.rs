@@ -19,7 +19,8 @@ use crate::{
     record::{Document, Kind, Value},
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
-        sql::{Body, Dialect, Table, check_name},
+        query::Path,
+        sql::{Body, Described, Dialect, Existing, Table, check_name},
     },
 };
 
@@ -47,8 +48,8 @@ pub struct Known {
     key_is_text: bool,
 }
 
-/// What columns are called in tables that are made here.
-const KEY: &str = "_key";
+/// What the key's column is called in tables that are made here.
+const KEY: &str = Path::KEY;
 
 impl Lazy {
     pub fn new(shape: Shape, name: String, names: Names) -> Lazy {
@@ -94,34 +95,17 @@ impl Lazy {
     }
 
     fn understand(&self, found: Vec<Found>) -> Result<Known> {
-        let has = |name: &str| found.iter().find(|column| column.name == name);
-        let conflict =
-            |what: String| Error::new(ErrorKind::Conflict, format!("table {:?} {what}", self.name));
-        let mut primary = found.iter().filter(|column| column.primary);
-        let key = match (&self.names.key, has(KEY), primary.next(), primary.next()) {
-            (Some(name), ..) => {
-                has(name).ok_or_else(|| conflict(format!("has no column {name:?} for the key")))?
-            }
-            (None, Some(own), ..) => own,
-            (None, None, Some(one), None) => one,
-            _ => return Err(conflict("has no single primary key; name it: ?key=COLUMN".into())),
-        };
+        let there = Existing { name: &self.name, columns: &found };
+        let key = there.key(self.names.key.as_deref())?;
         let body = match self.shape {
             Shape::Columns => {
-                let others = found.iter().filter(|c| c.name != key.name || c.name != KEY);
+                let others = found.iter().filter(|c| c.name != key.name);
                 let column = |c: &Found| Column { name: c.name.clone(), kind: c.kind() };
-                Body::Columns(others.filter(|c| c.name != key.name).map(column).collect())
+                Body::Columns(others.map(column).collect())
             }
             _ => {
                 let column = self.body_column();
-                if has(&column).is_none() {
-                    let names: Vec<_> = found.iter().map(|c| c.name.as_str()).collect();
-                    return Err(conflict(format!(
-                        "has no column {column:?} for layout {}; it has {}",
-                        self.shape,
-                        names.join(", ")
-                    )));
-                }
+                there.body(&column, self.shape)?;
                 Body::Document(column)
             }
         };
@@ -459,6 +443,15 @@ struct Found {
     name: String,
     declared: String,
     primary: bool,
+}
+
+impl Described for Found {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn is_primary(&self) -> bool {
+        self.primary
+    }
 }
 
 impl Found {

@@ -51,7 +51,7 @@ pub const DRIVER: Driver = Driver {
 const DOCUMENT: Abilities = Abilities {
     driver: "tyrant",
     keeps: SCALARS,
-    loses: "lists, maps, text with NUL and floats beyond 64 bits are refused",
+    loses: "lists, maps, text with NUL, infinities and floats beyond 64 bits are refused",
     cannot: &[],
     atomic: false,
     ordered: false,

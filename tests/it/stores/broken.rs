@@ -52,10 +52,14 @@ async fn cut(subject: Arc<Subject>) -> Outcome {
         let found = store.get(&keys).await?;
         ensure!(found.iter().all(|record| record.as_ref() == Some(&big)), "after {after}");
     }
-    if all(store).await.is_ok() {
-        proxy.cut_after(2000);
-        let begin = Instant::now();
-        failed(all(store).await, begin, "scan")?;
+    match all(store).await {
+        Err(e) => ensure!(e.kind() == ErrorKind::Unsupported, "scan: {e:?}"),
+        Ok(found) => {
+            ensure!(found.len() == rows.len(), "{} of {} rows", found.len(), rows.len());
+            proxy.cut_after(2000);
+            let begin = Instant::now();
+            failed(all(store).await, begin, "scan")?;
+        }
     }
     proxy.cut_after(2);
     let begin = Instant::now();
