@@ -60,6 +60,7 @@ impl Usage {
             system_ns: self.system_ns,
             waits: self.waits,
             preemptions: self.preemptions,
+            server: None,
         }
     }
 }

@@ -8,8 +8,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod stores;
+
+pub use stores::{Disk, Durability, Kept, Latency, ServerUse, Tally};
+
 use super::schedule::StopRule;
-pub use super::schedule::Stopped;
+pub use super::schedule::{Pace, Stopped};
 
 /// The version of the shape below. A reader refuses a higher one.
 pub const SCHEMA: u32 = 1;
@@ -19,8 +23,11 @@ pub const SCHEMA: u32 = 1;
 pub struct Results {
     /// [`SCHEMA`] of the writer.
     pub schema: u32,
-    /// Which bench or workload: `formats`, `objects`.
+    /// Which bench: `formats`, `objects`, `stores`.
     pub bench: String,
+    /// The workload that ran on stores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<Workload>,
     /// When it began, RFC 3339.
     pub started: String,
     /// How long it took, in seconds.
@@ -146,6 +153,25 @@ pub struct Dataset {
     pub kind: String,
     /// What was found wrong with them or left out, in sentences; empty where nothing was.
     pub remarks: Vec<String>,
+    /// Bytes of all records as JSON lines, by wrap: `""` as they are, `gzip`, `zstd`; empty where
+    /// that was not weighed. A sample is multiplied.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub sizes: BTreeMap<String, u64>,
+}
+
+/// The workload that ran on stores.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name.
+    pub name: String,
+    /// What it does, in a sentence.
+    pub about: String,
+    /// Where it was published, if it was.
+    pub source: Option<String>,
+    /// True where it ran with the counts that were published.
+    pub as_published: bool,
+    /// The workload itself, as it stood in its file.
+    pub text: String,
 }
 
 /// Who ran.
@@ -161,6 +187,9 @@ pub struct Contender {
     pub proof: Option<Proof>,
     /// Bytes of all records, by wrap: `""` as they are, `gzip`, `zstd` of the whole.
     pub sizes: BTreeMap<String, u64>,
+    /// The store, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Kept>,
 }
 
 /// The round trip that comes before timing (rule 1).
@@ -195,6 +224,15 @@ pub struct Phase {
     pub size: Option<u64>,
     /// The phases it is the sum of, within each round; empty where it was itself timed.
     pub sum_of: Vec<String>,
+    /// What an operation is, in the plural: `records`, `queries`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// At which moments operations were sent, where they were sent one by one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pace: Option<Pace>,
+    /// How many operations were on their way at once, at most; 0 where that says nothing.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub concurrency: u32,
 }
 
 /// One competitor in one phase.
@@ -218,6 +256,15 @@ pub struct Cell {
     pub settled: bool,
     /// Memory, from a separate untimed pass.
     pub memory: Option<Memory>,
+    /// How long single operations took.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Latency>,
+    /// What happened to the operations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tally: Option<Tally>,
+    /// Operations a second that were planned, where the pace is a share of capacity: the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered: Option<f64>,
     /// Every timed window.
     pub rounds: Vec<Round>,
     /// What follows from the rounds.
@@ -243,6 +290,9 @@ pub struct Round {
     pub waits: u64,
     /// Context switches because something else was let in.
     pub preemptions: u64,
+    /// What the private server used, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<ServerUse>,
 }
 
 /// Memory an operation takes.
@@ -355,6 +405,10 @@ pub struct Probe {
     pub preemptions: f64,
     /// Whether this round's surroundings were noisy; derived.
     pub noisy: bool,
+}
+
+fn is_zero(n: &u32) -> bool {
+    *n == 0
 }
 
 impl Results {

@@ -184,7 +184,7 @@ fn blank(options: &Options<'_>, most: u64) -> Results {
             records: most,
             of: most,
             kind: "objects".into(),
-            remarks: Vec::new(),
+            ..Dataset::default()
         },
         ..Results::default()
     }
