@@ -40,6 +40,7 @@ fn results(bench: &str, costs: &[(&str, f64)], phases: &[(Phase, f64)]) -> Resul
             of: 18_881,
             kind: "MARC records".into(),
             remarks: Vec::new(),
+            ..Dataset::default()
         },
         baseline: costs[0].0.into(),
         phases: phases.iter().map(|p| p.0.clone()).collect(),
