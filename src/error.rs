@@ -140,6 +140,11 @@ impl Error {
         self.0.kind
     }
 
+    /// Whether an answer did not come in time: then nobody knows whether the server has done it.
+    pub fn is_timeout(&self) -> bool {
+        self.kind() == ErrorKind::Unavailable && self.context().starts_with("no answer")
+    }
+
     /// Where it went wrong, as far as known.
     pub fn place(&self) -> &Place {
         &self.0.place

@@ -49,6 +49,17 @@ impl Usage {
         }
     }
 
+    /// Both together.
+    pub fn plus(&self, other: &Usage) -> Usage {
+        Usage {
+            ns: self.ns + other.ns,
+            user_ns: self.user_ns + other.user_ns,
+            system_ns: self.system_ns + other.system_ns,
+            waits: self.waits + other.waits,
+            preemptions: self.preemptions + other.preemptions,
+        }
+    }
+
     /// As a round of the results.
     pub fn round(&self, start: u32, round: u32, place: u32) -> Round {
         Round {
@@ -60,6 +71,7 @@ impl Usage {
             system_ns: self.system_ns,
             waits: self.waits,
             preemptions: self.preemptions,
+            units: 0,
             server: None,
         }
     }

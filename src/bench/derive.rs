@@ -162,7 +162,8 @@ impl Tools {
         let mut starts: Vec<u32> = samples.iter().map(|s| s.start).collect();
         starts.sort_unstable();
         starts.dedup();
-        let operations = (cell.units.max(1) * cell.rounds.len() as u64) as f64;
+        let operations: u64 = cell.rounds.iter().map(|r| cell.units_of(r)).sum();
+        let operations = operations.max(1) as f64;
         let (user, system) = match results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) {
             None => (
                 cell.rounds.iter().map(|r| r.user_ns as f64).sum::<f64>() / operations,

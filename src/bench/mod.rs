@@ -12,7 +12,7 @@
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
 //!
 //! The benches stand beside the core, one folder each, and are all that knows what is measured:
-//! [`formats`], [`objects`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
+//! [`formats`], [`objects`], [`stores`] (whose work is a [`workload`]). To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
 //! competitors implement [`Competitor`](run::Competitor), and a page in `report/`.
 
 pub mod accounting;
@@ -33,7 +33,9 @@ pub mod save;
 pub mod schedule;
 pub mod scratch;
 pub mod stats;
+pub mod stores;
 pub mod trial;
+pub mod workload;
 
 #[cfg(test)]
 mod acceptance;

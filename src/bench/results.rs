@@ -290,6 +290,9 @@ pub struct Round {
     pub waits: u64,
     /// Context switches because something else was let in.
     pub preemptions: u64,
+    /// Operations done in this window, where that is not the cell's number (it ended by the clock).
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub units: u64,
     /// What the private server used, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerUse>,
@@ -411,6 +414,10 @@ fn is_zero(n: &u32) -> bool {
     *n == 0
 }
 
+fn is_none(n: &u64) -> bool {
+    *n == 0
+}
+
 impl Results {
     /// The competitor of this name.
     pub fn competitor(&self, name: &str) -> Option<&Contender> {
@@ -482,13 +489,18 @@ impl Figure {
 }
 
 impl Cell {
+    /// Operations done in one of its windows.
+    pub fn units_of(&self, round: &Round) -> u64 {
+        if round.units > 0 { round.units } else { self.units }
+    }
+
     /// Nanoseconds an operation took in each round, with start and round.
     pub fn means(&self, basis: Basis) -> Vec<(u32, u32, f64)> {
-        let units = self.units.max(1) as f64;
         let time = |r: &Round| match basis {
             Basis::Elapsed => r.ns,
             Basis::Processor => r.user_ns + r.system_ns,
         };
-        self.rounds.iter().map(|r| (r.start, r.round, time(r) as f64 / units)).collect()
+        let units = |r: &Round| self.units_of(r).max(1) as f64;
+        self.rounds.iter().map(|r| (r.start, r.round, time(r) as f64 / units(r))).collect()
     }
 }

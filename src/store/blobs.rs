@@ -67,6 +67,14 @@ pub trait Blobs: Send + Sync {
         self.put(blobs).await
     }
 
+    /// Lets the store do what it has put off, as [`Store::settle`].
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// The blobs of these keys, in their order.
     ///
     /// # Errors
@@ -360,6 +368,10 @@ impl Store for Encoded {
 
     async fn drop_table(&self) -> Result<()> {
         self.blobs.drop_table().await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.blobs.settle().await
     }
 
     async fn describe(&self) -> Result<Description> {

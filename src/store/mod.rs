@@ -64,6 +64,7 @@ pub use blobs::{Blob, Blobs, Encoded};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
+use query::Path;
 pub use query::{Filter, Query};
 pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
@@ -134,6 +135,15 @@ pub trait Store: Send + Sync {
         self.put(rows).await
     }
 
+    /// Keeps rows as [`put`](Store::put) does, each by a statement of its own, all in one transaction.
+    ///
+    /// # Errors
+    /// As [`put`](Store::put); [`Unsupported`](crate::ErrorKind::Unsupported) where there are no
+    /// transactions of several statements.
+    async fn put_each(&self, _rows: &[Row]) -> Result<()> {
+        Err(no(self.abilities(), "write several records by statements of one transaction"))
+    }
+
     /// The records of these keys, in their order; none where there is none.
     ///
     /// # Errors
@@ -145,6 +155,15 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can`] tells.
     async fn find(&self, query: &Query) -> Result<Rows<'_>>;
+
+    /// A record, and after it those of another table of this store whose field holds its key: a join,
+    /// in one statement.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) where the store cannot join.
+    async fn related(&self, _key: &Key, _other: &str, _field: &Path) -> Result<Vec<Document>> {
+        Err(no(self.abilities(), "join two tables"))
+    }
 
     /// Deletes the records that fit, and says how many those were.
     ///
@@ -184,11 +203,26 @@ pub trait Store: Send + Sync {
     /// Of connections and of the store.
     async fn drop_table(&self) -> Result<()>;
 
+    /// Lets the store do what it has put off (write its logs to their places, free what was deleted,
+    /// gather statistics), so that its size and speed are those it has in the long run. Nothing
+    /// where there is nothing to do.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn settle(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// What the store says of itself.
     ///
     /// # Errors
     /// Of connections and of the store.
     async fn describe(&self) -> Result<Description>;
+}
+
+/// The error of what a store does not do.
+pub(crate) fn no(abilities: &Abilities, what: &str) -> Error {
+    Error::unsupported(format!("{} cannot {what}", abilities.driver))
 }
 
 /// Rows one by one instead of some at a time.

@@ -72,6 +72,26 @@ pub struct Latency {
     pub lag: Option<Histogram>,
 }
 
+impl Latency {
+    /// Of a window in a closed loop, empty, or of an open one.
+    pub fn of_window(open: bool) -> Latency {
+        let part = || open.then(Histogram::growing);
+        Latency { response: Histogram::growing(), service: part(), lag: part() }
+    }
+
+    /// Adds another's counts.
+    pub fn add(&mut self, other: &Latency) {
+        let add = |to: &mut Option<Histogram>, from: &Option<Histogram>| match (to, from) {
+            (Some(to), Some(from)) => to.merge(from),
+            (to @ None, Some(from)) => *to = Some(from.clone()),
+            (_, None) => {}
+        };
+        self.response.merge(&other.response);
+        add(&mut self.service, &other.service);
+        add(&mut self.lag, &other.lag);
+    }
+}
+
 /// What happened to the operations of all rounds (rule 2). Figures are made of `done` only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Tally {

@@ -10,6 +10,8 @@
 //!
 //! To add a dataset: a file with a struct, `document` and `INFO`, and a row in [`Dataset::ALL`].
 
+pub mod families;
+pub mod fields;
 pub mod objects;
 pub mod people;
 pub mod random;
@@ -27,6 +29,10 @@ pub enum Dataset {
     Users,
     People,
     Objects,
+    Fields,
+    Owners,
+    Pets,
+    Families,
 }
 
 /// What there is to know about a dataset without making a record of it.
@@ -66,8 +72,16 @@ const CATALOGUE: Info = Info {
 
 impl Dataset {
     /// Every dataset.
-    pub const ALL: &[Dataset] =
-        &[Dataset::Catalogue, Dataset::Users, Dataset::People, Dataset::Objects];
+    pub const ALL: &[Dataset] = &[
+        Dataset::Catalogue,
+        Dataset::Users,
+        Dataset::People,
+        Dataset::Objects,
+        Dataset::Fields,
+        Dataset::Owners,
+        Dataset::Pets,
+        Dataset::Families,
+    ];
 
     /// What there is to know about it.
     pub fn info(self) -> &'static Info {
@@ -76,6 +90,10 @@ impl Dataset {
             Dataset::Users => &users::INFO,
             Dataset::People => &people::INFO,
             Dataset::Objects => &objects::INFO,
+            Dataset::Fields => &fields::INFO,
+            Dataset::Owners => &families::OWNERS,
+            Dataset::Pets => &families::HOLDINGS,
+            Dataset::Families => &families::FAMILIES,
         }
     }
 
@@ -202,7 +220,15 @@ mod tests {
             .collect();
         assert_eq!(
             got,
-            ["users 5ab084e5857ddcf4", "people ba35fc4e147e0413", "objects 4edd75631325aa16"]
+            [
+                "users 5ab084e5857ddcf4",
+                "people ba35fc4e147e0413",
+                "objects 4edd75631325aa16",
+                "fields 2432eaf9e5c39fc2",
+                "owners 65c08da7a537a8a6",
+                "pets b7b65abf127f00f0",
+                "families 4d9e119086e57068"
+            ]
         );
     }
 }

@@ -13,7 +13,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store,
+        Store, query::Path,
     },
 };
 
@@ -114,6 +114,16 @@ impl Store for Limit {
         self.inner.load(rows).await
     }
 
+    async fn put_each(&self, rows: &[Row]) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.inner.put_each(rows).await
+    }
+
+    async fn related(&self, key: &Key, other: &str, field: &Path) -> Result<Vec<Document>> {
+        let _turn = self.turn().await?;
+        self.inner.related(key, other, field).await
+    }
+
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         let _turn = self.turn().await?;
         self.inner.get(keys).await
@@ -152,6 +162,11 @@ impl Store for Limit {
     async fn drop_table(&self) -> Result<()> {
         let _turn = self.turn().await?;
         self.inner.drop_table().await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.inner.settle().await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -18,7 +18,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store,
+        Store, query::Path,
     },
 };
 
@@ -218,6 +218,15 @@ impl Store for Meter {
         self.measured(Operation::Load, self.inner.load(rows), |()| rows.len() as u64).await
     }
 
+    async fn put_each(&self, rows: &[Row]) -> Result<()> {
+        self.measured(Operation::Put, self.inner.put_each(rows), |()| rows.len() as u64).await
+    }
+
+    async fn related(&self, key: &Key, other: &str, field: &Path) -> Result<Vec<Document>> {
+        let related = self.inner.related(key, other, field);
+        self.measured(Operation::Get, related, |found| found.len() as u64).await
+    }
+
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         let found = |found: &Vec<Option<Document>>| found.iter().flatten().count() as u64;
         self.measured(Operation::Get, self.inner.get(keys), found).await
@@ -251,6 +260,10 @@ impl Store for Meter {
 
     async fn drop_table(&self) -> Result<()> {
         self.measured(Operation::Drop, self.inner.drop_table(), |()| 0).await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.inner.settle().await
     }
 
     async fn describe(&self) -> Result<Description> {

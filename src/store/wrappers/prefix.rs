@@ -16,7 +16,7 @@ use crate::{
     record::{Document, Value},
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows,
-        Shape, Store, blobs,
+        Shape, Store, blobs, no,
         query::{Path, Test},
     },
 };
@@ -212,6 +212,16 @@ impl Store for Prefix {
         self.inner.load(&self.rows(rows)).await
     }
 
+    async fn put_each(&self, rows: &[Row]) -> Result<()> {
+        rows.iter().try_for_each(|row| blobs::fits(&self.abilities, &row.key, 0))?;
+        self.inner.put_each(&self.rows(rows)).await
+    }
+
+    /// The fields of records hold keys as their user knows them, not as they are here.
+    async fn related(&self, _: &Key, _: &str, _: &Path) -> Result<Vec<Document>> {
+        Err(no(&self.abilities, "join two tables behind a prefix"))
+    }
+
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         self.inner.get(&self.keys(keys)).await
     }
@@ -260,6 +270,10 @@ impl Store for Prefix {
 
     async fn drop_table(&self) -> Result<()> {
         self.delete(&Filter::All).await.map(drop)
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.inner.settle().await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -18,7 +18,7 @@ use crate::{
     record::{Document, dataset::random::mix},
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store, blobs,
+        Store, blobs, no, query::Path,
     },
 };
 
@@ -204,6 +204,14 @@ impl Store for Shards {
         together(parts.iter().map(|(store, rows)| store.load(rows))).await.map(drop)
     }
 
+    async fn put_each(&self, _: &[Row]) -> Result<()> {
+        Err(no(&self.abilities, "write to several databases in one transaction"))
+    }
+
+    async fn related(&self, _: &Key, _: &str, _: &Path) -> Result<Vec<Document>> {
+        Err(no(&self.abilities, "join tables of several databases"))
+    }
+
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         let places = self.places(keys.iter());
         let parts = self.stores.iter().zip(&places).filter(|(_, places)| !places.is_empty());
@@ -288,6 +296,10 @@ impl Store for Shards {
 
     async fn drop_table(&self) -> Result<()> {
         self.all(|store| store.drop_table()).await.map(drop)
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.all(|store| store.settle()).await.map(drop)
     }
 
     async fn describe(&self) -> Result<Description> {

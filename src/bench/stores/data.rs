@@ -1,0 +1,228 @@
+//! The records of a workload, made where they are needed and not all at once, and what must come out
+//! of each phase: the counts are known before a store is asked.
+
+use std::sync::Arc;
+
+use crate::{
+    Error, Result,
+    bench::workload::{Act, Phase, Range, Table, Workload},
+    record::{Document, Value, dataset::Dataset},
+    store::{Column, Filter, Index, Key, Layout, Query, Row, Shape},
+};
+
+/// The records of a table.
+#[derive(Clone)]
+pub(super) struct Records {
+    source: Source,
+    /// How many.
+    pub count: u64,
+    key: Option<String>,
+    seed: u64,
+}
+
+#[derive(Clone)]
+enum Source {
+    Made(Dataset),
+    Held(Arc<Vec<Document>>),
+}
+
+impl Records {
+    /// Those of a table, or `held` in their place.
+    pub fn new(table: &Table, held: Option<Arc<Vec<Document>>>, seed: u64) -> Result<Records> {
+        match held {
+            // Whatever the user's records call their key: it need not be there in all of them.
+            Some(held) => Ok(Records {
+                count: held.len() as u64,
+                source: Source::Held(held),
+                key: None,
+                seed,
+            }),
+            None if table.dataset.document(seed, 0).is_none() => Err(Error::unsupported(format!(
+                "table {}: dataset {} is one of MARC records; generate a file and give it with --records",
+                table.name,
+                table.dataset.name()
+            ))),
+            None => Ok(Records {
+                source: Source::Made(table.dataset),
+                count: table.count,
+                key: table.key.clone(),
+                seed,
+            }),
+        }
+    }
+
+    /// Record `n`; those beyond the last are made likewise, where they are made.
+    pub fn document(&self, n: u64) -> Document {
+        match &self.source {
+            Source::Made(dataset) => dataset.document(self.seed, n).unwrap_or_default(),
+            Source::Held(held) => held[(n % held.len().max(1) as u64) as usize].clone(),
+        }
+    }
+
+    /// The key of record `n`.
+    pub fn key(&self, n: u64) -> Result<Key> {
+        match &self.key {
+            Some(field) => Key::of(&self.document(n), field),
+            None => Key::new(n.to_string()),
+        }
+    }
+
+    /// Record `n` with its key.
+    pub fn row(&self, n: u64) -> Result<Row> {
+        let record = self.document(n);
+        let key = match &self.key {
+            Some(field) => Key::of(&record, field)?,
+            None => Key::new(n.to_string())?,
+        };
+        Ok(Row { key, record })
+    }
+
+    /// Records from `from` up to, but without, `until`.
+    pub fn rows(&self, from: u64, until: u64) -> Result<Vec<Row>> {
+        (from..until).map(|n| self.row(n)).collect()
+    }
+
+    /// How they are to lie: columns are found from a sample, kinds of indexes from the first value.
+    pub fn layout(&self, table: &Table, shape: Shape) -> Result<Layout> {
+        const SAMPLE: u64 = 1_000;
+        let step = (self.count / SAMPLE).max(1);
+        let sample: Vec<Document> =
+            (0..self.count).step_by(step as usize).map(|n| self.document(n)).collect();
+        let mut layout = Layout::plain();
+        if shape == Shape::Columns {
+            layout = layout.with_columns(Column::infer(&sample)?);
+        }
+        for path in &table.index {
+            layout.indexes.push(self.index(path, &sample)?);
+        }
+        Ok(layout)
+    }
+
+    /// An index on a path, of the kind of value that is there.
+    pub fn index(&self, path: &crate::store::query::Path, sample: &[Document]) -> Result<Index> {
+        let first;
+        let sample = match sample {
+            [] => {
+                first = [self.document(0)];
+                &first[..]
+            }
+            sample => sample,
+        };
+        let kind = sample.iter().find_map(|d| Some(value(d, path.names())?.kind()));
+        let kind = kind.ok_or_else(|| {
+            Error::invalid(format!("no record has a field {path} to make an index of"))
+        })?;
+        Ok(Index { path: path.clone(), kind })
+    }
+}
+
+fn value<'a>(document: &'a Document, names: &[String]) -> Option<&'a Value> {
+    let (first, rest) = names.split_first()?;
+    let value = document.get(first)?;
+    match rest {
+        [] => Some(value),
+        rest => self::value(value.as_map()?, rest),
+    }
+}
+
+/// What must come out of a phase.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Expected {
+    /// So many records.
+    Records(u64),
+    /// As many as there are numbers in the range that is drawn; these are all of them, sorted.
+    Numbers(Vec<i64>),
+    /// It cannot be known beforehand: an earlier phase has changed records.
+    Unknown,
+}
+
+/// What must come out of each phase, from the records themselves.
+pub(super) fn expected(workload: &Workload, records: &[(String, Records)]) -> Vec<Expected> {
+    let mut gone: Vec<(&str, &Filter)> = Vec::new();
+    let mut changed: Vec<&str> = Vec::new();
+    let mut all = Vec::with_capacity(workload.phases.len());
+    for phase in &workload.phases {
+        let table = phase.table.as_str();
+        let known = !changed.contains(&table);
+        let of = records.iter().find(|r| r.0 == table).map(|r| &r.1);
+        let gone_here: Vec<&Filter> = gone.iter().filter(|g| g.0 == table).map(|g| g.1).collect();
+        all.push(match of {
+            Some(records) if known => count(phase, records, &gone_here),
+            _ => Expected::Unknown,
+        });
+        match &phase.act {
+            Act::Delete(filter) => gone.push((table, filter)),
+            Act::Update { .. } | Act::Mix { .. } => changed.push(table),
+            _ => {}
+        }
+    }
+    all
+}
+
+fn count(phase: &Phase, records: &Records, gone: &[&Filter]) -> Expected {
+    let gone: Vec<Query> = gone.iter().map(|filter| Query::new((*filter).clone())).collect();
+    // What is there and fits.
+    let fitting = |filter: &Filter| {
+        let (query, gone) = (Query::new(filter.clone()), &gone);
+        (0..records.count).filter_map(move |n| records.row(n).ok()).filter(move |row| {
+            query.matches(&row.key, &row.record)
+                && !gone.iter().any(|gone| gone.matches(&row.key, &row.record))
+        })
+    };
+    match &phase.act {
+        Act::Find { filter, range: Some(Range { field, .. }), .. } => {
+            let number = |row: Row| match value(&row.record, field.names()) {
+                Some(Value::Int(n)) => Some(*n),
+                _ => None,
+            };
+            let mut numbers: Vec<i64> = fitting(filter).filter_map(number).collect();
+            numbers.sort_unstable();
+            Expected::Numbers(numbers)
+        }
+        Act::Find { filter, range: None, most, .. } => {
+            let found = fitting(filter).count() as u64;
+            Expected::Records(found.min(most.unwrap_or(u64::MAX)))
+        }
+        Act::Delete(filter) => Expected::Records(fitting(filter).count() as u64),
+        Act::Scan if !gone.is_empty() => Expected::Records(fitting(&Filter::All).count() as u64),
+        _ => Expected::Records(records.count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expected_of(name: &str) -> (Workload, Vec<Expected>) {
+        let workload = Workload::named(name).unwrap().scaled(0.1);
+        let records: Vec<_> = (workload.tables.iter())
+            .map(|table| (table.name.clone(), Records::new(table, None, 1).unwrap()))
+            .collect();
+        let expected = expected(&workload, &records);
+        (workload, expected)
+    }
+
+    #[test]
+    fn counts_follow_from_the_records() {
+        let (workload, expected) = expected_of("documents");
+        let of = |name: &str| {
+            let at = workload.phases.iter().position(|phase| phase.name == name).unwrap();
+            match &expected[at] {
+                Expected::Records(n) => *n,
+                other => panic!("{name}: {other:?}"),
+            }
+        };
+        assert_eq!(of("create"), 2_000);
+        assert!((150..250).contains(&of("query")) && (340..460).contains(&of("delete")));
+    }
+
+    #[test]
+    fn ranges_know_all_numbers_and_changed_tables_nothing() {
+        let (workload, expected) = expected_of("inserts");
+        let at = workload.phases.iter().position(|p| p.name.starts_with("range")).unwrap();
+        let Expected::Numbers(numbers) = &expected[at] else { panic!("{:?}", expected[at]) };
+        assert_eq!((numbers.len(), numbers[4], numbers[5]), (2_000, 0, 1));
+        let (_, expected) = expected_of("mixed");
+        assert_eq!(expected.last(), Some(&Expected::Unknown));
+    }
+}

@@ -1,0 +1,603 @@
+//! `bench WORKLOAD`: which store, for these records and this work.
+//!
+//! A round is one whole run of the workload by every store, each on fresh data and, where it has a
+//! private server, on a freshly started one; only one store runs at a time. The order of the stores
+//! is balanced from round to round, ratios are taken within rounds (rules 5 and 6).
+//!
+//! - `target.rs`: what is measured, and how it is started
+//! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
+//! - `act.rs`: the phases of one store on one start; `drive.rs`, `pace.rs`: the timed loops
+//! - `prove.rs`, `watch.rs`, `audit.rs`: what is kept, used, synced
+//! - `null.rs`: what the harness itself costs
+//!
+//! To add a kind of phase: see `bench/workload`.
+
+mod act;
+mod audit;
+mod data;
+mod drive;
+mod null;
+mod ops;
+mod pace;
+mod prove;
+mod target;
+mod watch;
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+};
+
+pub use audit::{Audit, audit};
+pub use target::{Opened, Target};
+
+use self::{
+    act::{Bout, Done},
+    data::{Expected, Records},
+    null::Null,
+};
+use super::{
+    derive::{derive, first_wide},
+    instruments::{Instruments, Real},
+    machine,
+    results::{self, Cell, Dataset, Latency, Plan, Results, SCHEMA, Tally},
+    run::{Progress, Stage},
+    save,
+    schedule::{Limit, Orders, Pace, Stopped},
+    scratch::Scratch,
+    workload::{Act, Workload},
+};
+use crate::{
+    Error, ErrorKind, Result,
+    durability::Tier,
+    record::Document,
+    server::Server,
+    store::{self, Place, Store},
+};
+
+/// What to measure, and how.
+pub struct Options<'a> {
+    /// What is done.
+    pub workload: Workload,
+    /// Whether its counts are the published ones.
+    pub as_published: bool,
+    /// By whom; the stores in this process where none is named.
+    pub targets: Vec<Target>,
+    /// Records in place of those of the workload's first table, with what is said of them.
+    pub records: Option<(Vec<Document>, Dataset)>,
+    /// The durability of stores that name none themselves.
+    pub durability: Option<Tier>,
+    /// Whether syncs are counted before anything is timed.
+    pub audit: bool,
+    /// Seed, stop rule and the rest.
+    pub plan: Plan,
+    /// Data of stores in this process lie here, in a folder that is removed after; else in the
+    /// system's place for temporary files.
+    pub folder: Option<PathBuf>,
+    /// The results are written here after each round.
+    pub out: Option<PathBuf>,
+    /// Ends the run, at the next border of a phase.
+    pub stop: Option<&'a AtomicBool>,
+    /// Put around each store that is opened: for trying the bench itself.
+    pub around: Option<fn(Arc<dyn Store>) -> Arc<dyn Store>>,
+}
+
+impl Options<'_> {
+    /// A workload on the stores in this process, two minutes at most.
+    pub fn new(workload: Workload) -> Self {
+        let mut plan = Plan::default();
+        (plan.stop.min_starts, plan.stop.max_rounds) = (6, 30);
+        Options {
+            workload,
+            as_published: false,
+            targets: Vec::new(),
+            records: None,
+            durability: None,
+            audit: true,
+            plan,
+            folder: None,
+            out: None,
+            stop: None,
+            around: None,
+        }
+    }
+}
+
+/// The name of the competitor that keeps nothing.
+const NULL: &str = "null";
+/// The table of the proof.
+const PROOF: &str = "proof";
+
+/// Proves, audits, measures and compares.
+///
+/// # Errors
+/// [`Mismatch`](ErrorKind::Mismatch) where a count does not agree, naming store, phase and round;
+/// those of stores and servers. What was measured before stands in [`Options::out`].
+pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let mut run = Run::new(options, progress)?;
+    let ended = runtime.block_on(run.go());
+    let mut results = run.results;
+    derive(&mut results);
+    match ended {
+        Ok(stopped) => results.stopped = Some(stopped),
+        Err(e) => {
+            if let Some(path) = &options.out {
+                save::write(&results, path)?;
+            }
+            return Err(e);
+        }
+    }
+    if let Some(path) = &options.out {
+        save::write(&results, path)?;
+    }
+    Ok(results)
+}
+
+struct Run<'o, 'a, 'p> {
+    options: &'o Options<'a>,
+    progress: &'p mut dyn FnMut(Progress<'_>),
+    targets: Vec<Target>,
+    records: Vec<(String, Records)>,
+    expected: Vec<Expected>,
+    results: Results,
+    instruments: Real,
+    scratch: Scratch,
+    begin: u64,
+    rounds: u32,
+    /// Planned rates of phases whose pace is a share, of each cell.
+    offered: HashMap<usize, Vec<f64>>,
+}
+
+impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
+    fn new(options: &'o Options<'a>, progress: &'p mut dyn FnMut(Progress<'_>)) -> Result<Self> {
+        let workload = &options.workload;
+        let held = options.records.as_ref().map(|(held, _)| Arc::new(held.clone()));
+        let mut records = Vec::new();
+        for table in &workload.tables {
+            let held = held.clone().filter(|_| table.name == workload.tables[0].name);
+            records.push((table.name.clone(), Records::new(table, held, options.plan.seed)?));
+        }
+        let expected = data::expected(workload, &records);
+        let mut targets = match options.targets.is_empty() {
+            true => Target::usual(),
+            false => options.targets.clone(),
+        };
+        for target in &mut targets {
+            let layout = workload.tables.iter().find_map(|table| table.layout);
+            if let Some(layout) = layout.filter(|_| !target.has_layout()) {
+                *target = target.clone().with("layout", layout.name());
+            }
+            if let Some(tier) = options.durability {
+                *target = target.clone().with("durability", tier.name());
+            }
+        }
+        let mut labels: Vec<&str> = targets.iter().map(|t| t.label.as_str()).collect();
+        labels.sort_unstable();
+        if let Some(twice) = labels.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::invalid(format!("{} is to be measured twice", twice[0])));
+        }
+        let scratch = Scratch::new(options.folder.as_deref())?;
+        let mut instruments = Real::new(scratch.path());
+        Ok(Run {
+            results: blank(options, &records),
+            begin: instruments.now(),
+            options,
+            progress,
+            targets,
+            records,
+            expected,
+            instruments,
+            scratch,
+            rounds: 0,
+            offered: HashMap::new(),
+        })
+    }
+
+    async fn go(&mut self) -> Result<Stopped> {
+        self.results.clock = self.instruments.clock();
+        self.prove().await?;
+        let rule = self.results.plan.stop;
+        let mut stopping = rule.watch();
+        let mut orders = Orders::new(self.targets.len() + 1, self.results.plan.seed);
+        let mut widest = 0;
+        loop {
+            let probe = self.instruments.probe(self.rounds);
+            self.results.probes.push(probe);
+            for (place, who) in orders.next_order().into_iter().enumerate() {
+                if self.stopped() {
+                    return Ok(Stopped::Interrupted);
+                }
+                match self.bout(who, place as u32).await {
+                    Err(e) if self.stopped() && e.kind() == ErrorKind::Unavailable => {
+                        return Ok(Stopped::Interrupted);
+                    }
+                    done => done?,
+                }
+            }
+            self.rounds += 1;
+            self.results.seconds = self.seconds();
+            if let Some(path) = &self.options.out {
+                let mut results = self.results.clone();
+                derive(&mut results);
+                save::write(&results, path)?;
+            }
+            if self.stopped() {
+                return Ok(Stopped::Interrupted);
+            }
+            let results = &self.results;
+            let narrow = || match first_wide(results, rule.precision, widest) {
+                Some(wide) => {
+                    widest = wide;
+                    false
+                }
+                None => true,
+            };
+            if let Some(why) =
+                stopping.ends(self.rounds, Some(self.rounds), results.seconds, narrow)
+            {
+                return Ok(why);
+            }
+        }
+    }
+
+    fn stopped(&self) -> bool {
+        self.options.stop.is_some_and(|stop| stop.load(Relaxed))
+    }
+
+    fn seconds(&mut self) -> f64 {
+        self.instruments.now().saturating_sub(self.begin) as f64 / 1e9
+    }
+
+    fn tell(&mut self, stage: Stage, competitor: &str, phase: &str, of: (usize, usize)) {
+        let seconds = self.seconds();
+        (self.progress)(Progress {
+            stage,
+            rounds: self.rounds,
+            cell: of.0,
+            cells: of.1,
+            competitor,
+            phase,
+            seconds,
+            budget: self.results.plan.stop.budget,
+        });
+    }
+
+    /// Sees what each store keeps and promises. One that cannot be opened is left out, with its
+    /// reason, unless it is the only one.
+    async fn prove(&mut self) -> Result<()> {
+        let mut left = Vec::new();
+        for (i, target) in std::mem::take(&mut self.targets).into_iter().enumerate() {
+            let count = left.len() + i;
+            self.tell(Stage::Proving, &target.label, "", (i, count.max(1)));
+            let mut row = results::Contender { name: target.label.clone(), ..Default::default() };
+            match self.look(&target).await {
+                Ok((proof, kept)) => {
+                    (row.proof, row.store) = (Some(proof), Some(kept));
+                    left.push(target);
+                }
+                Err(e) => row.refused = Some(e.to_string()),
+            }
+            self.results.competitors.push(row);
+        }
+        self.targets = left;
+        let Some(first) = self.targets.first() else {
+            let first = self.results.competitors.first().and_then(|c| c.refused.clone());
+            let why = first.unwrap_or_else(|| "no store is named".into());
+            return Err(Error::unavailable(format!("no store can take part: {why}")));
+        };
+        self.results.baseline = first.label.clone();
+        let null = results::Contender { name: NULL.into(), null: true, ..Default::default() };
+        self.results.competitors.push(null);
+        let names = self.targets.iter().map(|t| t.label.as_str()).chain([NULL]);
+        for name in names {
+            for phase in &self.results.phases {
+                self.results.cells.push(Cell {
+                    competitor: name.into(),
+                    phase: phase.id.clone(),
+                    ..Cell::default()
+                });
+            }
+        }
+        Ok(())
+    }
+
+    async fn look(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
+        let opened = self.open(target).await?;
+        let table = &self.options.workload.tables[0];
+        let store = self.store(target, &opened.place, PROOF)?;
+        let proof = prove::proof(&store.0, table, &self.records[0].1).await?;
+        let mut kept = prove::kept(target, &opened.place).await?;
+        if self.options.audit && !target.is_own() {
+            let seen = audit::observe(&opened, &store.0).await;
+            seen.into_durability(&mut kept.durability);
+        }
+        Ok((proof, kept))
+    }
+
+    /// Starts a target's server and opens its store, with nothing in it.
+    async fn open(&mut self, target: &Target) -> Result<Opened> {
+        let folder = self.folder()?;
+        // Off the runtime's thread nothing else runs: it may stand still for a server to start.
+        let server = target.start()?;
+        let place = store::open(&target.url(server.as_ref(), &folder)).await?;
+        Ok(Opened { place, server })
+    }
+
+    /// A new, empty folder for a store in this process.
+    fn folder(&self) -> Result<PathBuf> {
+        let folder = self.scratch.path().join("store");
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+
+    /// A table of a store, and what it is called there: on the user's own server no table can be
+    /// meant that was there before.
+    fn store(
+        &self,
+        target: &Target,
+        place: &Place,
+        table: &str,
+    ) -> Result<(Arc<dyn Store>, String)> {
+        let name = match target.is_own() {
+            true => format!("steelyard_bench_{}_{table}", std::process::id()),
+            false => table.to_owned(),
+        };
+        let store = place.table(&name)?;
+        let store = self.options.around.map_or(Arc::clone(&store), |around| around(store));
+        Ok((store, name))
+    }
+
+    /// One competitor's run of the workload: `who` is a target, or the null competitor after them.
+    async fn bout(&mut self, who: usize, place: u32) -> Result<()> {
+        let target = self.targets.get(who).cloned();
+        let label = target.as_ref().map_or(NULL.to_owned(), |t| t.label.clone());
+        self.tell(Stage::Preparing, &label, "", (0, self.results.phases.len()));
+        let opened = match &target {
+            Some(target) => Some(self.open(target).await.map_err(|e| e.in_place(label.as_str()))?),
+            None => None,
+        };
+        let empty = opened.as_ref().and_then(|o| self.allocated(o));
+        let mut tables = HashMap::new();
+        for table in &self.options.workload.tables {
+            let store = match (&target, &opened) {
+                (Some(target), Some(opened)) => self.store(target, &opened.place, &table.name)?,
+                _ => (Arc::new(Null) as Arc<dyn Store>, NULL.to_owned()),
+            };
+            tables.insert(table.name.clone(), store);
+        }
+        let stores: Vec<Arc<dyn Store>> = tables.values().map(|t| Arc::clone(&t.0)).collect();
+        let done = self.phases(&label, place, opened.as_ref(), tables).await;
+        if target.as_ref().is_some_and(Target::is_own) {
+            for store in &stores {
+                // Also where it failed: what is the user's is left as it was.
+                let dropped = store.drop_table().await;
+                dropped.or_else(|e| if done.is_err() { Ok(()) } else { Err(e) })?;
+            }
+        }
+        done?;
+        if let Some((opened, empty)) = opened.as_ref().zip(empty)
+            && let Some(full) = self.allocated(opened)
+        {
+            let disk = results::Disk {
+                start: self.rounds,
+                data: full.data.saturating_sub(empty.data),
+                logs: full.logs.saturating_sub(empty.logs),
+            };
+            let row = self.results.competitors.iter_mut().find(|c| c.name == label);
+            if let Some(kept) = row.and_then(|row| row.store.as_mut()) {
+                kept.disk.push(disk);
+            }
+        }
+        drop(stores);
+        Ok(())
+    }
+
+    fn allocated(&self, opened: &Opened) -> Option<results::Disk> {
+        match &opened.server {
+            Some(server) => Some(watch::allocated(server.data())),
+            None => {
+                let folder = self.scratch.path().join("store");
+                folder.is_dir().then(|| watch::allocated(&folder))
+            }
+        }
+    }
+
+    async fn phases(
+        &mut self,
+        label: &str,
+        place: u32,
+        opened: Option<&Opened>,
+        tables: HashMap<String, (Arc<dyn Store>, String)>,
+    ) -> Result<()> {
+        let options = self.options;
+        let workload = &options.workload;
+        let server: Option<&Server> = opened.and_then(|opened| opened.server.as_ref());
+        let records = std::mem::take(&mut self.records);
+        let seed = self.results.plan.seed.wrapping_add(u64::from(self.rounds));
+        let mut bout = Bout::new(workload, &records, tables, server, seed);
+        bout.null = opened.is_none();
+        let mut ended = Ok(());
+        for (p, phase) in workload.phases.iter().enumerate() {
+            if self.stopped() {
+                break;
+            }
+            self.tell(Stage::Timing, label, &phase.name, (p, workload.phases.len()));
+            let at = self.results.cells.iter();
+            let at = at.clone().position(|c| c.competitor == label && c.phase == phase.name);
+            let Some(cell) = at else { continue };
+            if self.results.cells[cell].refused.is_some() {
+                // Its table may be needed all the same.
+                let _ = bout.act(phase, &self.expected[p]).await;
+                continue;
+            }
+            match bout.act(phase, &self.expected[p]).await {
+                Ok(done) => self.note(cell, done, place),
+                Err(e) if e.kind() == ErrorKind::Unsupported => {
+                    self.results.cells[cell].refused = Some(e.context().to_owned());
+                }
+                Err(e) => {
+                    let at = format!("{label}, {}, round {}", phase.name, self.rounds + 1);
+                    ended = Err(e.in_place(at));
+                    break;
+                }
+            }
+        }
+        drop(bout);
+        self.records = records;
+        ended
+    }
+
+    /// Puts down what a phase came to.
+    fn note(&mut self, at: usize, done: Done, place: u32) {
+        let start = self.rounds;
+        let cell = &mut self.results.cells[at];
+        let mut round = done.used.round(start, self.rounds, place);
+        (round.units, round.server) = (done.units, done.server);
+        if cell.rounds.is_empty() {
+            (cell.units, cell.items) = (done.units, done.items);
+            (cell.warm_up, cell.settled) = (done.warm_up, done.settled);
+        }
+        cell.rounds.push(round);
+        if let Some(window) = done.window {
+            let open = window.latency.service.is_some();
+            let latency = cell.latency.get_or_insert_with(|| Latency::of_window(open));
+            latency.add(&window.latency);
+            cell.tally = Some(cell.tally.unwrap_or_default().plus(window.tally));
+        } else {
+            let done = Tally { done: done.units, ..Tally::default() };
+            cell.tally = Some(cell.tally.unwrap_or_default().plus(done));
+        }
+        if let Some(offered) = done.offered {
+            let all = self.offered.entry(at).or_default();
+            all.push(offered);
+            cell.offered = super::stats::median(all);
+        }
+    }
+}
+
+/// The results before anything is done.
+fn blank(options: &Options<'_>, records: &[(String, Records)]) -> Results {
+    let workload = &options.workload;
+    let (first, records) = (&workload.tables[0], &records[0].1);
+    let mut dataset = match &options.records {
+        Some((_, dataset)) => dataset.clone(),
+        None => Dataset {
+            name: format!("{}, seed {}", first.dataset.name(), options.plan.seed),
+            of: records.count,
+            ..Dataset::default()
+        },
+    };
+    dataset.records = records.count;
+    if dataset.kind.is_empty() {
+        dataset.kind = "records".into();
+    }
+    dataset.sizes = sizes(records);
+    let phases = workload.phases.iter().map(|phase| results::Phase {
+        id: phase.name.clone(),
+        name: phase.name.clone(),
+        table: workload.name.clone(),
+        about: about(phase),
+        units: match (&phase.act, phase.limit) {
+            (_, Some(Limit::Count(n))) => n,
+            (Act::Load { .. } | Act::Scan, _) => {
+                workload.table(&phase.table).map_or(0, |t| match options.records {
+                    Some(_) if t.name == first.name => records.count,
+                    _ => t.count,
+                })
+            }
+            _ => 1,
+        },
+        unit: phase.unit().into(),
+        pace: phase.one_by_one().then_some(phase.pace),
+        concurrency: if phase.one_by_one() { phase.concurrency } else { 0 },
+        ..results::Phase::default()
+    });
+    Results {
+        schema: SCHEMA,
+        bench: "stores".into(),
+        workload: Some(results::Workload {
+            name: workload.name.clone(),
+            about: workload.about.clone(),
+            source: workload.source.clone(),
+            as_published: options.as_published,
+            text: workload.text.clone(),
+        }),
+        started: machine::now(),
+        plan: options.plan.clone(),
+        software: machine::software(),
+        machine: machine::describe(),
+        settings: BTreeMap::from([(
+            "Stores".to_owned(),
+            "one at a time, each on fresh data in every round; private servers are started anew for it; \
+             records are made and operations drawn outside of the timed windows"
+                .to_owned(),
+        )]),
+        dataset,
+        phases: phases.collect(),
+        ..Results::default()
+    }
+}
+
+/// What is inside a phase's window, for a reader.
+fn about(phase: &super::workload::Phase) -> String {
+    let mut text = match &phase.act {
+        Act::Prepare => "the table and its indexes".to_owned(),
+        Act::Load { way, batch } => match way {
+            super::workload::Way::Rows | super::workload::Way::Transaction => way.to_string(),
+            _ => format!("{way}, {batch} records at a time"),
+        },
+        Act::Index(_) => "an index on records that are there".into(),
+        Act::Get { batch: 1, .. } => "records read by key".into(),
+        Act::Get { batch, .. } => format!("records read by key, {batch} at a time"),
+        Act::Find { .. } => "queries, their answers read in full".into(),
+        Act::Relate { .. } => "from a record to those that belong to it".into(),
+        Act::Update { .. } => "records written again with fields changed".into(),
+        Act::Delete(_) => "all that fits deleted, counted before and after".into(),
+        Act::Scan => "all records read".into(),
+        Act::Mix { .. } => "operations drawn by their shares".into(),
+        Act::Settle => "what the store had put off".into(),
+    };
+    if phase.concurrency > 1 {
+        text += &format!(", {} at once at most", phase.concurrency);
+    }
+    match phase.pace {
+        Pace::Free => {}
+        Pace::Fixed(rate) => text += &format!("; {rate} a second, evenly"),
+        Pace::Poisson(rate) => text += &format!("; {rate} a second, at random moments"),
+        Pace::Share(share) => {
+            text += &format!("; {} % of the capacity, at random moments", 100.0 * share);
+        }
+    }
+    text
+}
+
+/// Bytes of the records as JSON lines, plain and compressed: of a sample, multiplied.
+fn sizes(records: &Records) -> BTreeMap<String, u64> {
+    const SAMPLE: u64 = 20_000;
+    use crate::format::{Format, Wrap};
+    let sample = records.count.min(SAMPLE);
+    let (mut lines, mut line) = (Vec::new(), Vec::new());
+    for n in 0..sample {
+        line.clear();
+        if Format::Json.encode(&records.document(n), &mut line).is_ok() {
+            lines.extend_from_slice(&line);
+            lines.push(b'\n');
+        }
+    }
+    let times = records.count as f64 / sample.max(1) as f64;
+    let mut sizes = BTreeMap::from([(String::new(), (lines.len() as f64 * times) as u64)]);
+    for name in ["gzip", "zstd"] {
+        let mut packed = Vec::new();
+        let wrapped = name.parse::<Wrap>().and_then(|wrap| wrap.wrap(&lines, &mut packed));
+        if wrapped.is_ok() {
+            sizes.insert(name.into(), (packed.len() as f64 * times) as u64);
+        }
+    }
+    sizes
+}

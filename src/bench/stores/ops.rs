@@ -1,0 +1,242 @@
+//! The operations of a phase, drawn before the clock runs: keys, queries and records are ready.
+
+use super::{
+    data::{Expected, Records},
+    drive::Op,
+};
+use crate::{
+    Error, Result,
+    bench::{
+        schedule::Limit,
+        workload::{Act, Draw, Kind, Phase, Range, Relation, Spread},
+    },
+    record::{Document, Value},
+    store::{
+        Filter, Key, Query, Row,
+        query::{Order, Path, Test},
+    },
+};
+
+/// Operations of a window that ends by the clock: drawn once, and sent round and round.
+const ROUND: u64 = 20_000;
+/// Records that a short scan reads, at most.
+const SCAN: u64 = 100;
+
+/// How many operations a phase has where neither it nor the command line says.
+fn usual(phase: &Phase, records: u64) -> u64 {
+    match &phase.act {
+        Act::Find { .. } => 100,
+        Act::Get { .. } => records.clamp(1, 10_000),
+        _ => 2_000,
+    }
+}
+
+/// The operations of a phase on a table that has grown by so many records so far, and how many
+/// records they add to it.
+pub(super) fn ops(
+    phase: &Phase,
+    records: &Records,
+    expected: &Expected,
+    grown: u64,
+    seed: u64,
+) -> Result<(Vec<Op>, u64)> {
+    let count = match phase.limit {
+        Some(Limit::Count(n)) => n,
+        Some(Limit::Seconds(_)) => ROUND,
+        None => usual(phase, records.count),
+    };
+    let mut inserted = 0;
+    let ops = match &phase.act {
+        Act::Get { spread, batch } => {
+            let mut draw = Draw::new(*spread, records.count, seed);
+            let mut op = || -> Result<Op> {
+                let keys = (0..*batch).map(|_| records.key(draw.draw()));
+                Ok(Op::Get(keys.collect::<Result<_>>()?))
+            };
+            (0..count).map(|_| op()).collect::<Result<_>>()?
+        }
+        Act::Find { filter, range, sort, most } => {
+            let mut finds = Finds { filter, range: range.as_ref(), sort, most: *most, expected };
+            let mut draw = Draw::new(Spread::Random, records.count, seed);
+            (0..count).map(|_| finds.next(&mut draw)).collect::<Result<_>>()?
+        }
+        Act::Relate { by, field, .. } => {
+            let mut draw = Draw::new(Spread::Random, records.count, seed);
+            let mut op = || -> Result<Op> {
+                let key = records.key(draw.draw())?;
+                Ok(match by {
+                    Relation::Embedded => Op::Get(Box::new([key])),
+                    Relation::References => Op::Follow(key, field.clone()),
+                    Relation::Index => Op::Owned(key, field.clone()),
+                    Relation::Join => Op::Joined(key, field.clone()),
+                })
+            };
+            (0..count).map(|_| op()).collect::<Result<_>>()?
+        }
+        Act::Update { spread, set } => {
+            let mut draw = Draw::new(*spread, records.count, seed);
+            let mut op = || -> Result<Op> {
+                let mut row = records.row(draw.draw())?;
+                for (name, value) in set.iter() {
+                    row.record.insert(name, value.clone());
+                }
+                Ok(Op::Put(Box::new(row)))
+            };
+            (0..count).map(|_| op()).collect::<Result<_>>()?
+        }
+        Act::Mix { shares, spread } => {
+            let mut draw = Draw::new(*spread, records.count, seed);
+            // Who reads beside others may come before them: then only what was there is drawn.
+            let alone = phase.concurrency == 1;
+            let mut op = || -> Result<Op> {
+                let mut at = draw.unit();
+                let kind = shares.iter().find(|(_, share)| {
+                    at -= share;
+                    at < 0.0
+                });
+                let kind = kind.or(shares.last()).map_or(Kind::Read, |share| share.0);
+                if kind == Kind::Insert {
+                    let row = records.row(records.count + grown + inserted)?;
+                    inserted += 1;
+                    if alone {
+                        draw.grow();
+                    }
+                    return Ok(Op::Put(Box::new(row)));
+                }
+                let n = draw.draw();
+                // What the draw has grown by lies behind what earlier phases have added.
+                let n = if n < records.count { n } else { n + grown };
+                mixed(kind, records, n, &mut draw)
+            };
+            (0..count).map(|_| op()).collect::<Result<_>>()?
+        }
+        _ => Vec::new(),
+    };
+    match ops.is_empty() {
+        true => Err(Error::invalid("a phase of no operations")),
+        false => Ok((ops, inserted)),
+    }
+}
+
+/// An operation of a mix on record `n`.
+fn mixed(kind: Kind, records: &Records, n: u64, draw: &mut Draw) -> Result<Op> {
+    let key = records.key(n)?;
+    // Another record of the same kind: what is written is not what is there.
+    let other = |draw: &mut Draw| records.document(2 * records.count + draw.below(1 << 20));
+    Ok(match kind {
+        Kind::Read | Kind::Insert => Op::Get(Box::new([key])),
+        Kind::Update => Op::Put(Box::new(Row { key, record: other(draw) })),
+        Kind::Scan => {
+            let from = Filter::Field(key_path()?, Test::Ge(Value::from(&*key)));
+            let query = Query::new(from).sorted(key_path()?, Order::Ascending);
+            Op::Find(Box::new(query.limited(1 + draw.below(SCAN))), None)
+        }
+        Kind::ReadModifyWrite => {
+            let record = other(draw);
+            let field = record.iter().next().map(|(name, value)| (name, value.clone()));
+            Op::Change(key, Box::new(Document::from_iter(field)))
+        }
+    })
+}
+
+fn key_path() -> Result<Path> {
+    Path::KEY.parse()
+}
+
+/// The queries of a phase.
+struct Finds<'a> {
+    filter: &'a Filter,
+    range: Option<&'a Range>,
+    sort: &'a [(Path, Order)],
+    most: Option<u64>,
+    expected: &'a Expected,
+}
+
+impl Finds<'_> {
+    fn next(&mut self, draw: &mut Draw) -> Result<Op> {
+        let mut query = Query { sort: self.sort.to_vec(), limit: self.most, ..Query::default() };
+        query.filter = self.filter.clone();
+        let expected = match (self.range, self.expected) {
+            (None, Expected::Records(n)) => Some(*n),
+            (Some(range), Expected::Numbers(numbers)) => {
+                let (low, found) = drawn(range, numbers, draw)?;
+                let high = low + range.width as i64;
+                let within = Filter::And(vec![
+                    Filter::Field(range.field.clone(), Test::Ge(Value::Int(low))),
+                    Filter::Field(range.field.clone(), Test::Lt(Value::Int(high))),
+                ]);
+                query.filter = query.filter.and(within);
+                Some(found.min(self.most.unwrap_or(u64::MAX)))
+            }
+            (Some(range), _) => {
+                let field = &range.field;
+                return Err(Error::invalid(format!(
+                    "a range of {field}, which an earlier phase has changed"
+                )));
+            }
+            (None, _) => None,
+        };
+        Ok(Op::Find(Box::new(query), expected))
+    }
+}
+
+/// Where a range begins, and how many of these numbers, which are sorted, lie in it.
+fn drawn(range: &Range, numbers: &[i64], draw: &mut Draw) -> Result<(i64, u64)> {
+    let (Some(&least), Some(&most)) = (numbers.first(), numbers.last()) else {
+        return Err(Error::invalid(format!("no record has a whole number in {}", range.field)));
+    };
+    let room = (most - least + 1 - range.width as i64).max(0) as u64;
+    let low = least + draw.below(room + 1) as i64;
+    let upto = |n: i64| numbers.partition_point(|number| *number < n);
+    Ok((low, (upto(low + range.width as i64) - upto(low)) as u64))
+}
+
+/// The keys of rows, for reading them back.
+pub(super) fn keys(rows: &[Row]) -> Vec<Key> {
+    rows.iter().map(|row| row.key.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::{stores::data, workload::Workload};
+
+    fn made(name: &str, phase: &str) -> (Vec<Op>, u64) {
+        let workload = Workload::named(name).unwrap().scaled(0.05);
+        let records: Vec<_> = (workload.tables.iter())
+            .map(|table| (table.name.clone(), Records::new(table, None, 1).unwrap()))
+            .collect();
+        let expected = data::expected(&workload, &records);
+        let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
+        let phase = &workload.phases[at];
+        let records = &records.iter().find(|r| r.0 == phase.table).unwrap().1;
+        ops(phase, records, &expected[at], 3, 7).unwrap()
+    }
+
+    #[test]
+    fn ranges_know_how_many_records_lie_in_them() {
+        let (ops, _) = made("inserts", "range of 10 numbers");
+        for op in &ops {
+            let Op::Find(query, Some(expected)) = op else { panic!("{op:?}") };
+            // 1,000 rows hold 200 numbers of five pets each.
+            assert_eq!(*expected, 50, "{query:?}");
+        }
+    }
+
+    #[test]
+    fn mixes_have_their_shares_and_new_keys_once() {
+        let (ops, inserted) = made("mixed", "d");
+        let puts: Vec<&str> = (ops.iter())
+            .filter_map(|op| match op {
+                Op::Put(row) => Some(&*row.key),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(puts.len() as u64, inserted);
+        assert!((2..30).contains(&inserted), "{inserted} of {}", ops.len());
+        assert_eq!(puts[..2], ["503", "504"], "after 500 records and 3 of earlier phases");
+        let (ops, _) = made("mixed", "f");
+        let changes = ops.iter().filter(|op| matches!(op, Op::Change(..))).count();
+        assert!((90..160).contains(&changes), "{changes} of {}", ops.len());
+    }
+}

@@ -1,0 +1,216 @@
+//! What is measured: a store in this process, a private server started for it, or the user's own.
+
+use std::path::Path;
+
+use crate::{
+    Error, Result,
+    durability::Tier,
+    server::{self, PROGRAMS, Program, Server, Wish},
+    store::{self, DRIVERS, Place, Url},
+};
+
+/// A store to be measured, as people name it: `sqlite`, `mariadb?engine=myisam`, `mysql://…`.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// What it is called in the report: what was typed, without a password.
+    pub label: String,
+    at: At,
+    /// Options that any store understands, for its URL.
+    options: Vec<(String, String)>,
+}
+
+#[derive(Debug, Clone)]
+enum At {
+    /// In this process, in a folder of the run's own.
+    Embedded(&'static str),
+    /// A private server, with settings of its own.
+    Private(&'static str, Vec<(String, String)>),
+    /// The user's own, by its URL.
+    Own(String),
+}
+
+/// Stores that need no server, with what their URLs end in.
+const EMBEDDED: [(&str, &str); 3] = [("sqlite", "records.db"), ("memory", ""), ("dir", "records")];
+/// Options that any store understands; any other of a private server is a setting of the server.
+const COMMON: [&str; 7] =
+    ["layout", "format", "durability", "pool", "timeout", "connect_timeout", "tls"];
+
+/// A store that is open, and the server behind it.
+pub struct Opened {
+    /// The store. Dropped before its server.
+    pub place: Place,
+    /// The private server.
+    pub server: Option<Server>,
+}
+
+impl Target {
+    /// A target from what was typed.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid), naming those there are.
+    pub fn parse(text: &str) -> Result<Target> {
+        if store::is_url(text) {
+            let label = Url::parse(text)?.to_string();
+            return Ok(Target { label, at: At::Own(text.to_owned()), options: Vec::new() });
+        }
+        let (name, options) = text.split_once('?').unwrap_or((text, ""));
+        let pairs = options.split('&').filter(|o| !o.is_empty()).map(|o| {
+            let (name, value) = o.split_once('=').unwrap_or((o, ""));
+            (name.to_owned(), value.to_owned())
+        });
+        let (common, own): (Vec<_>, Vec<_>) =
+            pairs.partition(|(name, _)| COMMON.contains(&name.as_str()));
+        let built = |name: &str| DRIVERS.iter().any(|driver| driver.name == name);
+        if let Some((name, _)) = EMBEDDED.iter().find(|e| e.0 == name && built(name)) {
+            let options = [common, own].concat();
+            return Ok(Target { label: text.to_owned(), at: At::Embedded(name), options });
+        }
+        match PROGRAMS.iter().find(|program| program.name == name) {
+            Some(program) => {
+                let at = At::Private(program.name, own);
+                Ok(Target { label: text.to_owned(), at, options: common })
+            }
+            None => {
+                let known: Vec<&str> = (EMBEDDED.iter().map(|e| e.0))
+                    .filter(|name| built(name))
+                    .chain(PROGRAMS.iter().map(|program| program.name))
+                    .collect();
+                Err(Error::invalid(format!(
+                    "no store {name:?} to measure; known: {}, or the URL of your own",
+                    known.join(", ")
+                )))
+            }
+        }
+    }
+
+    /// The stores that are measured where nobody names any: those in this process.
+    pub fn usual() -> Vec<Target> {
+        let built = EMBEDDED.iter().filter(|e| DRIVERS.iter().any(|d| d.name == e.0));
+        built.map(|e| Target::parse(e.0).expect("it is in the table")).collect()
+    }
+
+    /// The same with an option, unless it has that already.
+    pub fn with(mut self, name: &str, value: &str) -> Target {
+        let there = match &self.at {
+            At::Own(url) => url.contains(&format!("{name}=")),
+            At::Embedded(_) | At::Private(..) => self.options.iter().any(|o| o.0 == name),
+        };
+        if !there {
+            self.options.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
+    /// The same under the name that says so.
+    pub fn named(mut self, name: &str, value: &str) -> Target {
+        let gap = if self.label.contains('?') { '&' } else { '?' };
+        self.label += &format!("{gap}{name}={value}");
+        self.with(name, value)
+    }
+
+    /// Whether it says how records lie in it.
+    pub fn has_layout(&self) -> bool {
+        let said = |name: &str| name == "layout" || name == "format";
+        match &self.at {
+            At::Own(url) => url.contains("layout=") || url.contains("format="),
+            At::Embedded(_) | At::Private(..) => self.options.iter().any(|o| said(&o.0)),
+        }
+    }
+
+    /// The private server's name, where it needs one.
+    pub fn program(&self) -> Option<&'static Program> {
+        match &self.at {
+            At::Private(name, _) => server::named(name).ok(),
+            At::Embedded(_) | At::Own(_) => None,
+        }
+    }
+
+    /// Whether it is the user's own, where nothing but scratch tables may be touched.
+    pub fn is_own(&self) -> bool {
+        matches!(self.at, At::Own(_))
+    }
+
+    /// The tier asked for.
+    pub fn tier(&self) -> Option<Tier> {
+        let option = |pairs: &[(String, String)]| {
+            let found = pairs.iter().find(|o| o.0 == "durability").map(|o| o.1.clone());
+            found.and_then(|tier| tier.parse().ok())
+        };
+        match &self.at {
+            At::Own(url) => {
+                let mut url = Url::parse(url).ok()?;
+                url.take("durability").and_then(|tier| tier.parse().ok()).or(option(&self.options))
+            }
+            At::Embedded(_) | At::Private(..) => option(&self.options),
+        }
+    }
+
+    /// How it is talked to, for a reader.
+    pub fn connection(&self) -> &'static str {
+        match &self.at {
+            At::Embedded(_) => "in this process",
+            At::Private(..) => "TCP, loopback",
+            At::Own(url) if url.contains("socket=") => "unix socket",
+            At::Own(url) if url.contains("://") => "TCP",
+            At::Own(_) => "in this process",
+        }
+    }
+
+    /// Starts its server, if it needs one. What it keeps lies in `folder`, where it needs none.
+    ///
+    /// # Errors
+    /// As [`Program::start`].
+    pub fn start(&self) -> Result<Option<Server>> {
+        let At::Private(name, settings) = &self.at else { return Ok(None) };
+        let wish = Wish { tier: self.tier(), settings: settings.clone(), ..Wish::default() };
+        server::named(name)?.start(&wish).map(Some)
+    }
+
+    /// The URL of the store.
+    pub fn url(&self, server: Option<&Server>, folder: &Path) -> String {
+        let mut url = match (&self.at, server) {
+            (At::Own(url), _) => url.clone(),
+            (At::Embedded("memory"), _) => "memory:".to_owned(),
+            (At::Embedded(name), _) => {
+                let file = EMBEDDED.iter().find(|e| e.0 == *name).map_or("", |e| e.1);
+                format!("{name}:{}", folder.join(file).display())
+            }
+            (At::Private(..), Some(server)) => server.url().to_owned(),
+            (At::Private(..), None) => String::new(),
+        };
+        for (name, value) in &self.options {
+            url += if url.contains('?') { "&" } else { "?" };
+            url += &format!("{name}={value}");
+        }
+        url
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_go_to_the_store_or_to_its_server() {
+        let target = Target::parse("mariadb?engine=myisam&layout=columns").unwrap();
+        assert_eq!(target.options, [("layout".to_owned(), "columns".to_owned())]);
+        let At::Private("mariadb", settings) = &target.at else { panic!("{target:?}") };
+        assert_eq!(settings, &[("engine".to_owned(), "myisam".to_owned())]);
+        assert!(target.has_layout() && target.tier().is_none());
+
+        let target = Target::parse("sqlite").unwrap().with("durability", "t3");
+        assert_eq!(target.url(None, Path::new("/x")), "sqlite:/x/records.db?durability=t3");
+        assert_eq!((target.label.as_str(), target.tier()), ("sqlite", Some(Tier::T3)));
+        let target = target.with("durability", "t1").named("format", "marshal");
+        assert_eq!(
+            (target.label.as_str(), target.tier()),
+            ("sqlite?format=marshal", Some(Tier::T3))
+        );
+
+        let target = Target::parse("mysql://u:secret@db/shop?durability=t2").unwrap();
+        assert_eq!(target.label, "mysql://u:***@db/shop?durability=t2");
+        assert!(target.is_own() && target.tier() == Some(Tier::T2));
+        let error = Target::parse("oracle").unwrap_err().to_string();
+        assert!(error.contains("sqlite") && error.contains("postgres"), "{error}");
+    }
+}

@@ -1,0 +1,126 @@
+//! What a server and its folder use, read from outside: processor time, memory, bytes written
+//! (rule 19), bytes on disk (rule 20).
+//!
+//! Everything is read from `/proc` for all processes of the server; processor time of processes that
+//! have ended meanwhile stands in their parents' (proc(5)).
+
+use std::{fs, os::unix::fs::MetadataExt, path::Path};
+
+use crate::{
+    bench::results::{Disk, ServerUse},
+    server::Server,
+};
+
+/// What all processes of a server have used so far, and the memory they have now.
+pub(super) fn used(server: &Server) -> ServerUse {
+    server.processes().into_iter().map(of_process).fold(ServerUse::default(), |sum, one| {
+        ServerUse {
+            user_ns: sum.user_ns + one.user_ns,
+            system_ns: sum.system_ns + one.system_ns,
+            memory: sum.memory + one.memory,
+            written: sum.written + one.written,
+        }
+    })
+}
+
+/// What was used between two looks; the memory is that of the second.
+pub(super) fn between(before: &ServerUse, after: &ServerUse) -> ServerUse {
+    ServerUse {
+        user_ns: after.user_ns.saturating_sub(before.user_ns),
+        system_ns: after.system_ns.saturating_sub(before.system_ns),
+        memory: after.memory,
+        written: after.written.saturating_sub(before.written),
+    }
+}
+
+fn of_process(pid: u32) -> ServerUse {
+    let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    let (user_ns, system_ns) = times(&read("stat")).unwrap_or_default();
+    let number = |text: &str, field: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(field))?;
+        line.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    ServerUse {
+        user_ns,
+        system_ns,
+        memory: number(&read("smaps_rollup"), "Pss:").unwrap_or(0) * 1024,
+        written: number(&read("io"), "write_bytes:").unwrap_or(0),
+    }
+}
+
+/// Nanoseconds in user mode and in the kernel, of a process and of its children that have ended.
+fn times(stat: &str) -> Option<(u64, u64)> {
+    // Linux counts in hundredths of a second for programs, whatever it counts in itself.
+    const TICK: u64 = 10_000_000;
+    // The name may hold anything; what follows its last parenthesis does not.
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
+    // Fields 14 to 17 of proc(5); the first here is its third.
+    Some(((field(11)? + field(13)?) * TICK, (field(12)? + field(14)?) * TICK))
+}
+
+/// Names that log files and their folders have in the stores that are known here.
+const LOGS: [&str; 10] = [
+    "pg_wal",
+    "ib_logfile",
+    "aria_log",
+    "binlog",
+    "general.log",
+    "-wal",
+    "-journal",
+    "appendonly",
+    "#ib_redo",
+    "journal",
+];
+
+/// Bytes allocated in a folder: data, and logs apart.
+pub(super) fn allocated(folder: &Path) -> Disk {
+    let mut disk = Disk::default();
+    add(folder, false, &mut disk);
+    disk
+}
+
+fn add(path: &Path, log: bool, disk: &mut Disk) {
+    // What has gone meanwhile takes no room.
+    let Ok(data) = fs::symlink_metadata(path) else { return };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let log = log || LOGS.iter().any(|mark| name.contains(mark));
+    let bytes = data.blocks() * 512;
+    match log {
+        true => disk.logs += bytes,
+        false => disk.data += bytes,
+    }
+    if data.is_dir() {
+        let entries = fs::read_dir(path).into_iter().flatten().flatten();
+        entries.for_each(|entry| add(&entry.path(), log, disk));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_children_count_and_names_may_hold_anything() {
+        let stat = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 5 6 7";
+        assert_eq!(times(stat), Some((400_000_000, 600_000_000)));
+        assert_eq!(times("7 (a"), None);
+        assert!(times(&fs::read_to_string("/proc/self/stat").unwrap()).is_some());
+        let own = of_process(std::process::id());
+        assert!(own.memory > 100_000, "{own:?}");
+    }
+
+    #[test]
+    fn logs_are_told_from_data() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, bytes: usize| fs::write(folder.path().join(name), vec![1; bytes]);
+        write("records.db", 100_000).unwrap();
+        write("records.db-wal", 50_000).unwrap();
+        fs::create_dir(folder.path().join("pg_wal")).unwrap();
+        write("pg_wal/0001", 30_000).unwrap();
+        let disk = allocated(folder.path());
+        assert!((100_000..120_000).contains(&disk.data), "{disk:?}");
+        assert!((80_000..100_000).contains(&disk.logs), "{disk:?}");
+        assert_eq!(allocated(Path::new("/nonexistent")), Disk::default());
+    }
+}

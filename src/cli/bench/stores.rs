@@ -1,0 +1,199 @@
+//! `steelyard bench WORKLOAD`: workloads on stores.
+
+use std::sync::atomic::AtomicBool;
+
+use clap::Parser;
+use steelyard::{
+    Error, Result,
+    bench::{
+        self,
+        formats::{Records, load},
+        results::Dataset,
+        schedule::Pace,
+        stores::{Options, Target},
+        workload::{Act, Workload},
+    },
+    durability::Tier,
+    file::Reading,
+    format::Wrapped,
+    record::{Document, Value, to_value},
+};
+
+use super::{Common, Outcome, parsed};
+
+/// Runs a workload on stores: each on fresh data in every round, one at a time.
+///
+/// Stores are named by their word, and a private server is started for those that need one; or by
+/// their URL: then nothing is touched there but tables that are made for this and dropped after it.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    #[command(flatten)]
+    on: On,
+    /// Records of your own, in place of those of the workload's first table.
+    #[arg(long, value_name = "FILE")]
+    records: Option<String>,
+    /// Their format, where name and content do not tell.
+    #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
+    from: Option<Wrapped>,
+    /// Use N of them, a random sample where there are more [default: 20000].
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Send reads, queries and mixes at this rate a second, at random moments (an open loop).
+    #[arg(long, value_name = "OPS")]
+    rate: Option<f64>,
+    /// So many operations may be on their way at once.
+    #[arg(long, value_name = "N")]
+    concurrency: Option<u32>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Which stores, how much of everything.
+#[derive(clap::Args)]
+pub struct On {
+    /// A store: sqlite, mariadb?engine=myisam, postgres …, or the URL of your own; may be repeated
+    /// [default: those that need no server].
+    #[arg(long, value_name = "STORE", value_parser = parsed::<Named>)]
+    on: Vec<Named>,
+    /// What an acknowledged write must have survived, t0 to t3 [default: each store's own].
+    #[arg(long, value_name = "TIER", value_parser = parsed::<Tier>)]
+    durability: Option<Tier>,
+    /// With the counts of the published test.
+    #[arg(long)]
+    as_published: bool,
+    /// So many times the records and operations.
+    #[arg(long, value_name = "FACTOR", conflicts_with = "as_published")]
+    scale: Option<f64>,
+    /// Do not count syncs beforehand.
+    #[arg(long)]
+    no_audit: bool,
+}
+
+/// A store by what was typed.
+#[derive(Clone)]
+pub struct Named(pub Target);
+
+impl std::str::FromStr for Named {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Named> {
+        Target::parse(text).map(Named)
+    }
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  steelyard bench documents
+  steelyard bench documents --on sqlite --on postgres --on ferretdb --durability t3
+  steelyard bench inserts --on mariadb --on 'mariadb?engine=myisam' --on 'mariadb?binlog=on'
+  steelyard bench keep --records catalog.mrc --on sqlite --on 'redis?format=msgpack'
+  steelyard bench mixed --on postgres --rate 2000 --concurrency 64
+  steelyard bench keep --on mysql://me:secret@db.example.com/scratch --out results.json";
+
+/// A workload from a file.
+#[derive(Parser)]
+#[command(name = "steelyard bench", no_binary_name = true)]
+struct OfFile {
+    /// The workload.
+    file: String,
+    #[command(flatten)]
+    args: Args,
+}
+
+pub fn run(name: &str, args: Args, stop: &AtomicBool) -> Result<Outcome> {
+    measure(Workload::named(name)?, args, stop)
+}
+
+/// A workload from the file that the first word names; the others are as usual.
+pub fn run_file(words: Vec<String>, stop: &AtomicBool) -> Result<Outcome> {
+    let file = words.first().cloned().unwrap_or_default();
+    if !file.ends_with(".toml") {
+        // Says which there are.
+        Workload::named(&file)?;
+    }
+    let OfFile { file, args } = OfFile::try_parse_from(words).unwrap_or_else(|e| e.exit());
+    let named = |e: Error| e.in_place(file.as_str());
+    let text = std::fs::read_to_string(&file).map_err(|e| named(e.into()))?;
+    let workload = Workload::parse(&text).map_err(|e| {
+        let line = e.place().name.clone();
+        let what = if line.is_empty() {
+            e.context().to_owned()
+        } else {
+            format!("{line}: {}", e.context())
+        };
+        Error::new(e.kind(), what).in_place(file.as_str())
+    })?;
+    measure(workload, args, stop)
+}
+
+fn measure(mut workload: Workload, args: Args, stop: &AtomicBool) -> Result<Outcome> {
+    for phase in &mut workload.phases {
+        let single = phase.one_by_one();
+        if let Some(n) = args.concurrency.filter(|_| single) {
+            phase.concurrency = n.max(1);
+        }
+        let reads = !matches!(phase.act, Act::Load { .. });
+        if let Some(rate) = args.rate.filter(|_| single && reads) {
+            phase.pace = Pace::Poisson(rate);
+        }
+    }
+    let mut options = args.on.options(workload);
+    if let Some(file) = &args.records {
+        options.records = Some(own(file, &args)?);
+    }
+    options.plan = args.common.plan(options.plan, None);
+    options.out = args.common.out.clone();
+    options.stop = Some(stop);
+    args.common.told(!options.targets.is_empty(), |told| bench::stores::run(&options, told))
+}
+
+impl On {
+    /// Whether any store is named.
+    pub fn is_named(&self) -> bool {
+        !self.on.is_empty()
+    }
+
+    /// Whether the published counts are wanted.
+    pub fn as_published(&self) -> bool {
+        self.as_published
+    }
+
+    /// The stores.
+    pub fn targets(&self) -> Vec<Target> {
+        self.on.iter().map(|named| named.0.clone()).collect()
+    }
+
+    /// A workload on these stores.
+    pub fn options<'a>(&self, workload: Workload) -> Options<'a> {
+        let workload = match (self.as_published, self.scale) {
+            (true, _) => workload.as_published(),
+            (false, Some(by)) => workload.scaled(by),
+            (false, None) => workload,
+        };
+        let mut options = Options::new(workload);
+        options.targets = self.targets();
+        options.as_published = self.as_published;
+        options.durability = self.durability;
+        options.audit = !self.no_audit;
+        options
+    }
+}
+
+/// The user's records, as documents.
+fn own(file: &str, args: &Args) -> Result<(Vec<Document>, Dataset)> {
+    let reading = Reading { format: args.from.clone(), ..Reading::default() };
+    let limit = args.limit.unwrap_or(load::USUAL);
+    let seed = args.common.seed.unwrap_or(1);
+    let (records, mut dataset) = load::read(&[file.to_owned()], &reading, limit, seed)?;
+    dataset.kind = records.kind().to_owned();
+    let documents = match records {
+        Records::Documents(documents) => documents,
+        Records::Marc(records) => (records.iter())
+            .map(|record| match to_value(record)? {
+                Value::Map(document) => Ok(document),
+                _ => Err(Error::unsupported("a MARC record that is no map")),
+            })
+            .collect::<Result<_>>()?,
+    };
+    Ok((documents, dataset))
+}
