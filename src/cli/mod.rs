@@ -3,6 +3,7 @@
 //! To add a verb: a file with `Args` (whose doc comment is its help, with examples) and `run`, and a
 //! line in [`Verb`] and in [`run`].
 
+mod audit;
 mod bench;
 mod check;
 mod completions;
@@ -44,11 +45,13 @@ Examples:
   steelyard copy catalog.mrc catalog.xml.gz  convert it
   steelyard copy marc8.mrc - --to json       MARC-8 becomes UTF-8 on the way
   steelyard generate catalogue --count 1000 sample.mrc
-  steelyard bench formats catalog.mrc         which format, on your own records";
+  steelyard bench formats catalog.mrc         which format, on your own records
+  steelyard bench keep --records catalog.mrc --on sqlite --on postgres      which store";
 
 #[derive(Subcommand)]
 enum Verb {
     Bench(bench::Args),
+    Audit(audit::Args),
     Copy(copy::Args),
     Put(put::Args),
     Get(get::Args),
@@ -81,6 +84,7 @@ pub fn run() -> ExitCode {
     interrupt::watch();
     let done = match cli.verb {
         Verb::Bench(args) => bench::run(args),
+        Verb::Audit(args) => audit::run(args),
         Verb::Report(args) => report::run(args),
         Verb::Copy(args) => copy::run(args),
         Verb::Put(args) => put::run(args),

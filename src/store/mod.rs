@@ -141,7 +141,7 @@ pub trait Store: Send + Sync {
     /// As [`put`](Store::put); [`Unsupported`](crate::ErrorKind::Unsupported) where there are no
     /// transactions of several statements.
     async fn put_each(&self, _rows: &[Row]) -> Result<()> {
-        Err(no(self.abilities(), "write several records by statements of one transaction"))
+        Err(no(self.abilities(), "write records one by one in a transaction"))
     }
 
     /// The records of these keys, in their order; none where there is none.
@@ -162,7 +162,7 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) where the store cannot join.
     async fn related(&self, _key: &Key, _other: &str, _field: &Path) -> Result<Vec<Document>> {
-        Err(no(self.abilities(), "join two tables"))
+        Err(no(self.abilities(), "join two tables here"))
     }
 
     /// Deletes the records that fit, and says how many those were.

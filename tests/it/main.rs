@@ -21,3 +21,4 @@ mod stores_mysql;
 mod stores_postgres;
 mod stores_web;
 mod tidy;
+mod workloads;

@@ -130,7 +130,7 @@ impl<'a> Bout<'a> {
                 let count = store.count().await?;
                 let before = self.before();
                 let deleted = store.delete(filter).await?;
-                let done = self.after(before, deleted);
+                let done = self.after(before, self.or_null(deleted, expected));
                 self.agree("records were deleted", deleted, expected)?;
                 let left = store.count().await?;
                 self.same("records are left", left, count.saturating_sub(deleted))?;
@@ -145,7 +145,7 @@ impl<'a> Bout<'a> {
                     read += batch.len() as u64;
                 }
                 drop(rows);
-                let mut done = self.after(before, read);
+                let mut done = self.after(before, self.or_null(read, expected));
                 done.items = read;
                 match self.there.get(&phase.table) {
                     Some(there) => self.same("records were read", read, *there)?,
@@ -191,6 +191,14 @@ impl<'a> Bout<'a> {
         let server = before.server.zip(self.server);
         let server = server.map(|(before, server)| watch::between(&before, &watch::used(server)));
         Done { units, used, server, settled: true, ..Done::default() }
+    }
+
+    /// So many, or of who keeps nothing as many as of the others.
+    fn or_null(&self, counted: u64, expected: &Expected) -> u64 {
+        match expected {
+            Expected::Records(n) if self.null => *n,
+            _ => counted,
+        }
     }
 
     fn agree(&self, what: &str, got: u64, expected: &Expected) -> Result<()> {
@@ -303,14 +311,16 @@ impl<'a> Bout<'a> {
     async fn one_by_one(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
         let (stores, records) = (self.stores(phase)?, self.records(&phase.table)?);
         let grown = self.grown.get(&phase.table).copied().unwrap_or(0);
-        let unknown = Expected::Unknown;
-        let expected = if self.null { &unknown } else { expected };
-        let drawn = match (&phase.act, self.null) {
-            // What is asked of a store that has nothing has to be drawn all the same.
-            (Act::Find { range: Some(_), .. }, true) => return Err(no_null()),
-            _ => ops::ops(phase, records, expected, grown, self.seed)?,
-        };
-        let (ops, inserted) = (Arc::<[Op]>::from(drawn.0), drawn.1);
+        let (mut drawn, inserted) = ops::ops(phase, records, expected, grown, self.seed)?;
+        if self.null {
+            // Nothing is all that can come.
+            for op in &mut drawn {
+                if let Op::Find(_, expected) = op {
+                    *expected = None;
+                }
+            }
+        }
+        let ops = Arc::<[Op]>::from(drawn);
         for op in ops.iter().take(100) {
             if let Op::Find(query, _) = op {
                 stores.table.abilities().can(query)?;
@@ -398,10 +408,6 @@ impl<'a> Bout<'a> {
         let settled = Steady::of(&windows) == Steady::Settled;
         Ok((windows, settled))
     }
-}
-
-fn no_null() -> Error {
-    Error::unsupported("what is asked depends on what is there")
 }
 
 impl Done {

@@ -184,7 +184,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let scratch = Scratch::new(options.folder.as_deref())?;
         let mut instruments = Real::new(scratch.path());
         Ok(Run {
-            results: blank(options, &records),
+            results: blank(options, &records, &expected),
             begin: instruments.now(),
             options,
             progress,
@@ -457,6 +457,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     fn note(&mut self, at: usize, done: Done, place: u32) {
         let start = self.rounds;
         let cell = &mut self.results.cells[at];
+        if let Some(phase) = self.results.phases.iter_mut().find(|p| p.id == cell.phase) {
+            phase.units = if phase.units == 0 { done.units } else { phase.units };
+        }
         let mut round = done.used.round(start, self.rounds, place);
         (round.units, round.server) = (done.units, done.server);
         if cell.rounds.is_empty() {
@@ -482,9 +485,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
 }
 
 /// The results before anything is done.
-fn blank(options: &Options<'_>, records: &[(String, Records)]) -> Results {
+fn blank(options: &Options<'_>, all: &[(String, Records)], expected: &[Expected]) -> Results {
     let workload = &options.workload;
-    let (first, records) = (&workload.tables[0], &records[0].1);
+    let (first, records) = (&workload.tables[0], &all[0].1);
     let mut dataset = match &options.records {
         Some((_, dataset)) => dataset.clone(),
         None => Dataset {
@@ -498,20 +501,21 @@ fn blank(options: &Options<'_>, records: &[(String, Records)]) -> Results {
         dataset.kind = "records".into();
     }
     dataset.sizes = sizes(records);
-    let phases = workload.phases.iter().map(|phase| results::Phase {
+    let phases = workload.phases.iter().zip(expected).map(|(phase, expected)| results::Phase {
         id: phase.name.clone(),
         name: phase.name.clone(),
         table: workload.name.clone(),
         about: about(phase),
-        units: match (&phase.act, phase.limit) {
-            (_, Some(Limit::Count(n))) => n,
-            (Act::Load { .. } | Act::Scan, _) => {
-                workload.table(&phase.table).map_or(0, |t| match options.records {
-                    Some(_) if t.name == first.name => records.count,
-                    _ => t.count,
-                })
+        units: match (&phase.act, phase.limit, expected) {
+            (Act::Load { .. }, _, _) => {
+                all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count)
             }
-            _ => 1,
+            (Act::Scan | Act::Delete(_), _, Expected::Records(n)) => *n,
+            (Act::Index(paths), _, _) => paths.len() as u64,
+            (Act::Prepare | Act::Settle, _, _) => 1,
+            (_, Some(Limit::Count(n)), _) => n,
+            // Known when it has been done once.
+            _ => 0,
         },
         unit: phase.unit().into(),
         pace: phase.one_by_one().then_some(phase.pace),

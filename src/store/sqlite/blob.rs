@@ -69,6 +69,10 @@ impl Blobs for Sqlite3 {
         self.dropped().await
     }
 
+    async fn settle(&self) -> Result<()> {
+        self.settled().await
+    }
+
     async fn describe(&self) -> Result<Description> {
         self.description().await
     }

@@ -265,6 +265,12 @@ impl Sqlite3 {
         Ok(())
     }
 
+    /// Frees what was deleted, gathers statistics, and writes the log to its place.
+    async fn settled(&self) -> Result<()> {
+        let statements = "VACUUM; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)";
+        self.pool.run(move |connection| connection.execute_batch(statements)).await
+    }
+
     async fn description(&self) -> Result<Description> {
         let settings = self.pool.settings().clone();
         let asked = settings.tier;
@@ -378,6 +384,11 @@ impl Store for Sqlite3 {
         self.put_cells(rows.iter().map(cells).collect::<Result<_>>()?, true).await
     }
 
+    /// A batch is written so anyway: by one prepared statement a row.
+    async fn put_each(&self, rows: &[Row]) -> Result<()> {
+        self.put(rows).await
+    }
+
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         self.found(keys, |known, row| known.record(row)).await
     }
@@ -469,6 +480,10 @@ impl Store for Sqlite3 {
 
     async fn drop_table(&self) -> Result<()> {
         self.dropped().await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.settled().await
     }
 
     async fn describe(&self) -> Result<Description> {

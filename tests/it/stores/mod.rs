@@ -14,7 +14,7 @@ mod broken;
 mod contract;
 mod hostile;
 mod model;
-mod naive;
+pub mod naive;
 mod places;
 mod proxy;
 mod queries;
