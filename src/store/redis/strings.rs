@@ -44,6 +44,11 @@ impl Blobs for Strings {
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
         blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
+        if let [blob] = blobs {
+            let mut set = cmd("SET");
+            set.arg(self.0.space.full(&blob.key)).arg(&blob.bytes);
+            return self.0.pool.ask("SET", &set).await;
+        }
         for blobs in chunks(blobs, |blob| blob.key.len() + blob.bytes.len()) {
             let mut set = pipe();
             for blob in blobs {
