@@ -297,7 +297,10 @@ pub struct Columns {
 
 impl Columns {
     pub fn new(known: &Known) -> Columns {
-        Columns { rows: 0, fields: vec![Vec::new(); known.fields.len() + 1] }
+        Columns {
+            rows: 0,
+            fields: (0..=known.fields.len()).map(|_| Vec::with_capacity(64)).collect(),
+        }
     }
 
     /// Appends a row.

@@ -89,21 +89,17 @@ impl PostgreSql {
             }
             groups.last_mut().expect("never empty").push(known, *entry)?;
         }
-        let statement = |group: &Columns| {
-            let insert = match group.rows {
-                1 => &known.say.insert_one,
-                _ => &known.say.insert_many,
-            };
-            match replace {
-                true => format!("{insert}{}", known.say.replace),
-                false => insert.clone(),
-            }
+        let statement = |group: &Columns| match (group.rows, replace) {
+            (1, true) => &known.say.put_one,
+            (_, true) => &known.say.put_many,
+            (1, false) => &known.say.insert_one,
+            (_, false) => &known.say.insert_many,
         };
         if groups.len() == 1
             && let Some(group) = groups.pop()
         {
             let statement = statement(&group);
-            return self.noted(self.pool.execute(&statement, &group.bound(known)).await).map(drop);
+            return self.noted(self.pool.execute(statement, &group.bound(known)).await).map(drop);
         }
         let in_one = async {
             let connection = self.pool.get().await?;
@@ -112,7 +108,7 @@ impl PostgreSql {
             connection.begin();
             for group in groups {
                 let statement = statement(&group);
-                self.noted(connection.execute(&statement, &group.bound(known)).await)?;
+                self.noted(connection.execute(statement, &group.bound(known)).await)?;
             }
             connection.batch("COMMIT").await?;
             connection.end();
