@@ -48,8 +48,11 @@ async fn run() -> steelyard::Result<()> {
             }
         }
         "put" => {
+            // Always the same record, as the others write.
+            let mut one = row(7);
             for n in 0..count {
-                place.put(&[row(n.wrapping_mul(7919))]).await?;
+                one.key = key(n.wrapping_mul(7919));
+                place.put(std::slice::from_ref(&one)).await?;
             }
         }
         what => panic!("what is {what}?"),

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
 
 use super::{MySql, exact::for_columns, known::Known, pool::bound, values::compared};
@@ -67,6 +67,16 @@ impl MySql {
             }
             return Ok(vec![found]);
         }
+        // Apart, so that what is usual stays small.
+        self.found_many(&known, keys, read).boxed().await
+    }
+
+    async fn found_many<R: Read>(
+        &self,
+        known: &Known,
+        keys: &[Key],
+        read: R,
+    ) -> Result<Vec<Option<R::Made>>> {
         let mut found: HashMap<Key, R::Made> = HashMap::with_capacity(keys.len());
         for keys in keys.chunks(KEYS) {
             let mut sought: Vec<Cell> =
@@ -82,7 +92,7 @@ impl MySql {
                 }
             };
             for row in self.pool.rows(&statement, sought).await? {
-                let (key, made) = read.read(&known, row)?;
+                let (key, made) = read.read(known, row)?;
                 found.insert(key, made);
             }
         }

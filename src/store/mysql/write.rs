@@ -94,7 +94,10 @@ impl MySql {
     /// After a write: what the engine needs to keep its promise.
     pub async fn settled(&self, known: &Known) -> Result<()> {
         match self.table.facts.flush {
-            true => self.pool.define(&format!("FLUSH LOCAL TABLES {}", known.name())).await,
+            true => {
+                let flush = format!("FLUSH LOCAL TABLES {}", known.name());
+                self.pool.define(&flush).boxed().await
+            }
             false => Ok(()),
         }
     }

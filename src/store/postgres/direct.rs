@@ -267,8 +267,11 @@ impl Answer {
 
 /// The number at the end of what a statement says it did: `INSERT 0 5`.
 fn touched(tag: &[u8]) -> u64 {
-    let text = tag.strip_suffix(b"\0").and_then(|tag| std::str::from_utf8(tag).ok());
-    text.and_then(|tag| tag.rsplit(' ').next()?.parse().ok()).unwrap_or(0)
+    let digits = tag.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit());
+    let (count, _) = digits.fold((0u64, 1u64), |(count, place), digit| {
+        (count.wrapping_add(place.wrapping_mul(u64::from(digit - b'0'))), place.wrapping_mul(10))
+    });
+    count
 }
 
 /// A row as it lies in an answer.

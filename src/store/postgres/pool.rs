@@ -19,9 +19,14 @@ use tokio_postgres::{
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{direct::Direct, error::error, rows::Cells, wire::Bound};
+use super::{
+    direct::Direct,
+    error::{code, error},
+    rows::Cells,
+    wire::Bound,
+};
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     store::{
         Common,
         line::{Address, Limits},
@@ -131,10 +136,24 @@ impl Pool {
         mut row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
         if let Some(direct) = &self.direct {
-            return direct.run("a query", text, values, row).await.map(drop);
+            let done = direct.run("a query", text, values, row).await;
+            return self.settle(done).map(drop);
         }
         let rows = async { self.get().await?.query(text, values).await };
         rows.boxed().await?.iter().try_for_each(|found| row(found))
+    }
+
+    /// After trouble with one connection, none that is idle is trusted.
+    fn settle<T>(&self, done: Result<T>) -> Result<T> {
+        if let Err(e) = &done
+            && e.kind() == ErrorKind::Unavailable
+            && code(e).is_none()
+        {
+            for pool in [&self.work, &self.streams] {
+                pool.retain(|_, _| false);
+            }
+        }
+        done
     }
 
     /// Does a statement by the shortest way, and answers how many rows it touched.
@@ -143,7 +162,8 @@ impl Pool {
     /// Of the connection and the server.
     pub async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
         if let Some(direct) = &self.direct {
-            return direct.run("a statement", text, values, |_| Ok(())).await;
+            let done = direct.run("a statement", text, values, |_| Ok(())).await;
+            return self.settle(done);
         }
         async { self.get().await?.execute(text, values).await }.boxed().await
     }

@@ -289,6 +289,9 @@ pub fn of_key(e: Error, key: &Key) -> Error {
     Error::new(e.kind(), format!("key {}: it {}", key.shown(), e.context()))
 }
 
+/// How many bytes a field has room for before anything is known of it: a small document.
+const ROOM: usize = 256;
+
 /// Rows as arrays, a column each.
 pub struct Columns {
     pub rows: usize,
@@ -299,7 +302,7 @@ impl Columns {
     pub fn new(known: &Known) -> Columns {
         Columns {
             rows: 0,
-            fields: (0..=known.fields.len()).map(|_| Vec::with_capacity(64)).collect(),
+            fields: (0..=known.fields.len()).map(|_| Vec::with_capacity(ROOM)).collect(),
         }
     }
 

@@ -39,12 +39,22 @@ impl Asking<'_> {
         let answer = |end| {
             let answer = &bytes[begin..end];
             begin = end;
-            match read(answer, DEEP) {
-                Some((value, _)) => Ok(value),
-                None => redis::parse_redis_value(answer),
-            }
+            value(answer)
         };
         ends.ends.into_iter().map(answer).collect()
+    }
+
+    /// The answer to one command, which is written already.
+    async fn answer(&mut self) -> RedisResult<Value> {
+        let mut ends = Ends::new(1);
+        let asked = self.line.ask(self.what, self.limit, |bytes| ends.find(bytes, self.what)).await;
+        match asked {
+            Ok(answer) => value(answer),
+            Err(e) => {
+                self.broken = Some(e);
+                Err(RedisError::from((Redis::Io, "the connection broke")))
+            }
+        }
     }
 
     /// What was asked, or what is the trouble with it.
@@ -63,8 +73,7 @@ impl ConnectionLike for Asking<'_> {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         async move {
             command.write_packed_command(self.line.out());
-            let mut answers = self.answers(1).await?;
-            Ok(answers.pop().expect("one was asked for"))
+            self.answer().await
         }
         .boxed()
     }
@@ -88,6 +97,14 @@ impl ConnectionLike for Asking<'_> {
 
     fn get_db(&self) -> i64 {
         0
+    }
+}
+
+/// The value that an answer is.
+fn value(answer: &[u8]) -> RedisResult<Value> {
+    match read(answer, DEEP) {
+        Some((value, _)) => Ok(value),
+        None => redis::parse_redis_value(answer),
     }
 }
 
@@ -126,8 +143,9 @@ fn read(bytes: &[u8], deep: usize) -> Option<(Value, &[u8])> {
 /// Finds where answers end (<https://redis.io/docs/latest/develop/reference/protocol-spec/>, in the
 /// version that is spoken where none was agreed on).
 pub struct Ends {
-    /// Of the answers that are there.
+    /// Of the answers that are there; none are kept of one that is alone.
     pub ends: Vec<usize>,
+    found: usize,
     count: usize,
     /// What comes before this was looked at.
     at: usize,
@@ -137,7 +155,7 @@ pub struct Ends {
 
 impl Ends {
     pub fn new(count: usize) -> Ends {
-        Ends { ends: Vec::new(), count, at: 0, left: 1 }
+        Ends { ends: Vec::new(), found: 0, count, at: 0, left: 1 }
     }
 
     /// The end of the last answer, if it is there.
@@ -146,7 +164,7 @@ impl Ends {
     /// [`Malformed`](crate::ErrorKind::Malformed) for what is no answer.
     pub fn find(&mut self, bytes: &[u8], what: &str) -> Result<Option<usize>> {
         const LONGEST: usize = 64 << 10;
-        while self.ends.len() < self.count {
+        while self.found < self.count {
             let rest = &bytes[self.at..];
             let none = || Err(out_of_step(what, rest));
             let line = match memchr::memchr(b'\n', rest) {
@@ -178,11 +196,14 @@ impl Ends {
             self.at += len;
             self.left -= 1;
             if self.left == 0 {
-                self.ends.push(self.at);
+                self.found += 1;
+                if self.count > 1 {
+                    self.ends.push(self.at);
+                }
                 self.left = 1;
             }
         }
-        Ok(self.ends.last().copied().or(Some(0)))
+        Ok(Some(self.at))
     }
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 use crate::{
     Error, ErrorKind, Result,
     store::{
-        Common, Url,
+        Common, Secret, Url,
         line::{Address, Limits, Line, Lines, Stream, broken},
         tls, within,
     },
@@ -42,6 +42,8 @@ struct Direct {
     address: Address,
     /// Commands that a line begins with.
     login: Vec<Cmd>,
+    /// What servers of before version 6 take, which had no users.
+    password: Option<Cmd>,
 }
 
 #[derive(Default)]
@@ -94,6 +96,7 @@ impl Pool {
                 None => Address::Tcp(host.clone(), port),
             },
             login: login(url, database),
+            password: url.password.as_ref().map(|password| auth(None, password)),
         });
         let mut login = RedisConnectionInfo::default().set_db(database);
         if let Some(user) = &url.user {
@@ -241,7 +244,12 @@ impl Direct {
         let mut line = Line::new(stream, limit);
         for command in &self.login {
             let mut asking = Asking { line: &mut line, what: "a login", limit, broken: None };
-            let done = command.query_async::<()>(&mut asking).await;
+            let mut done = command.query_async::<()>(&mut asking).await;
+            if let (Err(e), Some(password)) = (&done, &self.password)
+                && e.to_string().contains("wrong number of arguments")
+            {
+                done = password.query_async(&mut asking).await;
+            }
             asking.settle(done)?;
         }
         Ok((line, ()))
@@ -252,12 +260,7 @@ impl Direct {
 fn login(url: &Url, database: i64) -> Vec<Cmd> {
     let mut login = Vec::new();
     if let Some(password) = &url.password {
-        let mut auth = cmd("AUTH");
-        if let Some(user) = &url.user {
-            auth.arg(user);
-        }
-        auth.arg(password.reveal());
-        login.push(auth);
+        login.push(auth(url.user.as_deref(), password));
     }
     if database != 0 {
         let mut select = cmd("SELECT");
@@ -265,6 +268,15 @@ fn login(url: &Url, database: i64) -> Vec<Cmd> {
         login.push(select);
     }
     login
+}
+
+fn auth(user: Option<&str>, password: &Secret) -> Cmd {
+    let mut auth = cmd("AUTH");
+    if let Some(user) = user {
+        auth.arg(user);
+    }
+    auth.arg(password.reveal());
+    auth
 }
 
 /// After this a connection is not used again.
@@ -283,7 +295,15 @@ pub fn error(e: RedisError) -> Error {
         // The end came in the middle of an answer.
         Redis::Parse if says(&["Unexpected end of input"]) => ErrorKind::Unavailable,
         Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
-        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "Authentication required"]) => {
+        _ if says(&[
+            "NOAUTH",
+            "WRONGPASS",
+            "NOPERM",
+            "READONLY",
+            "Authentication required",
+            "without any password configured",
+        ]) =>
+        {
             ErrorKind::Denied
         }
         _ if says(&["WRONGTYPE"]) => {
