@@ -26,6 +26,9 @@ pub struct Asking<'a> {
 impl Asking<'_> {
     /// The answers to so many commands, which are written already.
     async fn answers(&mut self, count: usize) -> RedisResult<Vec<Value>> {
+        if count == 1 {
+            return Ok(vec![self.answer().await?]);
+        }
         let mut ends = Ends::new(count);
         let asked = self.line.ask(self.what, self.limit, |bytes| ends.find(bytes, self.what)).await;
         let bytes = match asked {
