@@ -17,7 +17,11 @@ fn row(n: u64) -> Row {
         ("age", Value::Int((n % 100) as i64)),
         ("admin", Value::Bool(n.is_multiple_of(2))),
     ]);
-    Row { key: Key::new(format!("k{}", n % KEYS)).expect("a key"), record }
+    Row { key: key(n), record }
+}
+
+fn key(n: u64) -> Key {
+    Key::new(format!("k{}", n % KEYS)).expect("a key")
 }
 
 #[tokio::main(flavor = "current_thread")]
@@ -39,14 +43,16 @@ async fn run() -> steelyard::Result<()> {
         }
         "get" => {
             for n in 0..count {
-                let key = row(n.wrapping_mul(7919)).key;
-                let found = place.get(&[key]).await?;
+                let found = place.get(&[key(n.wrapping_mul(7919))]).await?;
                 assert!(found[0].is_some());
             }
         }
         "put" => {
+            // Always the same record, as the others write.
+            let mut one = row(7);
             for n in 0..count {
-                place.put(&[row(n.wrapping_mul(7919))]).await?;
+                one.key = key(n.wrapping_mul(7919));
+                place.put(std::slice::from_ref(&one)).await?;
             }
         }
         what => panic!("what is {what}?"),

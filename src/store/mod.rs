@@ -8,7 +8,7 @@
 //! [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
 //! This room knows records and formats, and nothing of files, copying or measuring. Drivers talk
-//! to each other about nothing: what they share is in `mod.rs`, `json.rs` and `sql/`.
+//! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `line.rs` and `sql/`.
 //!
 //! To add a driver: one file with a [`Driver`], a line in [`DRIVERS`], and, where its client is a
 //! crate of some weight, a feature. The contract suite of `tests/it` then holds it to its word.
@@ -24,6 +24,9 @@ mod json;
 mod key;
 mod kv;
 mod layout;
+// As with json.
+#[allow(dead_code)]
+mod line;
 mod memcached;
 mod memory;
 #[cfg(feature = "mongodb")]

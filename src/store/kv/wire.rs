@@ -3,9 +3,7 @@
 
 use std::{
     collections::VecDeque,
-    fmt,
     io::ErrorKind as IoKind,
-    path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -17,37 +15,11 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
 };
 
-use crate::{Error, Result, store::within};
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// A host and its port.
-    Tcp(String, u16),
-    /// A socket of this machine.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Address::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Address::Unix(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
-/// How long things may take, and how many connections there may be.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Connecting.
-    pub connect: Duration,
-    /// A question and its answer.
-    pub operation: Duration,
-    /// Connections at most.
-    pub pool: usize,
-}
+pub use crate::store::line::{Address, Limits};
+use crate::{
+    Error, Result,
+    store::{line::broken, within},
+};
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
@@ -120,16 +92,6 @@ impl Socket {
         }
         Ok(line)
     }
-}
-
-/// What became of a connection, as an error.
-fn broken(e: std::io::Error) -> Error {
-    let what = match e.kind() {
-        IoKind::UnexpectedEof => "the server hung up before its answer was complete".into(),
-        IoKind::ConnectionRefused | IoKind::NotFound => format!("no server is there: {e}"),
-        _ => format!("the connection broke: {e}"),
-    };
-    Error::unavailable(what).with_source(e)
 }
 
 /// The error of an answer that is none to what was asked.

@@ -21,6 +21,10 @@ pub struct Known {
     pub dialect: Dialect,
     /// `SELECT` of key and body.
     pub select: String,
+    /// The same of one key.
+    pub get_one: String,
+    /// `INSERT` of one row, in place of what is there.
+    pub put_one: String,
     /// `LOAD DATA` can be trusted with it: all text is in UTF-8, and no type is a special one.
     pub by_file: bool,
     pub shape: Shape,

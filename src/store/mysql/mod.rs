@@ -23,16 +23,22 @@
 //! is 2 or 0, t1 is 2. MyISAM has t1, and t2 by `FLUSH TABLES` after each batch (which takes the
 //! right to do so); Aria has t1.
 //!
+//! Statements whose values are bound go over connections of their own, at most `?pool` of them, which
+//! cost the least; where there is TLS, or a password that has to be sent encrypted by itself, all goes
+//! over the others.
+//!
 //! A connection whose operation was given up in the middle is closed, not used again. A stream of
 //! found or scanned records holds no lock and no connection between its pages; one that is sorted,
 //! and not limited, holds all keys it found.
 
 mod blob;
 mod dialect;
+mod direct;
 mod engine;
 mod exact;
 mod known;
 mod load;
+mod login;
 mod pool;
 mod read;
 mod table;

@@ -13,9 +13,13 @@ use mysql_async::{
 };
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::{
+    direct::{Direct, Done, LARGE},
+    known::size,
+};
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Url, tls as cryptography, within},
+    store::{Common, Url, line::Limits, tls as cryptography, within},
 };
 
 /// How long a connection stays open that nobody uses.
@@ -38,6 +42,8 @@ pub struct Server {
 /// Some connections to one server.
 pub struct Pool {
     pool: mysql_async::Pool,
+    /// None where the wire is encrypted.
+    direct: Option<Direct>,
     permits: Semaphore,
     connect_timeout: Duration,
     pub timeout: Duration,
@@ -54,7 +60,13 @@ impl Pool {
     /// Of the connection; [`Unsupported`](ErrorKind::Unsupported) for a server that cannot compare
     /// text by its bytes.
     pub async fn open(options: Opts, common: &Common) -> Result<Pool> {
+        let limits = Limits {
+            connect: common.connect_timeout,
+            operation: common.timeout,
+            pool: common.pool,
+        };
         let mut pool = Pool {
+            direct: options.ssl_opts().is_none().then(|| Direct::new(&options, limits)),
             pool: mysql_async::Pool::new(options),
             permits: Semaphore::new(common.pool),
             connect_timeout: common.connect_timeout,
@@ -125,12 +137,15 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
-        self.within("a query", async {
+        if let Some(done) = self.directly("a query", statement, &values).await {
+            return done.map(|done| done.rows);
+        }
+        let rows = self.within("a query", async {
             let mut lease = self.lease().await?;
             let rows = lease.exec(statement, bound(values)).await;
             lease.settle(rows)
-        })
-        .await
+        });
+        rows.boxed().await
     }
 
     /// Does a statement, and says how many rows it touched.
@@ -138,13 +153,31 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
-        self.within("a statement", async {
+        if let Some(done) = self.directly("a statement", statement, &values).await {
+            return done.map(|done| done.touched);
+        }
+        let count = self.within("a statement", async {
             let mut lease = self.lease().await?;
             let done = lease.exec_drop(statement, bound(values)).await;
             let count = lease.affected_rows();
             lease.settle(done.map(|()| count))
-        })
-        .await
+        });
+        count.boxed().await
+    }
+
+    /// Does a statement over a line, unless that is for the client to do.
+    async fn directly(
+        &self,
+        what: &str,
+        statement: &str,
+        values: &[Value],
+    ) -> Option<Result<Done>> {
+        let direct = self.direct.as_ref()?;
+        let bytes = statement.len() + values.iter().map(size).sum::<usize>();
+        match bytes < LARGE.min(self.server.packet) || self.server.packet == 0 {
+            true => direct.run(what, statement, values).await,
+            false => None,
+        }
     }
 
     /// Does a statement that cannot be prepared.

@@ -4,7 +4,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use futures_util::{StreamExt, TryStreamExt, stream, stream::BoxStream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
 
 use super::{MySql, exact::for_columns, known::Known, pool::bound, values::compared};
@@ -57,6 +57,26 @@ impl MySql {
     /// What is made of the rows of these keys, in their order.
     pub async fn found<R: Read>(&self, keys: &[Key], read: R) -> Result<Vec<Option<R::Made>>> {
         let known = self.known().await?;
+        if let [key] = keys {
+            let Some(sought) = known.key_sought(key) else { return Ok(vec![None]) };
+            let mut found = None;
+            for row in self.pool.rows(&known.get_one, vec![sought]).await? {
+                let (of, made) = read.read(&known, row)?;
+                // Text that is only nearly the same is not meant.
+                found = (of == *key).then_some(made).or(found);
+            }
+            return Ok(vec![found]);
+        }
+        // Apart, so that what is usual stays small.
+        self.found_many(&known, keys, read).boxed().await
+    }
+
+    async fn found_many<R: Read>(
+        &self,
+        known: &Known,
+        keys: &[Key],
+        read: R,
+    ) -> Result<Vec<Option<R::Made>>> {
         let mut found: HashMap<Key, R::Made> = HashMap::with_capacity(keys.len());
         for keys in keys.chunks(KEYS) {
             let mut sought: Vec<Cell> =
@@ -72,12 +92,9 @@ impl MySql {
                 }
             };
             for row in self.pool.rows(&statement, sought).await? {
-                let (key, made) = read.read(&known, row)?;
+                let (key, made) = read.read(known, row)?;
                 found.insert(key, made);
             }
-        }
-        if let ([key], true) = (keys, found.len() <= 1) {
-            return Ok(vec![found.remove(key)]);
         }
         Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
     }

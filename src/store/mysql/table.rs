@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::FutureExt;
 use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
 
 use super::{
@@ -10,6 +11,7 @@ use super::{
     known::{Known, about, deeper, size},
     pool::Pool,
     values::{Column, Type, declared},
+    write::{Taken, insert},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -72,9 +74,14 @@ impl Lazy {
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout or engine.
     pub async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
-        if let Some(known) = self.peek() {
-            return Ok(known);
+        match self.peek() {
+            Some(known) => Ok(known),
+            // Apart, so that what is usual stays small.
+            None => self.found(pool).boxed().await,
         }
+    }
+
+    async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
         let columns = look(pool, &self.name).await?.ok_or_else(|| {
             let what = format!("no table {:?} in the database", self.name);
             Error::new(ErrorKind::NotFound, what)
@@ -121,6 +128,8 @@ impl Lazy {
             table: Table { name: self.name.clone(), key: key.name.clone(), body },
             dialect,
             select: String::new(),
+            get_one: String::new(),
+            put_one: String::new(),
             by_file: own.clone().all(|c| c.holds != Type::Other && (c.unicode || !is_text(c))),
             shape,
             key_is_field: shape == Shape::Columns && key.name != KEY,
@@ -128,6 +137,8 @@ impl Lazy {
             body: columns,
         };
         known.select = format!("SELECT {} FROM {}", known.what(), known.name());
+        known.get_one = format!("{} WHERE {} = ?", known.select, known.key_name());
+        known.put_one = insert(&known, 1, Taken::Replace);
         Ok(known)
     }
 

@@ -1,5 +1,6 @@
 //! Rows on their way to the server: statements of many rows, with bound values.
 
+use futures_util::FutureExt;
 use mysql_async::{Value as Cell, prelude::Queryable};
 
 use super::{
@@ -57,6 +58,9 @@ impl MySql {
         taken: Taken,
         mut rows: Vec<Vec<Cell>>,
     ) -> Result<()> {
+        if let (1, Taken::Replace) = (rows.len(), taken) {
+            return self.pool.run(&known.put_one, rows.swap_remove(0)).await.map(drop);
+        }
         // In the order of keys, so that two who write the same rows wait for one another in a line,
         // not in a circle. Of rows with the same key the last stays the last.
         rows.sort_by(|a, b| order(&a[0], &b[0]));
@@ -68,29 +72,32 @@ impl MySql {
             let values: Vec<Cell> = rows.by_ref().take(chunk).flatten().collect();
             statements.push((insert(known, chunk, taken), values));
         }
-        self.pool
-            .within("a write", async {
-                let mut lease = self.pool.lease().await?;
-                if statements.len() == 1 {
-                    let (statement, values) = statements.swap_remove(0);
-                    let done = lease.exec_drop(statement, bound(values)).await;
-                    return lease.settle(done);
+        if statements.len() == 1
+            && let Some((statement, values)) = statements.pop()
+        {
+            return self.pool.run(&statement, values).await.map(drop);
+        }
+        let in_one = self.pool.within("a write", async {
+            let mut lease = self.pool.lease().await?;
+            begin(&mut lease).await?;
+            for (statement, values) in statements {
+                if let Err(e) = lease.exec_drop(statement, bound(values)).await {
+                    return Err(undo(lease, e).await);
                 }
-                begin(&mut lease).await?;
-                for (statement, values) in statements {
-                    if let Err(e) = lease.exec_drop(statement, bound(values)).await {
-                        return Err(undo(lease, e).await);
-                    }
-                }
-                commit(lease).await
-            })
-            .await
+            }
+            commit(lease).await
+        });
+        // Apart, so that what is usual stays small.
+        in_one.boxed().await
     }
 
     /// After a write: what the engine needs to keep its promise.
     pub async fn settled(&self, known: &Known) -> Result<()> {
         match self.table.facts.flush {
-            true => self.pool.define(&format!("FLUSH LOCAL TABLES {}", known.name())).await,
+            true => {
+                let flush = format!("FLUSH LOCAL TABLES {}", known.name());
+                self.pool.define(&flush).boxed().await
+            }
             false => Ok(()),
         }
     }
@@ -133,7 +140,8 @@ fn chunk(rows: &[Vec<Cell>], width: usize, most: usize) -> usize {
     1 << fit.count().max(1).ilog2()
 }
 
-fn insert(known: &Known, rows: usize, taken: Taken) -> String {
+/// The statement for so many rows.
+pub fn insert(known: &Known, rows: usize, taken: Taken) -> String {
     let one = format!("({})", vec!["?"; known.width()].join(","));
     let update = match taken {
         Taken::Replace => known.update(),

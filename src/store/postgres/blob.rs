@@ -11,7 +11,7 @@ use crate::{
     store::{Abilities, Blob, Blobs, Description, Key, KeyRange, Layout, blobs},
 };
 
-fn blob(_: &Known, row: &tokio_postgres::Row) -> Result<Blob> {
+fn blob(_: &Known, row: &dyn rows::Cells) -> Result<Blob> {
     Ok(Blob { key: rows::key_of(row)?, bytes: rows::bytes(row)? })
 }
 

@@ -1,13 +1,12 @@
 //! Errors of PostgreSQL as ours, by their SQLSTATE (PostgreSQL's manual, appendix A).
 
-use tokio_postgres::error::DbError;
-
 use crate::{Error, ErrorKind};
 
 /// An error of the client as one of ours.
 pub fn error(e: tokio_postgres::Error) -> Error {
     if let Some(told) = e.as_db_error() {
-        return Error::new(kind(told.code().code()), text(told)).with_source(e);
+        let what = text(told.message(), &[told.detail(), told.hint()]);
+        return Error::new(kind(told.code().code()), what).with_source(e);
     }
     let mut what = e.to_string();
     let mut source = std::error::Error::source(&e);
@@ -50,10 +49,10 @@ fn kind(code: &str) -> ErrorKind {
 }
 
 /// What the server said, cut where it is long.
-fn text(told: &DbError) -> String {
+fn text(message: &str, more: &[Option<&str>]) -> String {
     const LONG: usize = 300;
-    let mut what = told.message().to_owned();
-    for more in [told.detail(), told.hint()].into_iter().flatten() {
+    let mut what = message.to_owned();
+    for more in more.iter().flatten() {
         what += "; ";
         what += more;
     }
@@ -63,21 +62,73 @@ fn text(told: &DbError) -> String {
     }
 }
 
+/// What a server says it will not do, read here and not by the client: the fields of
+/// <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
+#[derive(Debug, Default)]
+pub struct Told {
+    pub code: String,
+    /// The server hangs up.
+    pub fatal: bool,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+    place: Option<String>,
+}
+
+impl Told {
+    /// From the body of its message.
+    pub fn read(body: &[u8]) -> Told {
+        let mut told = Told::default();
+        for field in body.split(|byte| *byte == 0) {
+            let Some((kind, text)) = field.split_first() else { continue };
+            let text = || String::from_utf8_lossy(text).into_owned();
+            match kind {
+                b'V' => told.fatal = text() != "ERROR",
+                b'C' => told.code = text(),
+                b'M' => told.message = text(),
+                b'D' => told.detail = Some(text()),
+                b'H' => told.hint = Some(text()),
+                b'W' => told.place = Some(text()),
+                _ => {}
+            }
+        }
+        told
+    }
+
+    pub fn into_error(self) -> Error {
+        let what = text(&self.message, &[self.detail.as_deref(), self.hint.as_deref()]);
+        Error::new(kind(&self.code), what).with_source(self)
+    }
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for Told {}
+
 /// The error of something of the server's: its SQLSTATE.
 pub fn code(e: &Error) -> Option<&str> {
-    Some(told(e)?.code().code())
+    Some(told(e)?.0)
 }
 
 /// Which row of a `COPY` the server was at, from 1.
 pub fn row(e: &Error) -> Option<usize> {
-    let place = told(e)?.where_()?;
+    let place = told(e)?.1?;
     let (_, rest) = place.split_once(", line ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
-fn told(e: &Error) -> Option<&DbError> {
+/// The code, and where it happened.
+fn told(e: &Error) -> Option<(&str, Option<&str>)> {
     let source = std::error::Error::source(e)?;
-    source.downcast_ref::<tokio_postgres::Error>()?.as_db_error()
+    if let Some(told) = source.downcast_ref::<Told>() {
+        return Some((&told.code, told.place.as_deref()));
+    }
+    let told = source.downcast_ref::<tokio_postgres::Error>()?.as_db_error()?;
+    Some((told.code().code(), told.where_()))
 }
 
 #[cfg(test)]

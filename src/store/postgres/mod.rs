@@ -12,6 +12,9 @@
 //! Durability: t3 is `synchronous_commit=on`, t2 `off`, both where the server has `fsync=on`; t0 is an
 //! UNLOGGED table. There is no t1.
 //!
+//! Reads and deletes by key, and writes of one statement, go over connections of their own, at most
+//! `?pool` of them, which cost the least where there is no TLS.
+//!
 //! A query without a limit is streamed on a connection of its own; there are at most `?pool` of those
 //! beside the pool. What is in a document under a path is compared by expressions that indexes of
 //! [`Layout`] are made on; numbers in a document that are beyond 64 bits and no floats (other programs
@@ -19,6 +22,7 @@
 
 mod blob;
 mod dialect;
+mod direct;
 mod error;
 mod exact;
 mod jsonb;

@@ -1,6 +1,6 @@
 //! Opening: the URL's options, and what the server has to be.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio_postgres::{Config, config::SslMode};
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, Result,
     durability::Tier,
-    store::{Common, Encoded, Shape, Store, Url},
+    store::{Common, Encoded, Shape, Store, Url, line::Address},
 };
 
 /// The oldest version whose catalogues are understood.
@@ -42,7 +42,13 @@ pub fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn S
         let mut config = configured(&url, socket.as_deref(), &common)?;
         config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
         let set_up = set_up(&table, &common);
-        let pool = Arc::new(Pool::new(&config, tls.as_ref(), &common, &set_up)?);
+        let pool = Arc::new(Pool::new(
+            &config,
+            address(&url, socket.as_deref())?,
+            tls.as_ref(),
+            &common,
+            &set_up,
+        )?);
         look_at(&pool, common.durability).await?;
         let store = PostgreSql { pool, table };
         Ok(match shape {
@@ -53,6 +59,14 @@ pub fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn S
         })
     }
     .boxed()
+}
+
+fn address(url: &Url, socket: Option<&str>) -> Result<Address> {
+    let (host, port) = url.one_host(5432)?;
+    Ok(match socket {
+        Some(folder) => Address::Unix(Path::new(folder).join(format!(".s.PGSQL.{port}"))),
+        None => Address::Tcp(host, port),
+    })
 }
 
 fn configured(url: &Url, socket: Option<&str>, common: &Common) -> Result<Config> {

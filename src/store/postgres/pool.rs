@@ -12,16 +12,26 @@ use deadpool_postgres::{
     Client, ClientWrapper, Hook, HookError, Manager, ManagerConfig, Object, PoolError,
     RecyclingMethod, Runtime, Timeouts,
 };
+use futures_util::FutureExt;
 use tokio_postgres::{
     Config, NoTls, Row, Statement,
     types::{ToSql, Type},
 };
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::{error::error, wire::Bound};
+use super::{
+    direct::Direct,
+    error::{code, error},
+    rows::Cells,
+    wire::Bound,
+};
 use crate::{
-    Error, Result,
-    store::{Common, within},
+    Error, ErrorKind, Result,
+    store::{
+        Common,
+        line::{Address, Limits},
+        within,
+    },
 };
 
 /// How many statements a connection keeps prepared before it forgets them all.
@@ -31,6 +41,8 @@ const PREPARED: usize = 256;
 pub struct Pool {
     work: deadpool_postgres::Pool,
     streams: deadpool_postgres::Pool,
+    /// None where the wire is encrypted.
+    direct: Option<Direct>,
     limit: Duration,
     size: usize,
 }
@@ -42,6 +54,7 @@ impl Pool {
     /// None that are known.
     pub fn new(
         config: &Config,
+        address: Address,
         tls: Option<&MakeRustlsConnect>,
         common: &Common,
         set_up: &str,
@@ -71,7 +84,14 @@ impl Pool {
                 .build()
                 .map_err(|e| Error::invalid(e.to_string()))
         };
-        Ok(Pool { work: make()?, streams: make()?, limit: common.timeout, size: common.pool })
+        let limits = Limits {
+            connect: common.connect_timeout,
+            operation: common.timeout,
+            pool: common.pool,
+        };
+        let direct = tls.is_none().then(|| Direct::new(address, config, limits, set_up));
+        let (limit, size) = (common.timeout, common.pool);
+        Ok(Pool { work: make()?, streams: make()?, direct, limit, size })
     }
 
     /// A connection for work.
@@ -105,8 +125,54 @@ impl Pool {
         Ok(Connection { client: Some(client), limit: self.limit, busy: AtomicBool::new(false) })
     }
 
+    /// Does a statement by the shortest way, and shows `row` each row it gives.
+    ///
+    /// # Errors
+    /// Of the connection and the server, and those of `row`.
+    pub async fn rows(
+        &self,
+        text: &str,
+        values: &[(Type, Bound)],
+        mut row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(direct) = &self.direct {
+            let done = direct.run("a query", text, values, row).await;
+            return self.settle(done).map(drop);
+        }
+        let rows = async { self.get().await?.query(text, values).await };
+        rows.boxed().await?.iter().try_for_each(|found| row(found))
+    }
+
+    /// After trouble with one connection, none that is idle is trusted.
+    fn settle<T>(&self, done: Result<T>) -> Result<T> {
+        if let Err(e) = &done
+            && e.kind() == ErrorKind::Unavailable
+            && code(e).is_none()
+        {
+            for pool in [&self.work, &self.streams] {
+                pool.retain(|_, _| false);
+            }
+        }
+        done
+    }
+
+    /// Does a statement by the shortest way, and answers how many rows it touched.
+    ///
+    /// # Errors
+    /// Of the connection and the server.
+    pub async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
+        if let Some(direct) = &self.direct {
+            let done = direct.run("a statement", text, values, |_| Ok(())).await;
+            return self.settle(done);
+        }
+        async { self.get().await?.execute(text, values).await }.boxed().await
+    }
+
     /// Tables are no longer what they were: statements are prepared anew.
     pub fn forget(&self) {
+        if let Some(direct) = &self.direct {
+            direct.forget();
+        }
         for pool in [&self.work, &self.streams] {
             pool.manager().statement_caches.clear();
         }

@@ -13,7 +13,7 @@ use super::{
     error::error,
     exact::exact,
     pool::separate,
-    rows,
+    rows::{self, Cells},
     table::{self, Known},
     wire::{self, Bound, Wire},
 };
@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// What `read` makes of rows.
-pub type Read<R> = fn(&Known, &PgRow) -> Result<R>;
+pub type Read<R> = fn(&Known, &dyn Cells) -> Result<R>;
 
 /// How many rows a stream reads at once: fewer where they are large.
 struct Pace(usize);
@@ -73,16 +73,21 @@ impl PostgreSql {
             Bound::One(_) => &known.say.get_one,
             _ => &known.say.get_many,
         };
-        let connection = self.pool.get().await?;
-        let rows = self.noted(connection.query(statement, &[asked]).await)?;
-        drop(connection);
-        if let ([_], [row]) = (keys, &rows[..]) {
-            return Ok(vec![Some(read(&known, row)?)]);
+        if let [_] = keys {
+            let mut found = None;
+            let row = |row: &dyn Cells| {
+                found = Some(read(&known, row)?);
+                Ok(())
+            };
+            self.noted(self.pool.rows(statement, &[asked], row).await)?;
+            return Ok(vec![found]);
         }
-        let mut found = HashMap::with_capacity(rows.len());
-        for row in &rows {
+        let mut found = HashMap::with_capacity(keys.len());
+        let row = |row: &dyn Cells| {
             found.insert(rows::key_of(row)?, read(&known, row)?);
-        }
+            Ok(())
+        };
+        self.noted(self.pool.rows(statement, &[asked], row).await)?;
         Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
     }
 
@@ -254,7 +259,7 @@ impl PostgreSql {
         let places = Bound::Many(one, parts.saturating_sub(1) as usize, places);
         let connection = self.pool.get().await?;
         let rows = self.noted(connection.query(&text, &[(many, places)]).await)?;
-        let borders = rows.iter().map(rows::key_of).collect::<Result<Vec<_>>>()?;
+        let borders = rows.iter().map(|row| rows::key_of(row)).collect::<Result<Vec<_>>>()?;
         let mut ranges = KeyRange::between(borders);
         ranges.resize_with(parts as usize, || {
             // No key lies in it.

@@ -289,6 +289,9 @@ pub fn of_key(e: Error, key: &Key) -> Error {
     Error::new(e.kind(), format!("key {}: it {}", key.shown(), e.context()))
 }
 
+/// How many bytes a field has room for before anything is known of it: a small document.
+const ROOM: usize = 256;
+
 /// Rows as arrays, a column each.
 pub struct Columns {
     pub rows: usize,
@@ -297,7 +300,10 @@ pub struct Columns {
 
 impl Columns {
     pub fn new(known: &Known) -> Columns {
-        Columns { rows: 0, fields: vec![Vec::new(); known.fields.len() + 1] }
+        Columns {
+            rows: 0,
+            fields: (0..=known.fields.len()).map(|_| Vec::with_capacity(ROOM)).collect(),
+        }
     }
 
     /// Appends a row.
@@ -347,22 +353,33 @@ pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
     Ok((wire.types().0, Bound::One(field)))
 }
 
-fn cell(row: &PgRow, i: usize) -> Result<Option<&[u8]>> {
-    let Raw(bytes) = row.try_get(i).map_err(super::error::error)?;
-    Ok(bytes)
+/// A row, whoever read it.
+pub trait Cells {
+    /// The bytes of a cell, by its number; none for NULL.
+    ///
+    /// # Errors
+    /// Where there is no such cell.
+    fn cell(&self, i: usize) -> Result<Option<&[u8]>>;
+}
+
+impl Cells for PgRow {
+    fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
+        let Raw(bytes) = self.try_get(i).map_err(super::error::error)?;
+        Ok(bytes)
+    }
 }
 
 /// The key of a row that was read by [`what`](super::table::Statements::what).
-pub fn key_of(row: &PgRow) -> Result<Key> {
-    let bytes = cell(row, 0)?.ok_or_else(|| Error::malformed("a key that is NULL"))?;
+pub fn key_of(row: &dyn Cells) -> Result<Key> {
+    let bytes = row.cell(0)?.ok_or_else(|| Error::malformed("a key that is NULL"))?;
     let text = simdutf8::basic::from_utf8(bytes)
         .map_err(|_| Error::malformed("a key that is no UTF-8"))?;
     Key::new(text)
 }
 
 /// The bytes of a row of layout blob.
-pub fn bytes(row: &PgRow) -> Result<Vec<u8>> {
-    match cell(row, 1)? {
+pub fn bytes(row: &dyn Cells) -> Result<Vec<u8>> {
+    match row.cell(1)? {
         Some(bytes) => Ok(bytes.to_vec()),
         None => {
             Err(Error::malformed(format!("key {}: NULL instead of bytes", key_of(row)?.shown())))
@@ -371,13 +388,13 @@ pub fn bytes(row: &PgRow) -> Result<Vec<u8>> {
 }
 
 /// The record of a row.
-pub fn record(known: &Known, row: &PgRow) -> Result<Document> {
+pub fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
     let about = |e: Error| match key_of(row) {
         Ok(key) => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
         Err(_) => e,
     };
     if known.shape != Shape::Columns {
-        let bytes = cell(row, 1)?.ok_or_else(|| Error::malformed("NULL instead of a document"));
+        let bytes = row.cell(1)?.ok_or_else(|| Error::malformed("NULL instead of a document"));
         let json = bytes.map(|bytes| match known.fields[0].wire {
             Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
             _ => bytes,
@@ -392,7 +409,7 @@ pub fn record(known: &Known, row: &PgRow) -> Result<Document> {
         record.push(known.key.name.clone(), key);
     }
     for (i, field) in known.fields.iter().enumerate() {
-        let Some(bytes) = cell(row, i + 1)? else { continue };
+        let Some(bytes) = row.cell(i + 1)? else { continue };
         let bytes = match field.wire {
             Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
             _ => bytes,
@@ -404,6 +421,6 @@ pub fn record(known: &Known, row: &PgRow) -> Result<Document> {
 }
 
 /// The row of a record.
-pub fn row(known: &Known, row: &PgRow) -> Result<Row> {
+pub fn row(known: &Known, row: &dyn Cells) -> Result<Row> {
     Ok(Row { key: key_of(row)?, record: record(known, row)? })
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use futures_util::FutureExt;
 use tokio_postgres::types::Type;
 
 use super::{
@@ -68,8 +69,9 @@ pub struct Statements {
     pub what: String,
     pub insert_one: String,
     pub insert_many: String,
-    /// What follows an insert that replaces.
-    pub replace: String,
+    /// The same, in place of what is there.
+    pub put_one: String,
+    pub put_many: String,
     /// None where a column's binary format is not known.
     pub copy: Option<String>,
     pub get_one: String,
@@ -122,6 +124,11 @@ impl Lazy {
         if let Some(known) = &*self.known.read().unwrap_or_else(PoisonError::into_inner) {
             return Ok(known.clone());
         }
+        // Apart, so that what is usual stays small.
+        self.found(pool).boxed().await
+    }
+
+    async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
         let found = look(pool, &self.name).await?;
         if found.is_empty() {
             let what = format!("no table {:?} in the database", self.name);
@@ -364,15 +371,19 @@ impl Statements {
             false => format!("UPDATE SET {}", set.join(", ")),
         };
         let matched = if key.direct { &key_name } else { &key_as_text };
+        let insert_one = format!("{insert}VALUES ({})", listed(&|i| given(format!("${i}"), i)));
+        let insert_many = format!(
+            "{insert}SELECT {} FROM unnest({}) AS u({})",
+            listed(&|i| given(format!("c{i}"), i)),
+            listed(&|i| format!("${i}")),
+            listed(&|i| format!("c{i}")),
+        );
+        let replace = format!(" ON CONFLICT ({key_name}) DO {then}");
         Statements {
-            insert_one: format!("{insert}VALUES ({})", listed(&|i| given(format!("${i}"), i))),
-            insert_many: format!(
-                "{insert}SELECT {} FROM unnest({}) AS u({})",
-                listed(&|i| given(format!("c{i}"), i)),
-                listed(&|i| format!("${i}")),
-                listed(&|i| format!("c{i}")),
-            ),
-            replace: format!(" ON CONFLICT ({key_name}) DO {then}"),
+            put_one: format!("{insert_one}{replace}"),
+            put_many: format!("{insert_many}{replace}"),
+            insert_one,
+            insert_many,
             copy: all
                 .iter()
                 .all(|field| field.direct)

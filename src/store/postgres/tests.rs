@@ -8,6 +8,7 @@ use crate::{
     server::{self, Server, Wish},
     store::{
         Abilities, Column, Common, Filter, Key, Layout, Query, Row, Shape, Store, Url,
+        line::Address,
         query::{Order, Path, Test},
         sql::Dialect,
     },
@@ -32,7 +33,8 @@ fn opened(server: &Server, shape: Shape, table: &str) -> PostgreSql {
     let common = Common::take(&mut url).unwrap();
     let config: tokio_postgres::Config = server.url().parse().unwrap();
     let set_up = "SET TimeZone = 'UTC'; SET standard_conforming_strings = on";
-    let pool = Pool::new(&config, None, &common, set_up).unwrap();
+    let (host, port) = url.one_host(5432).unwrap();
+    let pool = Pool::new(&config, Address::Tcp(host, port), None, &common, set_up).unwrap();
     let table = Lazy::new(shape, table, Names::default(), None).unwrap();
     PostgreSql { pool: pool.into(), table }
 }

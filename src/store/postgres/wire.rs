@@ -263,26 +263,11 @@ pub enum Bound {
 
 impl ToSql for Bound {
     fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, BoxError> {
-        match self {
-            Bound::One(field) => match field[..4] == (-1i32).to_be_bytes() {
-                true => return Ok(IsNull::Yes),
-                false => out.put_slice(&field[4..]),
-            },
-            Bound::Many(_, 0, _) => {
-                out.put_slice(&[0; 8]);
-                out.put_u32(self.element());
-            }
-            Bound::Many(_, count, fields) => {
-                // One dimension; there may be NULLs; so many from 1 on.
-                out.put_i32(1);
-                out.put_i32(1);
-                out.put_u32(self.element());
-                out.put_i32(i32::try_from(*count)?);
-                out.put_i32(1);
-                out.put_slice(fields);
-            }
+        self.body(out);
+        match self.is_null() {
+            true => Ok(IsNull::Yes),
+            false => Ok(IsNull::No),
         }
-        Ok(IsNull::No)
     }
 
     fn accepts(_: &Type) -> bool {
@@ -293,6 +278,44 @@ impl ToSql for Bound {
 }
 
 impl Bound {
+    fn is_null(&self) -> bool {
+        matches!(self, Bound::One(field) if field[..4] == (-1i32).to_be_bytes())
+    }
+
+    /// Appends it with its length.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Bound::One(field) => out.put_slice(field),
+            Bound::Many(..) => {
+                let at = out.len();
+                out.put_i32(0);
+                self.body(out);
+                let length = (out.len() - at - 4) as u32;
+                out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+            }
+        }
+    }
+
+    /// Appends it without.
+    fn body(&self, out: &mut impl BufMut) {
+        match self {
+            Bound::One(field) => out.put_slice(&field[4..]),
+            Bound::Many(_, 0, _) => {
+                out.put_slice(&[0; 8]);
+                out.put_u32(self.element());
+            }
+            Bound::Many(_, count, fields) => {
+                // One dimension; there may be NULLs; so many from 1 on.
+                out.put_i32(1);
+                out.put_i32(1);
+                out.put_u32(self.element());
+                out.put_u32(*count as u32);
+                out.put_i32(1);
+                out.put_slice(fields);
+            }
+        }
+    }
+
     fn element(&self) -> u32 {
         match self {
             Bound::Many(element, ..) => element.oid(),

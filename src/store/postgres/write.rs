@@ -5,7 +5,7 @@
 //! and do not deadlock. All is checked and encoded before the first byte is sent.
 
 use bytes::Bytes;
-use futures_util::SinkExt;
+use futures_util::{FutureExt, SinkExt};
 
 use super::{
     PostgreSql, error,
@@ -31,6 +31,9 @@ impl PostgreSql {
             return Ok(());
         }
         let known = self.known().await?;
+        if let [one] = entries {
+            return self.insert(&known, &[one], true).await;
+        }
         // The last of equal keys stays: the sort is stable.
         let mut sorted: Vec<&E> = entries.iter().collect();
         sorted.sort_by_key(|entry| entry.key());
@@ -86,32 +89,33 @@ impl PostgreSql {
             }
             groups.last_mut().expect("never empty").push(known, *entry)?;
         }
-        let statement = |group: &Columns| {
-            let insert = match group.rows {
-                1 => &known.say.insert_one,
-                _ => &known.say.insert_many,
-            };
-            match replace {
-                true => format!("{insert}{}", known.say.replace),
-                false => insert.clone(),
-            }
+        let statement = |group: &Columns| match (group.rows, replace) {
+            (1, true) => &known.say.put_one,
+            (_, true) => &known.say.put_many,
+            (1, false) => &known.say.insert_one,
+            (_, false) => &known.say.insert_many,
         };
-        let connection = self.pool.get().await?;
-        let several = groups.len() > 1;
-        if several {
+        if groups.len() == 1
+            && let Some(group) = groups.pop()
+        {
+            let statement = statement(&group);
+            return self.noted(self.pool.execute(statement, &group.bound(known)).await).map(drop);
+        }
+        let in_one = async {
+            let connection = self.pool.get().await?;
             // What is not committed ends with the connection.
             connection.batch("BEGIN").await?;
             connection.begin();
-        }
-        for group in groups {
-            let statement = statement(&group);
-            self.noted(connection.execute(&statement, &group.bound(known)).await)?;
-        }
-        if several {
+            for group in groups {
+                let statement = statement(&group);
+                self.noted(connection.execute(statement, &group.bound(known)).await)?;
+            }
             connection.batch("COMMIT").await?;
             connection.end();
-        }
-        Ok(())
+            Ok(())
+        };
+        // Apart, so that what is usual stays small.
+        in_one.boxed().await
     }
 
     pub(super) async fn removed(&self, keys: &[Key]) -> Result<u64> {
@@ -119,9 +123,8 @@ impl PostgreSql {
             return Ok(0);
         }
         let known = self.known().await?;
-        let connection = self.pool.get().await?;
         let keys = [table::keys(&known, keys)];
-        self.noted(connection.execute(&known.say.remove, &keys).await)
+        self.noted(self.pool.execute(&known.say.remove, &keys).await)
     }
 
     /// The error for keys that are taken, with the first of them.

@@ -1,25 +1,49 @@
-//! Connections to Redis: a few, each of which carries several operations at once.
+//! Connections to Redis: lines, each for one operation at a time, which is what costs least; where
+//! all of those are in use, or the URL asks for TLS, a few others, each of which carries several
+//! operations at once. There are at most `?pool` of each kind.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
 
+use futures_util::FutureExt;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis,
     FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind,
-    TlsCertificates, aio::MultiplexedConnection,
+    TlsCertificates, aio::MultiplexedConnection, cmd,
 };
 use tokio::sync::Mutex;
 
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Url, tls, within},
+    store::{
+        Common, Secret, Url,
+        line::{Address, Limits, Line, Lines, Stream, broken},
+        tls, within,
+    },
 };
+
+use super::asking::Asking;
 
 /// The connections to one server.
 pub struct Pool {
     client: Client,
     slots: Vec<Slot>,
+    /// None where the wire is encrypted.
+    lines: Option<Direct>,
     address: String,
     common: Common,
+}
+
+/// Lines, and what it takes to make one.
+struct Direct {
+    lines: Lines<()>,
+    address: Address,
+    /// Commands that a line begins with.
+    login: Vec<Cmd>,
+    /// What servers of before version 6 take, which had no users.
+    password: Option<Cmd>,
 }
 
 #[derive(Default)]
@@ -60,6 +84,20 @@ impl Pool {
                 Error::invalid(format!("databases of Redis are numbers, and {number:?} is none"))
             })?,
         };
+        let limits = Limits {
+            connect: common.connect_timeout,
+            operation: common.timeout,
+            pool: common.pool,
+        };
+        let direct = (!tls).then(|| Direct {
+            lines: Lines::new(limits),
+            address: match &socket {
+                Some(path) => Address::Unix(path.into()),
+                None => Address::Tcp(host.clone(), port),
+            },
+            login: login(url, database),
+            password: url.password.as_ref().map(|password| auth(None, password)),
+        });
         let mut login = RedisConnectionInfo::default().set_db(database);
         if let Some(user) = &url.user {
             login = login.set_username(user);
@@ -91,6 +129,7 @@ impl Pool {
         Ok(Pool {
             client: client.map_err(error)?,
             slots: (0..common.pool).map(|_| Slot::default()).collect(),
+            lines: direct,
             address: shown,
             common: common.clone(),
         })
@@ -101,9 +140,18 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn ask<T: FromRedisValue>(&self, what: &str, command: &Cmd) -> Result<T> {
-        let (_busy, mut connection) = self.connection().await?;
-        let done = async { command.query_async(&mut connection).await.map_err(error) };
-        self.settle(within(self.common.timeout, what, done).await)
+        if let Some(direct) = &self.lines
+            && let Some(done) =
+                self.directly(direct, what, async |line| command.query_async(line).await).await
+        {
+            return done;
+        }
+        let shared = async {
+            let (_busy, mut connection) = self.connection().await?;
+            let done = async { command.query_async(&mut connection).await.map_err(error) };
+            within(self.common.timeout, what, done).await
+        };
+        self.settle(shared.boxed().await)
     }
 
     /// Runs several commands, sent at once.
@@ -111,9 +159,40 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn run<T: FromRedisValue>(&self, what: &str, commands: &Pipeline) -> Result<T> {
-        let (_busy, mut connection) = self.connection().await?;
-        let done = async { commands.query_async(&mut connection).await.map_err(error) };
-        self.settle(within(self.common.timeout, what, done).await)
+        if let Some(direct) = &self.lines
+            && let Some(done) =
+                self.directly(direct, what, async |line| commands.query_async(line).await).await
+        {
+            return done;
+        }
+        let shared = async {
+            let (_busy, mut connection) = self.connection().await?;
+            let done = async { commands.query_async(&mut connection).await.map_err(error) };
+            within(self.common.timeout, what, done).await
+        };
+        self.settle(shared.boxed().await)
+    }
+
+    /// Does something over a line, if one is free.
+    async fn directly<T>(
+        &self,
+        direct: &Direct,
+        what: &str,
+        act: impl AsyncFnOnce(&mut Asking<'_>) -> redis::RedisResult<T>,
+    ) -> Option<Result<T>> {
+        let connect = async || direct.connect(self.common.connect_timeout).await;
+        let mut lease = match direct.lines.try_lease(connect).await {
+            Ok(lease) => lease?,
+            Err(e) => return Some(self.settle(Err(e))),
+        };
+        let limit = self.common.timeout;
+        let mut asking = Asking { line: lease.line().0, what, limit, broken: None };
+        let done = act(&mut asking).await;
+        let done = asking.settle(done);
+        if !done.as_ref().is_err_and(is_trouble) {
+            lease.give_back();
+        }
+        Some(self.settle(done))
     }
 
     /// The least busy connection.
@@ -143,8 +222,11 @@ impl Pool {
     /// After trouble with one connection, none is trusted.
     fn settle<T>(&self, done: Result<T>) -> Result<T> {
         if let Err(e) = &done
-            && matches!(e.kind(), ErrorKind::Unavailable | ErrorKind::Malformed)
+            && is_trouble(e)
         {
+            if let Some(direct) = &self.lines {
+                direct.lines.forget();
+            }
             for slot in &self.slots {
                 // Where it is locked, somebody is connecting anew.
                 if let Ok(mut connection) = slot.connection.try_lock() {
@@ -154,6 +236,52 @@ impl Pool {
         }
         done.map_err(|e| e.in_place(self.address.clone()))
     }
+}
+
+impl Direct {
+    async fn connect(&self, limit: Duration) -> Result<(Line, ())> {
+        let stream = Stream::connect(&self.address).await.map_err(broken)?;
+        let mut line = Line::new(stream, limit);
+        for command in &self.login {
+            let mut asking = Asking { line: &mut line, what: "a login", limit, broken: None };
+            let mut done = command.query_async::<()>(&mut asking).await;
+            if let (Err(e), Some(password)) = (&done, &self.password)
+                && e.to_string().contains("wrong number of arguments")
+            {
+                done = password.query_async(&mut asking).await;
+            }
+            asking.settle(done)?;
+        }
+        Ok((line, ()))
+    }
+}
+
+/// The commands that a connection begins with.
+fn login(url: &Url, database: i64) -> Vec<Cmd> {
+    let mut login = Vec::new();
+    if let Some(password) = &url.password {
+        login.push(auth(url.user.as_deref(), password));
+    }
+    if database != 0 {
+        let mut select = cmd("SELECT");
+        select.arg(database);
+        login.push(select);
+    }
+    login
+}
+
+fn auth(user: Option<&str>, password: &Secret) -> Cmd {
+    let mut auth = cmd("AUTH");
+    if let Some(user) = user {
+        auth.arg(user);
+    }
+    auth.arg(password.reveal());
+    auth
+}
+
+/// After this a connection is not used again.
+fn is_trouble(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::Unavailable | ErrorKind::Malformed)
 }
 
 /// An error of the client as one of ours.
@@ -167,7 +295,15 @@ pub fn error(e: RedisError) -> Error {
         // The end came in the middle of an answer.
         Redis::Parse if says(&["Unexpected end of input"]) => ErrorKind::Unavailable,
         Redis::Parse | Redis::UnexpectedReturnType => ErrorKind::Malformed,
-        _ if says(&["NOAUTH", "WRONGPASS", "NOPERM", "READONLY", "Authentication required"]) => {
+        _ if says(&[
+            "NOAUTH",
+            "WRONGPASS",
+            "NOPERM",
+            "READONLY",
+            "Authentication required",
+            "without any password configured",
+        ]) =>
+        {
             ErrorKind::Denied
         }
         _ if says(&["WRONGTYPE"]) => {

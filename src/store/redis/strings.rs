@@ -4,7 +4,7 @@ use std::{collections::HashSet, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream::BoxStream};
-use redis::{cmd, pipe};
+use redis::{Cmd, cmd, pipe};
 
 use super::Table;
 use crate::{
@@ -20,7 +20,9 @@ pub(super) struct Strings(pub Table);
 
 impl Strings {
     async fn fetch(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        let mut get = cmd("MGET");
+        let full = |key: &Key| self.0.space.prefix().len() + key.len();
+        let mut get = Cmd::with_capacity(keys.len() + 1, 4 + keys.iter().map(full).sum::<usize>());
+        get.arg("MGET");
         for key in keys {
             get.arg(self.0.space.full(key));
         }
@@ -44,6 +46,12 @@ impl Blobs for Strings {
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
         blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
+        if let [blob] = blobs {
+            let key = self.0.space.prefix().len() + blob.key.len();
+            let mut set = Cmd::with_capacity(3, 3 + key + blob.bytes.len());
+            set.arg("SET").arg(self.0.space.full(&blob.key)).arg(&blob.bytes);
+            return self.0.pool.ask("SET", &set).await;
+        }
         for blobs in chunks(blobs, |blob| blob.key.len() + blob.bytes.len()) {
             let mut set = pipe();
             for blob in blobs {

@@ -2,10 +2,11 @@
 
 use std::{
     sync::Arc,
+    task::Poll,
     time::{Duration, Instant},
 };
 
-use futures_util::TryStreamExt;
+use futures_util::{FutureExt, TryStreamExt};
 use steelyard::{
     ErrorKind,
     record::Document,
@@ -69,6 +70,47 @@ async fn cut(subject: Arc<Subject>) -> Outcome {
     let found = store.get(&keys).await?;
     ensure!(found.iter().all(|record| record.as_ref() == Some(&big)), "after a put");
     fresh.done().await
+}
+
+/// Questions whose answers nobody waits for, left at every point; those who ask afterwards get what
+/// they asked for.
+async fn given_up(subject: Arc<Subject>) -> Outcome {
+    if subject.server().is_none() {
+        return Ok(());
+    }
+    let row = |n: u64| {
+        let record = Document::from_iter([("text", format!("{n} ").repeat(n as usize * 40))]);
+        Row { key: Key::new(format!("k{n}")).expect("not empty"), record }
+    };
+    let rows: Vec<Row> = (1..=10).map(row).collect();
+    let fresh = subject.open("pool=2&timeout=10").await?.ready(&rows).await?;
+    let store = &*fresh.store;
+    store.put(&rows).await?;
+    for n in 0..60 {
+        let (left, asked) = (&rows[n % 10], &rows[(n * 7 + 3) % 10]);
+        let keys = [left.key.clone()];
+        let mut get = store.get(&keys);
+        for _ in 0..n % 7 {
+            let polled = std::future::poll_fn(|cx| Poll::Ready(get.poll_unpin(cx))).await;
+            if polled.is_ready() {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(get);
+        let found = store.get(std::slice::from_ref(&asked.key)).await?;
+        let right = found == [Some(asked.record.clone())];
+        ensure!(right, "{} asked for after {} was given up: {found:?}", asked.key, left.key);
+        if n % 3 == 0 {
+            store.put(std::slice::from_ref(left)).await?;
+        }
+    }
+    fresh.done().await
+}
+
+#[test]
+fn what_nobody_waits_for_reaches_nobody() {
+    places::each(Wrap::Bare, given_up);
 }
 
 #[test]

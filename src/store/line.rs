@@ -1,0 +1,509 @@
+//! Connections over which a task asks and reads the answer itself: no task of the connection's own
+//! stands between, no channel, and no timer is set for an operation.
+//!
+//! One that was not given back in good order (its answer was late or half, whoever waited went
+//! away) is closed, so that nobody reads what was meant for another.
+
+use std::{
+    fmt,
+    io::ErrorKind as IoKind,
+    path::PathBuf,
+    pin::Pin,
+    sync::{Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, Waker, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpStream, UnixStream},
+    sync::{Semaphore, SemaphorePermit},
+    time::{Instant, Sleep},
+};
+
+use super::within;
+use crate::{Error, Result};
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A host and its port.
+    Tcp(String, u16),
+    /// A socket of this machine.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Address::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Address::Unix(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// How long things may take, and how many connections there may be.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// Connecting.
+    pub connect: Duration,
+    /// A question and its answer.
+    pub operation: Duration,
+    /// Connections at most.
+    pub pool: usize,
+}
+
+/// A socket of either kind.
+pub enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Stream {
+    /// Calls the server. Whoever calls sees to it that it does not take for ever.
+    ///
+    /// # Errors
+    /// Of the system.
+    pub async fn connect(address: &Address) -> std::io::Result<Stream> {
+        Ok(match address {
+            Address::Tcp(host, port) => {
+                let stream = TcpStream::connect((host.as_str(), *port)).await?;
+                stream.set_nodelay(true)?;
+                Stream::Tcp(stream)
+            }
+            Address::Unix(path) => Stream::Unix(UnixStream::connect(path).await?),
+        })
+    }
+}
+
+impl AsyncRead for Stream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
+            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, into),
+        }
+    }
+}
+
+impl AsyncWrite for Stream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    /// Nothing is held back.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        match self.get_mut() {
+            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}
+
+/// How many bytes are read at once, before much has come.
+const BUFFER: usize = 16 << 10;
+/// Buffers larger than this are not kept.
+const KEPT: usize = 1 << 20;
+
+/// A connection.
+pub struct Line {
+    stream: Stream,
+    out: Vec<u8>,
+    /// What has come; beyond `filled` there are zeros or what came earlier.
+    input: Vec<u8>,
+    filled: usize,
+    /// How much of it the last answer was.
+    taken: usize,
+    /// Wakes whoever waits. It is set anew when it has gone off, not for each operation, as that
+    /// costs more than all else here.
+    alarm: Pin<Box<Sleep>>,
+}
+
+impl Line {
+    /// A line over a socket on which nothing is under way.
+    pub fn new(stream: Stream, limit: Duration) -> Line {
+        Line {
+            stream,
+            out: Vec::new(),
+            input: vec![0; BUFFER],
+            filled: 0,
+            taken: 0,
+            alarm: Box::pin(tokio::time::sleep(limit)),
+        }
+    }
+
+    /// Where the next question is written.
+    pub fn out(&mut self) -> &mut Vec<u8> {
+        &mut self.out
+    }
+
+    /// Nothing has come that was not asked for, nor the end.
+    fn is_quiet(&mut self) -> bool {
+        let (mut byte, mut nobody) = ([0], Context::from_waker(Waker::noop()));
+        let mut byte = ReadBuf::new(&mut byte);
+        self.filled == self.taken
+            && Pin::new(&mut self.stream).poll_read(&mut nobody, &mut byte).is_pending()
+    }
+
+    /// Sends what was written to [`out`](Line::out), and reads the answer. `end` is shown all that
+    /// has come of it, again when there is more, and says where it ends, if it does.
+    ///
+    /// # Errors
+    /// Those of `end`; [`Unavailable`](crate::ErrorKind::Unavailable) where the connection breaks, or
+    /// the answer is not there within the limit.
+    pub async fn ask(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        mut end: impl FnMut(&[u8]) -> Result<Option<usize>>,
+    ) -> Result<&[u8]> {
+        let deadline = Instant::now() + limit;
+        (self.filled, self.taken) = (0, 0);
+        let mut sent = 0;
+        let done = std::future::poll_fn(|cx| match self.step(cx, &mut sent, &mut end) {
+            Poll::Pending if self.is_late(cx, deadline) => Poll::Ready(Err(Error::unavailable(
+                format!("no answer to {what} within {} s", limit.as_secs_f64()),
+            ))),
+            step => step,
+        });
+        let done = done.await;
+        self.out.clear();
+        self.out.shrink_to(KEPT);
+        self.taken = done?;
+        Ok(&self.input[..self.taken])
+    }
+
+    /// Sends and reads as much as there is, until the answer ends.
+    fn step(
+        &mut self,
+        cx: &mut Context<'_>,
+        sent: &mut usize,
+        end: &mut impl FnMut(&[u8]) -> Result<Option<usize>>,
+    ) -> Poll<Result<usize>> {
+        while *sent < self.out.len() {
+            match Pin::new(&mut self.stream).poll_write(cx, &self.out[*sent..]) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Err(broken(IoKind::WriteZero.into()))),
+                Poll::Ready(n) => *sent += n.map_err(broken)?,
+                // A server may answer before it has read all, and wait until that is read.
+                Poll::Pending => break,
+            }
+        }
+        loop {
+            if self.filled == self.input.len() {
+                self.input.resize(self.filled * 2, 0);
+            }
+            let mut space = ReadBuf::new(&mut self.input[self.filled..]);
+            ready!(Pin::new(&mut self.stream).poll_read(cx, &mut space)).map_err(broken)?;
+            match space.filled().len() {
+                0 => return Poll::Ready(Err(broken(IoKind::UnexpectedEof.into()))),
+                n => self.filled += n,
+            }
+            if let Some(end) = end(&self.input[..self.filled])? {
+                return Poll::Ready(Ok(end));
+            }
+        }
+    }
+
+    fn is_late(&mut self, cx: &mut Context<'_>, deadline: Instant) -> bool {
+        // Earlier than needed is well, later is not.
+        if self.alarm.deadline() > deadline {
+            self.alarm.as_mut().reset(deadline);
+        }
+        while self.alarm.as_mut().poll(cx).is_ready() {
+            if Instant::now() >= deadline {
+                return true;
+            }
+            self.alarm.as_mut().reset(deadline);
+        }
+        false
+    }
+}
+
+/// What became of a connection, as an error.
+pub fn broken(e: std::io::Error) -> Error {
+    let what = match e.kind() {
+        IoKind::UnexpectedEof => "the server hung up before its answer was complete".into(),
+        IoKind::ConnectionRefused | IoKind::NotFound => format!("no server is there: {e}"),
+        _ => format!("the connection broke: {e}"),
+    };
+    Error::unavailable(what).with_source(e)
+}
+
+/// Lines to one server, each with what else `T` a driver knows of it.
+pub struct Lines<T> {
+    limits: Limits,
+    idle: Mutex<Vec<(Line, T)>>,
+    permits: Semaphore,
+}
+
+impl<T> Lines<T> {
+    /// None yet; they are made when they are needed.
+    pub fn new(limits: Limits) -> Lines<T> {
+        let permits = Semaphore::new(limits.pool.min(Semaphore::MAX_PERMITS));
+        Lines { limits, idle: Mutex::default(), permits }
+    }
+
+    /// A line that nobody else uses, where there may be one more.
+    ///
+    /// # Errors
+    /// Those of `connect`; [`Unavailable`](crate::ErrorKind::Unavailable) where that takes too long.
+    pub async fn try_lease(
+        &self,
+        connect: impl AsyncFnOnce() -> Result<(Line, T)>,
+    ) -> Result<Option<Lease<'_, T>>> {
+        match self.permits.try_acquire() {
+            Ok(permit) => self.with(permit, connect).await.map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// A line that nobody else uses.
+    ///
+    /// # Errors
+    /// Those of `connect`; [`Unavailable`](crate::ErrorKind::Unavailable) where that takes too long,
+    /// or no line comes free.
+    pub async fn lease(
+        &self,
+        connect: impl AsyncFnOnce() -> Result<(Line, T)>,
+    ) -> Result<Lease<'_, T>> {
+        let permit = match self.permits.try_acquire() {
+            Ok(permit) => permit,
+            Err(_) => Box::pin(self.free()).await?,
+        };
+        self.with(permit, connect).await
+    }
+
+    async fn free(&self) -> Result<SemaphorePermit<'_>> {
+        let limit = self.limits.operation;
+        match tokio::time::timeout(limit, self.permits.acquire()).await {
+            Ok(permit) => Ok(permit.expect("never closed")),
+            Err(_) => {
+                let (seconds, size) = (limit.as_secs_f64(), self.limits.pool);
+                let what = format!("after {seconds} s still all {size} connections are busy");
+                Err(Error::unavailable(what))
+            }
+        }
+    }
+
+    async fn with<'a>(
+        &'a self,
+        permit: SemaphorePermit<'a>,
+        connect: impl AsyncFnOnce() -> Result<(Line, T)>,
+    ) -> Result<Lease<'a, T>> {
+        let line = match self.quiet() {
+            Some(line) => line,
+            // Apart, so that what is usual stays small.
+            None => Box::pin(within(self.limits.connect, "a call", connect())).await?,
+        };
+        Ok(Lease { lines: self, line: Some(line), _permit: permit })
+    }
+
+    fn quiet(&self) -> Option<(Line, T)> {
+        let mut idle = self.idle();
+        while let Some(mut line) = idle.pop() {
+            // One that the server closed meanwhile is none.
+            if line.0.is_quiet() {
+                return Some(line);
+            }
+        }
+        None
+    }
+
+    /// Closes those that are not in use.
+    pub fn forget(&self) {
+        self.idle().clear();
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(Line, T)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A line on loan; closed unless it is given back.
+pub struct Lease<'a, T> {
+    lines: &'a Lines<T>,
+    line: Option<(Line, T)>,
+    _permit: SemaphorePermit<'a>,
+}
+
+impl<T> Lease<'_, T> {
+    /// The line, and what is known of it.
+    pub fn line(&mut self) -> (&mut Line, &mut T) {
+        let (line, known) = self.line.as_mut().expect("there until it is given back");
+        (line, known)
+    }
+
+    /// Gives it back: its answer was read to the end.
+    pub fn give_back(mut self) {
+        let Some((mut line, known)) = self.line.take() else { return };
+        if line.input.len() > KEPT {
+            line.input = vec![0; BUFFER];
+            (line.filled, line.taken) = (line.filled - line.taken, 0);
+        }
+        self.lines.idle().push((line, known));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::ErrorKind;
+
+    const LIMIT: Duration = Duration::from_millis(300);
+
+    struct Server(TcpListener, Address, Lines<()>);
+
+    impl Server {
+        async fn new() -> Server {
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = Address::Tcp("127.0.0.1".into(), listener.local_addr().unwrap().port());
+            let limits = Limits { connect: LIMIT, operation: LIMIT, pool: 1 };
+            Server(listener, address, Lines::new(limits))
+        }
+
+        async fn lease(&self) -> Result<Lease<'_, ()>> {
+            let connect = async || {
+                Ok((Line::new(Stream::connect(&self.1).await.map_err(broken)?, LIMIT), ()))
+            };
+            self.2.lease(connect).await
+        }
+
+        async fn accept(&self) -> TcpStream {
+            self.0.accept().await.unwrap().0
+        }
+    }
+
+    /// An answer is a line.
+    fn to_newline(bytes: &[u8]) -> Result<Option<usize>> {
+        Ok(memchr::memchr(b'\n', bytes).map(|at| at + 1))
+    }
+
+    async fn ask(lease: &mut Lease<'_, ()>, question: &str) -> Result<Vec<u8>> {
+        let (line, ()) = lease.line();
+        line.out().extend(question.as_bytes());
+        line.ask("a question", LIMIT, to_newline).await.map(<[u8]>::to_vec)
+    }
+
+    #[tokio::test]
+    async fn questions_are_answered_on_one_connection() {
+        let server = Server::new().await;
+        let large = "x".repeat(3 * KEPT) + "\n";
+        let client = async {
+            for question in ["one\n", "two\n", &large, "three\n"] {
+                let mut lease = server.lease().await.unwrap();
+                assert_eq!(ask(&mut lease, question).await.unwrap(), question.as_bytes());
+                lease.give_back();
+            }
+            server.2.forget();
+        };
+        let echo = async {
+            let mut socket = server.accept().await;
+            let (mut read, mut write) = socket.split();
+            tokio::io::copy(&mut read, &mut write).await.unwrap();
+        };
+        tokio::join!(client, echo);
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_late_reaches_nobody() {
+        let server = Server::new().await;
+        for gave_up in [false, true] {
+            let mut lease = server.lease().await.unwrap();
+            let mut socket = server.accept().await;
+            let asked = ask(&mut lease, "one\n");
+            match gave_up {
+                true => assert!(tokio::time::timeout(LIMIT / 10, asked).await.is_err()),
+                false => {
+                    let error = asked.await.unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::Unavailable);
+                    assert!(error.to_string().contains("within 0.3 s"), "{error}");
+                }
+            }
+            drop(lease);
+            let _ = socket.write_all(b"late\n").await;
+            let mut lease = server.lease().await.unwrap();
+            let answer = async {
+                let mut socket = server.accept().await;
+                assert_eq!(socket.read_u8().await.unwrap(), b't');
+                socket.write_all(b"right\n").await.unwrap();
+                socket
+            };
+            let (answer, _socket) = tokio::join!(ask(&mut lease, "two\n"), answer);
+            assert_eq!(answer.unwrap(), b"right\n");
+            drop(lease);
+        }
+    }
+
+    #[tokio::test]
+    async fn each_operation_has_its_whole_time() {
+        let server = Server::new().await;
+        let mut lease = server.lease().await.unwrap();
+        let mut socket = server.accept().await;
+        // The alarm was set when the line was made, and goes off in the middle of the third.
+        for _ in 0..4 {
+            let answer = async {
+                tokio::time::sleep(LIMIT * 2 / 5).await;
+                socket.write_all(b"right\n").await.unwrap();
+            };
+            let (answer, ()) = tokio::join!(ask(&mut lease, "x"), answer);
+            assert_eq!(answer.unwrap(), b"right\n");
+        }
+        let begin = Instant::now();
+        ask(&mut lease, "x").await.unwrap_err();
+        let took = begin.elapsed();
+        assert!(took >= LIMIT && took < LIMIT * 3, "{took:?}");
+    }
+
+    #[tokio::test]
+    async fn what_was_not_asked_for_closes_a_line() {
+        let server = Server::new().await;
+        for (answer, wait) in [(&b"right\nmore"[..], false), (b"right\n", true)] {
+            let mut lease = server.lease().await.unwrap();
+            let mut socket = server.accept().await;
+            socket.write_all(answer).await.unwrap();
+            assert_eq!(ask(&mut lease, "x").await.unwrap(), b"right\n");
+            lease.give_back();
+            if wait {
+                socket.write_all(b"more").await.unwrap();
+                tokio::time::sleep(LIMIT / 3).await;
+            }
+            let (lease, _socket) = tokio::join!(server.lease(), server.accept());
+            drop(lease.unwrap());
+        }
+    }
+
+    #[tokio::test]
+    async fn lines_are_bounded_and_half_an_answer_is_an_error() {
+        let server = Server::new().await;
+        let mut lease = server.lease().await.unwrap();
+        let error = server.lease().await.err().unwrap();
+        assert!(error.to_string().contains("all 1 connections are busy"), "{error}");
+        let mut socket = server.accept().await;
+        socket.write_all(b"half").await.unwrap();
+        drop(socket);
+        let error = ask(&mut lease, "").await.unwrap_err();
+        assert!(error.to_string().contains("hung up"), "{error}");
+        drop(lease);
+        server.lease().await.unwrap();
+    }
+}

@@ -1,0 +1,429 @@
+//! Statements over lines: a statement is prepared once on each, and then is one message there and
+//! one back, read where it lies.
+//!
+//! The client logs in; what is said after that is this much of the protocol:
+//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY>.
+
+use std::{
+    cell::Cell,
+    pin::{Pin, pin},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+};
+
+use bytes::BufMut;
+use futures_util::future::{Either, select};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::{Config, NoTls, types::Type};
+
+use super::{
+    error::{self, Told},
+    rows::Cells,
+    wire::Bound,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    store::line::{Address, Limits, Line, Lines, Stream, broken},
+};
+
+/// How many statements a line keeps prepared before it forgets them all.
+const PREPARED: usize = 64;
+
+/// Lines to one database.
+pub struct Direct {
+    lines: Lines<Prepared>,
+    limits: Limits,
+    address: Address,
+    config: Config,
+    set_up: String,
+}
+
+/// The statements a line knows.
+#[derive(Default)]
+struct Prepared {
+    known: Vec<(u64, String, Vec<Type>)>,
+    /// How many there ever were.
+    count: u64,
+}
+
+impl Direct {
+    /// Lines that begin with the statements of `set_up`. None is made yet.
+    pub fn new(address: Address, config: &Config, limits: Limits, set_up: &str) -> Direct {
+        let (config, set_up) = (config.clone(), set_up.to_owned());
+        Direct { lines: Lines::new(limits), limits, address, config, set_up }
+    }
+
+    async fn connect(&self) -> Result<(Line, Prepared)> {
+        let stream = Stream::connect(&self.address).await.map_err(broken)?;
+        let stream = Arc::new(Mutex::new(stream));
+        let lent = self.config.connect_raw(Lent(stream.clone()), NoTls).await;
+        let (client, connection) = lent.map_err(error::error)?;
+        match select(pin!(client.batch_execute(&self.set_up)), pin!(connection)).await {
+            Either::Left((done, _)) => done.map_err(error::error)?,
+            Either::Right((ended, _)) => {
+                ended.map_err(error::error)?;
+                return Err(broken(std::io::ErrorKind::UnexpectedEof.into()));
+            }
+        }
+        drop(client);
+        let stream = Arc::into_inner(stream).expect("it was lent for the login only");
+        let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Ok((Line::new(stream, self.limits.operation), Prepared::default()))
+    }
+
+    /// What is prepared is prepared anew.
+    pub fn forget(&self) {
+        self.lines.forget();
+    }
+
+    /// Does a statement, shows `row` each row it gives, and answers how many rows it touched.
+    ///
+    /// # Errors
+    /// Of the connection, of the server, and those of `row`.
+    pub async fn run(
+        &self,
+        what: &str,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<u64> {
+        let mut lease = self.lines.lease(async || self.connect().await).await?;
+        let (line, prepared) = lease.line();
+        let new = prepared.ask(line.out(), text, values)?;
+        let mut end = End::default();
+        let answer = match line.ask(what, self.limits.operation, |bytes| end.find(bytes)).await {
+            Ok(answer) => answer,
+            Err(e) => {
+                // The others may be as broken.
+                self.lines.forget();
+                return Err(e);
+            }
+        };
+        let answer = Answer::read(answer, row);
+        if let Some(id) = new
+            && answer.prepared
+        {
+            prepared.known.push((id, text.to_owned(), types(values).cloned().collect()));
+        }
+        let sound = match &answer.refused {
+            // What it has prepared may fit its tables no more.
+            Some(told) => !end.fatal && !["0A000", "26000"].contains(&&*told.code),
+            None => true,
+        };
+        if sound {
+            lease.give_back();
+        }
+        match answer.refused {
+            Some(told) => Err(told.into_error()),
+            None => answer.read.map(|()| answer.count),
+        }
+    }
+}
+
+fn types(values: &[(Type, Bound)]) -> impl Iterator<Item = &Type> + Clone {
+    values.iter().map(|(kind, _)| kind)
+}
+
+impl Prepared {
+    /// Writes what asks for a statement to be done, and says under which number it is prepared by
+    /// that, if it is.
+    fn ask(
+        &mut self,
+        out: &mut Vec<u8>,
+        text: &str,
+        values: &[(Type, Bound)],
+    ) -> Result<Option<u64>> {
+        let known =
+            self.known.iter().find(|(_, known, of)| known == text && of.iter().eq(types(values)));
+        let (id, new) = match known {
+            Some((id, ..)) => (*id, false),
+            None => {
+                if self.known.len() >= PREPARED {
+                    for (id, ..) in self.known.drain(..) {
+                        message(out, b'C', |out| {
+                            out.push(b'S');
+                            name(out, id);
+                        })?;
+                    }
+                }
+                self.count += 1;
+                message(out, b'P', |out| {
+                    name(out, self.count);
+                    out.put_slice(text.as_bytes());
+                    out.put_u8(0);
+                    out.put_u16(values.len() as u16);
+                    types(values).for_each(|kind| out.put_u32(kind.oid()));
+                })?;
+                (self.count, true)
+            }
+        };
+        message(out, b'B', |out| {
+            // The portal without a name; all values and columns in binary.
+            out.put_u8(0);
+            name(out, id);
+            out.put_slice(&[0, 1, 0, 1]);
+            out.put_u16(values.len() as u16);
+            values.iter().for_each(|(_, value)| value.write(out));
+            out.put_slice(&[0, 1, 0, 1]);
+        })?;
+        // That portal, all rows; and the end.
+        out.put_slice(b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04");
+        Ok(new.then_some(id))
+    }
+}
+
+/// The name of a prepared statement.
+fn name(out: &mut Vec<u8>, id: u64) {
+    out.put_slice(b"s");
+    let mut digits = [0; 20];
+    let (mut at, mut left) = (digits.len(), id);
+    while left > 0 || at == digits.len() {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    out.put_slice(&digits[at..]);
+    out.put_u8(0);
+}
+
+/// Appends a message.
+fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+    out.push(tag);
+    let at = out.len();
+    out.extend([0; 4]);
+    body(out);
+    let Ok(length) = i32::try_from(out.len() - at) else {
+        out.clear();
+        let what = "a statement of more than 2 GB, which PostgreSQL has no messages for";
+        return Err(Error::new(ErrorKind::TooLarge, what));
+    };
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// The message at the begin of these bytes: its tag, its body, and what is behind; none where it is
+/// not whole.
+fn first(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<5>()?;
+    let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    let (body, rest) = rest.split_at_checked(length.checked_sub(4)?)?;
+    Some((head[0], body, rest))
+}
+
+/// Finds where an answer ends: the server is ready for more, or never again.
+#[derive(Default)]
+struct End {
+    at: usize,
+    fatal: bool,
+}
+
+impl End {
+    fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+        while let Some((tag, body, _)) = first(&bytes[self.at..]) {
+            self.at += body.len() + 5;
+            self.fatal = tag == b'E' && Told::read(body).fatal;
+            if tag == b'Z' || self.fatal {
+                return Ok(Some(self.at));
+            }
+        }
+        let wrong = match &bytes[self.at..] {
+            [tag, length @ ..] => {
+                !b"12345AEINSTCDtnsZ".contains(tag)
+                    || length.first_chunk().is_some_and(|n| i32::from_be_bytes(*n) < 4)
+            }
+            [] => false,
+        };
+        match wrong {
+            true => Err(Error::malformed("the server's answer is none of PostgreSQL's")),
+            false => Ok(None),
+        }
+    }
+}
+
+/// What an answer said.
+struct Answer {
+    prepared: bool,
+    count: u64,
+    refused: Option<Told>,
+    read: Result<()>,
+}
+
+impl Answer {
+    fn read(mut bytes: &[u8], mut row: impl FnMut(&dyn Cells) -> Result<()>) -> Answer {
+        let mut answer = Answer { prepared: false, count: 0, refused: None, read: Ok(()) };
+        while let Some((tag, body, rest)) = first(bytes) {
+            match tag {
+                b'1' => answer.prepared = true,
+                b'D' if answer.read.is_ok() => answer.read = row(&DataRow::new(body)),
+                b'E' => answer.refused = Some(Told::read(body)),
+                b'C' => answer.count = touched(body),
+                _ => {}
+            }
+            bytes = rest;
+        }
+        answer
+    }
+}
+
+/// The number at the end of what a statement says it did: `INSERT 0 5`.
+fn touched(tag: &[u8]) -> u64 {
+    let digits = tag.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit());
+    let (count, _) = digits.fold((0u64, 1u64), |(count, place), digit| {
+        (count.wrapping_add(place.wrapping_mul(u64::from(digit - b'0'))), place.wrapping_mul(10))
+    });
+    count
+}
+
+/// A row as it lies in an answer.
+struct DataRow<'a> {
+    cells: &'a [u8],
+    /// A cell that was found, and where it begins: they are mostly asked for in their order.
+    found: Cell<(usize, usize)>,
+}
+
+impl<'a> DataRow<'a> {
+    fn new(body: &'a [u8]) -> DataRow<'a> {
+        DataRow { cells: body.get(2..).unwrap_or_default(), found: Cell::new((0, 0)) }
+    }
+}
+
+impl Cells for DataRow<'_> {
+    fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
+        let wrong = || Error::malformed("a row that has fewer columns than were asked for");
+        let (mut n, mut at) = match self.found.get() {
+            (n, at) if n <= i => (n, at),
+            _ => (0, 0),
+        };
+        loop {
+            let (length, rest) =
+                self.cells.get(at..).and_then(<[u8]>::split_first_chunk).ok_or_else(wrong)?;
+            let length = usize::try_from(i32::from_be_bytes(*length)).ok();
+            if n == i {
+                self.found.set((n, at));
+                return length.map(|n| rest.get(..n).ok_or_else(wrong)).transpose();
+            }
+            (n, at) = (n + 1, at + 4 + length.unwrap_or(0));
+        }
+    }
+}
+
+/// A socket that the client has while it logs in.
+struct Lent(Arc<Mutex<Stream>>);
+
+impl Lent {
+    fn stream(&self) -> MutexGuard<'_, Stream> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsyncRead for Lent {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_read(cx, into)
+    }
+}
+
+impl AsyncWrite for Lent {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<std::io::Result<usize>> {
+        Pin::new(&mut *self.stream()).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
+        Pin::new(&mut *self.stream()).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn answer(messages: &[(u8, &[u8])]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for (tag, body) in messages {
+            message(&mut bytes, *tag, |out| out.extend(*body)).unwrap();
+        }
+        bytes
+    }
+
+    #[test]
+    fn the_end_is_found_wherever_an_answer_is_cut() {
+        let row = b"\0\x03\0\0\0\x01a\xff\xff\xff\xff\0\0\0\x02bc";
+        let bytes =
+            answer(&[(b'1', b""), (b'2', b""), (b'D', row), (b'C', b"SELECT 1\0"), (b'Z', b"I")]);
+        let mut end = End::default();
+        for cut in 0..bytes.len() {
+            assert_eq!(end.find(&bytes[..cut]).unwrap(), None);
+        }
+        assert_eq!(end.find(&bytes).unwrap(), Some(bytes.len()));
+        let mut rows = Vec::new();
+        let read = Answer::read(&bytes, |row| {
+            let own = |i| Ok::<_, Error>(row.cell(i)?.map(<[u8]>::to_vec));
+            rows.push([own(0)?, own(2)?, own(1)?]);
+            assert!(row.cell(3).is_err());
+            Ok(())
+        });
+        assert!(read.prepared && read.count == 1 && read.refused.is_none() && read.read.is_ok());
+        assert_eq!(rows, [[Some(b"a".to_vec()), Some(b"bc".to_vec()), None]]);
+    }
+
+    #[test]
+    fn refusals_are_told_and_fatal_ones_end_an_answer() {
+        let refused = |severity: &str| {
+            let fields = format!("S{severity}\0V{severity}\0C57P01\0Mno\0Hask later\0\0");
+            answer(&[(b'E', fields.as_bytes())])
+        };
+        let error = refused("ERROR");
+        assert_eq!(End::default().find(&error).unwrap(), None);
+        let told = Answer::read(&error, |_| Ok(())).refused.unwrap().into_error();
+        assert_eq!((told.kind(), told.context()), (ErrorKind::Unavailable, "no; ask later"));
+        assert_eq!(error::code(&told), Some("57P01"));
+        let mut end = End::default();
+        assert!(end.find(&refused("FATAL")).unwrap().is_some() && end.fatal);
+    }
+
+    #[test]
+    fn what_is_no_answer_is_malformed() {
+        for wrong in [&b"HTTP/1.1 400"[..], b"Z\0\0\0\x03", b"D\xff\xff\xff\xff"] {
+            assert_eq!(End::default().find(wrong).unwrap_err().kind(), ErrorKind::Malformed);
+        }
+        for cut in [&b"\0\x01"[..], b"", b"\0\x01\0\0\0\x09a", b"\0\x01\x7f\xff\xff\xff"] {
+            assert!(DataRow::new(cut).cell(0).is_err());
+        }
+    }
+
+    #[test]
+    fn statements_are_prepared_once_and_in_bounded_number() {
+        let mut prepared = Prepared::default();
+        let values = [(Type::TEXT, Bound::One(vec![0, 0, 0, 1, b'k']))];
+        let mut ask = |text: &str, values: &[(Type, Bound)]| {
+            let mut out = Vec::new();
+            let new = prepared.ask(&mut out, text, values).unwrap();
+            if let Some(id) = new {
+                prepared.known.push((id, text.into(), types(values).cloned().collect()));
+            }
+            (new, out[0], prepared.known.len())
+        };
+        assert_eq!(ask("a", &values), (Some(1), b'P', 1));
+        assert_eq!(ask("a", &values), (None, b'B', 1));
+        let number = [(Type::INT8, Bound::One(vec![0xff; 4]))];
+        assert_eq!(ask("a", &number), (Some(2), b'P', 2), "of another type");
+        for i in 2..PREPARED {
+            ask(&i.to_string(), &[]);
+        }
+        assert_eq!(ask("last", &[]), (Some(65), b'C', 1));
+        let mut out = Vec::new();
+        [0, 7, 10, 123].into_iter().for_each(|id| name(&mut out, id));
+        assert_eq!(out, b"s0\0s7\0s10\0s123\0");
+    }
+}
