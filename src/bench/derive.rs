@@ -1,6 +1,8 @@
 //! From raw rounds to figures: a pure function of [`Results`], so that a file that was
 //! interrupted, or read again years later, gives the same figures.
 
+use std::collections::BTreeMap;
+
 use super::{
     quiet,
     results::{Cell, Figure, Phase, Results, Summary, Verdict, Versus},
@@ -250,28 +252,38 @@ impl Tools {
 
     /// Rank groups in each phase. Each competitor is compared with the first of the group before;
     /// which pairs that makes depends on the data, so p is adjusted for all pairs there could be.
+    /// Stores are ranked among those of their own durability only (rule 4).
     fn rank(&self, results: &mut Results, means: &[Means]) {
         for p in 0..results.phases.len() {
             let id = results.phases[p].id.clone();
-            let (cells, middles): (Vec<usize>, Vec<f64>) = (0..results.cells.len())
-                .filter_map(|i| {
-                    let cell = &results.cells[i];
-                    let middle = cell.summary.as_ref()?.ns.middle;
-                    (cell.phase == id && !is_null(results, &cell.competitor)).then_some((i, middle))
-                })
-                .unzip();
-            let pairs = (cells.len() * cells.len().saturating_sub(1) / 2) as f64;
-            let groups = stats::groups(&middles, |a, b| {
-                self.ratio(&means[cells[a]], &means[cells[b]]).is_some_and(|r| {
-                    r.verdict((r.p * pairs).min(1.0), &self.rule) == stats::Verdict::Slower
-                })
-            });
-            for (i, group) in cells.into_iter().zip(groups) {
+            let mut classes: BTreeMap<Option<(&str, bool)>, Vec<(usize, f64)>> = BTreeMap::new();
+            for (i, cell) in results.cells.iter().enumerate().filter(|c| c.1.phase == id) {
+                let Some(contender) = results.competitor(&cell.competitor) else { continue };
+                if let Some(s) = cell.summary.as_ref().filter(|_| !contender.null) {
+                    let class = contender.store.as_ref().map(|s| s.durability.class());
+                    classes.entry(class).or_default().push((i, s.ns.middle));
+                }
+            }
+            let ranked: Vec<(usize, u32)> =
+                classes.into_values().flat_map(|class| self.groups(class, means)).collect();
+            for (i, group) in ranked {
                 if let Some(summary) = &mut results.cells[i].summary {
                     summary.group = group;
                 }
             }
         }
+    }
+
+    /// The rank groups of these cells, given with their times.
+    fn groups(&self, cells: Vec<(usize, f64)>, means: &[Means]) -> Vec<(usize, u32)> {
+        let (cells, middles): (Vec<usize>, Vec<f64>) = cells.into_iter().unzip();
+        let pairs = (cells.len() * cells.len().saturating_sub(1) / 2) as f64;
+        let groups = stats::groups(&middles, |a, b| {
+            self.ratio(&means[cells[a]], &means[cells[b]]).is_some_and(|r| {
+                r.verdict((r.p * pairs).min(1.0), &self.rule) == stats::Verdict::Slower
+            })
+        });
+        cells.into_iter().zip(groups).collect()
     }
 
     /// The contrasts asked for; Holm over all of them.

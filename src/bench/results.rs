@@ -13,7 +13,10 @@ mod stores;
 pub use stores::{Disk, Durability, Kept, Latency, ServerUse, Tally};
 
 use super::schedule::StopRule;
-pub use super::schedule::{Pace, Stopped};
+pub use super::{
+    histogram::Histogram,
+    schedule::{Pace, Stopped},
+};
 
 /// The version of the shape below. A reader refuses a higher one.
 pub const SCHEMA: u32 = 1;

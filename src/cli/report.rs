@@ -38,6 +38,8 @@ pub enum Form {
     Csv,
     /// A picture.
     Svg,
+    /// A page for a browser, in one file.
+    Html,
     /// The results themselves.
     Json,
 }
@@ -50,6 +52,7 @@ impl Form {
             Form::Markdown => report::markdown(results),
             Form::Csv => report::csv(results),
             Form::Svg => report::svg(results),
+            Form::Html => report::html(results),
             Form::Json => {
                 serde_json::to_string_pretty(results).expect("results are plain data") + "\n"
             }
