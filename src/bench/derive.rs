@@ -10,7 +10,7 @@ use super::{
 };
 
 /// Nanoseconds an operation took: (start, round, ns).
-type Means = Vec<(u32, u32, f64)>;
+pub(super) type Means = Vec<(u32, u32, f64)>;
 
 /// Fills in everything that follows from the raw rounds: sums of phases, summaries, verdicts,
 /// rank groups, contrasts and marks of noise.
@@ -100,7 +100,7 @@ fn add_sums(results: &mut Results) {
 }
 
 /// The means of a cell's rounds; of a sum, the sums of its parts within each round.
-fn means_of(results: &Results, cell: usize) -> Means {
+pub(super) fn means_of(results: &Results, cell: usize) -> Means {
     let cell = &results.cells[cell];
     let Some(phase) = results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) else {
         return cell.means(results.plan.basis);
@@ -200,25 +200,6 @@ impl Tools {
         Some(median(&values)? / ns)
     }
 
-    fn versus(&self, ratio: &Ratio, adjusted: f64) -> Versus {
-        let ends = |v: f64| v.is_finite().then_some(v);
-        let known = ratio.half_width.is_finite();
-        Versus {
-            ratio: Figure {
-                middle: ratio.ratio,
-                low: ends(ratio.low).filter(|_| known),
-                high: ends(ratio.high).filter(|_| known),
-            },
-            p: ratio.p,
-            adjusted,
-            verdict: match ratio.verdict(adjusted, &self.rule) {
-                stats::Verdict::Faster => Verdict::Faster,
-                stats::Verdict::Slower => Verdict::Slower,
-                stats::Verdict::NoDifference => Verdict::NoDifference,
-            },
-        }
-    }
-
     /// Every competitor against the baseline, phase by phase; Holm over each table.
     fn compare_with_baseline(&self, results: &mut Results, means: &[Means]) {
         let mut tables: Vec<&str> = results.phases.iter().map(|p| p.table.as_str()).collect();
@@ -241,7 +222,9 @@ impl Tools {
                 })
                 .collect();
             let adjusted = holm(&family.iter().map(|f| f.1.p).collect::<Vec<_>>());
-            found.extend(family.iter().zip(adjusted).map(|((i, r), a)| (*i, self.versus(r, a))));
+            found.extend(
+                family.iter().zip(adjusted).map(|((i, r), a)| (*i, versus(r, a, &self.rule))),
+            );
         }
         for (i, versus) in found {
             if let Some(summary) = &mut results.cells[i].summary {
@@ -300,8 +283,28 @@ impl Tools {
             .collect();
         let adjusted = holm(&found.iter().map(|f| f.1.p).collect::<Vec<_>>());
         for ((i, ratio), adjusted) in found.iter().zip(adjusted) {
-            results.contrasts[*i].versus = Some(self.versus(ratio, adjusted));
+            results.contrasts[*i].versus = Some(versus(ratio, adjusted, &self.rule));
         }
+    }
+}
+
+/// What a ratio comes to, given its p as adjusted over its table.
+pub(super) fn versus(ratio: &Ratio, adjusted: f64, rule: &Rule) -> Versus {
+    let ends = |v: f64| v.is_finite().then_some(v);
+    let known = ratio.half_width.is_finite();
+    Versus {
+        ratio: Figure {
+            middle: ratio.ratio,
+            low: ends(ratio.low).filter(|_| known),
+            high: ends(ratio.high).filter(|_| known),
+        },
+        p: ratio.p,
+        adjusted,
+        verdict: match ratio.verdict(adjusted, rule) {
+            stats::Verdict::Faster => Verdict::Faster,
+            stats::Verdict::Slower => Verdict::Slower,
+            stats::Verdict::NoDifference => Verdict::NoDifference,
+        },
     }
 }
 

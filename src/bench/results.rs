@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod compared;
 mod stores;
 
+pub use compared::{Comparison, Difference, Pair, Run};
 pub use stores::{Disk, Durability, Kept, Latency, ServerUse, Tally};
 
 use super::schedule::StopRule;

@@ -8,10 +8,13 @@
 //!
 //! Charts belong to the tables that they show; looks without pictures leave them out.
 //!
+//! [`compared`] reports a run beside earlier ones.
+//!
 //! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
 //! `page`, and its arm below.
 
 mod chart;
+pub mod compared;
 mod csv;
 mod formats;
 mod html;

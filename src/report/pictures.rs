@@ -19,10 +19,11 @@ pub(super) fn pass(results: &Results, phase: &Phase) -> Option<Chart> {
     let bars: Vec<Bar> = ranked(results, &phase.id)
         .into_iter()
         .filter_map(|(c, cell)| {
+            let s = cell.summary.as_ref()?;
             Some(Bar {
                 name: c.name.clone(),
-                tone: tone(results, &c.name),
-                value: cell.summary.as_ref()?.ns.scaled(scale),
+                first: s.group == 1 && s.ns.low.is_some(),
+                value: s.ns.scaled(scale),
                 mark: if cell.settled { "" } else { "*" }.into(),
                 ..Bar::default()
             })
@@ -53,9 +54,10 @@ pub(super) fn sizes(results: &Results) -> Vec<Chart> {
             .filter_map(|c| Some((*c.sizes.get(wrap)?, c.name.as_str())))
             .collect();
         sizes.sort_unstable();
+        let least = sizes.first().map_or(0, |s| s.0);
         let bar = |(size, name): (u64, &str)| Bar {
             name: name.into(),
-            tone: tone(results, name),
+            first: size == least,
             value: Figure { middle: size as f64 / 1e6, ..Figure::default() },
             ..Bar::default()
         };

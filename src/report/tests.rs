@@ -5,9 +5,10 @@ use crate::bench::{
     derive::derive,
     random::Random,
     results::{
-        Cell, Clock, Contender, Contrast, Dataset, Machine, Memory, Phase, Plan, Probe, Proof,
-        Round, SCHEMA, Tally,
+        Cell, Clock, Comparison, Contender, Contrast, Dataset, Machine, Memory, Phase, Plan, Probe,
+        Proof, Round, SCHEMA, Tally,
     },
+    runs::compare,
     schedule::Stopped,
 };
 
@@ -321,6 +322,85 @@ fn pages_fetch_nothing() {
             page.match_indices("://").map(|(at, _)| &page[at - 5..at + 20]).collect();
         assert!(outside.is_empty(), "{outside:?}");
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+    }
+}
+
+/// A small run, and what it was before: everything took so many times as long as now.
+fn run_and(before: f64) -> (Results, Results) {
+    let mut new = formats();
+    new.phases.truncate(2);
+    new.cells.retain(|c| c.phase == "decode" || c.phase == "encode");
+    new.contrasts.clear();
+    let mut old = new.clone();
+    old.started = "2025-12-01T03:04:05Z".into();
+    let mut random = Random::new(77);
+    for cell in &mut old.cells {
+        let slower = if cell.competitor == "json" { before } else { 1.0 };
+        for round in &mut cell.rounds {
+            let times = slower * (0.01 * random.normal()).exp();
+            round.ns = (round.ns as f64 * times) as u64;
+        }
+    }
+    derive(&mut new);
+    derive(&mut old);
+    (new, old)
+}
+
+#[test]
+fn a_page_of_two_runs() {
+    let (new, mut old) = run_and(0.9);
+    old.software.insert("serde_json".into(), "1.0.0".into());
+    old.competitors.retain(|c| c.name != "marcxml");
+    old.cells.retain(|c| c.competitor != "marcxml");
+    let compared = [compare(&new, &old)];
+    insta::assert_snapshot!("compared", compared::text(&compared));
+    insta::assert_snapshot!("compared-csv", compared::csv(&compared));
+    insta::assert_snapshot!("compared-svg", compared::svg(&compared));
+    assert!(compared::markdown(&compared).starts_with("# formats: the run of 2026-01-02"));
+    assert!(compared::html(&compared).matches("role=\"img\"").count() == 2);
+}
+
+/// What cannot be compared is said before anything else, and called nothing.
+#[test]
+fn runs_of_different_things_are_not_comparable() {
+    let (new, mut old) = run_and(0.9);
+    old.machine.cpu = "Another".into();
+    old.dataset.records = 18_880;
+    let text = compared::text(&[compare(&new, &old)]);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.starts_with(
+            "Compared with the run of 2025-12-01T03:04:05Z: not comparable. The runs differ in \
+             processor (A Processor, then Another) and records (18881, then 18880);"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains("slower  "), "{text}");
+    // A store that promised less is left out, the others are not.
+    let (new, mut old) = (samples::stores(), samples::stores());
+    old.competitors[0].store.as_mut().unwrap().durability.set = Some("t1".into());
+    let compared = compare(&new, &old);
+    assert!(
+        !compared.holds(&compared.pairs[0]) && compared.pairs.iter().any(|p| compared.holds(p))
+    );
+    let text = compared::text(&[compared]);
+    assert!(
+        text.starts_with("Of another durability than then, and so left out: sqlite (t3, then t1)."),
+        "{text}"
+    );
+    assert!(!text.contains("get at"), "planned rates say nothing of speed");
+}
+
+#[test]
+fn two_runs_that_are_alike_and_none_at_all() {
+    let (new, old) = run_and(1.0);
+    let text = compared::text(&[compare(&new, &old)]);
+    assert!(text.contains("no difference was shown in any of 8."), "{text}");
+    for none in [vec![], vec![Comparison::default()], vec![compare(&Results::default(), &new)]] {
+        assert!(!compared::text(&none).is_empty());
+        assert!(compared::html(&none).ends_with("</html>\n"));
+        assert!(compared::csv(&none).lines().count() == 1);
+        compared::svg(&none);
     }
 }
 

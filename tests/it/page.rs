@@ -107,6 +107,20 @@ fn the_page_of_stores() {
     looks_right("stores", &[&results], 10, 9);
 }
 
+#[test]
+fn the_page_of_two_runs() {
+    let (new, old) = (folder().join("new.json"), folder().join("old.json"));
+    let mut results = samples::stores();
+    measured::save::write(&results, &new).unwrap();
+    results.started = "2025-12-01T03:04:05Z".into();
+    results.software.insert("steelyard".into(), "0.0.9".into());
+    for cell in results.cells.iter_mut().filter(|c| c.competitor == "postgres") {
+        cell.rounds.iter_mut().for_each(|r| r.ns = r.ns * 10 / 12);
+    }
+    measured::save::write(&results, &old).unwrap();
+    looks_right("compared", &[&new, &old], 4, 2);
+}
+
 /// The checks above can fail.
 #[test]
 fn a_page_that_is_broken_is_found_out() {

@@ -25,7 +25,8 @@ pub(in crate::report) struct Bar {
     pub name: String,
     /// What stands beside the name: the tier of a store.
     pub note: String,
-    pub tone: Tone,
+    /// Whether it stands out: no other was shown to be better.
+    pub first: bool,
     pub value: Figure,
     /// What comes on top of it, paler: log files on top of data.
     pub more: Option<f64>,
@@ -40,7 +41,13 @@ impl Bar {
 
     fn figure(&self) -> String {
         let more = self.more.map_or(String::new(), |m| format!(" + {}", short(m)));
-        format!("{}{more}{}", short(self.value.middle), self.mark)
+        let first = if self.first { " 1st" } else { "" };
+        format!("{}{more}{}{first}", short(self.value.middle), self.mark)
+    }
+
+    /// Colour says who is first, which the figure says too; names say whose a bar is.
+    fn tone(&self) -> Tone {
+        if self.first { Tone(0) } else { Tone(7) }
     }
 }
 
@@ -67,7 +74,7 @@ impl Bars {
         let widest = self.0.iter().map(|b| text_width(&noted(b))).fold(0.0, f64::max);
         let left = (widest + 10.0).clamp(44.0, 190.0);
         let figures = self.0.iter().map(|b| text_width(&b.figure())).fold(0.0, f64::max);
-        let right = WIDTH - (figures + 10.0).clamp(30.0, 130.0);
+        let right = WIDTH - (figures + 10.0).clamp(30.0, 140.0);
         let axis = Axis::of(Scale::Linear, self.0.iter().map(Bar::end));
         let x = |v: f64| left + (right - left) * axis.place(v);
         let bottom = self.height() - BOTTOM;
@@ -81,7 +88,7 @@ impl Bars {
             let width = x(bar.value.middle) - left;
             canvas.add(format_args!(
                 "<g class=\"{}\"><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{THICK}\" class=\"solid\"/>",
-                bar.tone.class(),
+                bar.tone().class(),
                 y - THICK / 2.0,
             ));
             if let Some(more) = bar.more {

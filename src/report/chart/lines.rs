@@ -1,6 +1,7 @@
-//! A line for each competitor, with its interval as a band, and its name at its end.
+//! A line for each competitor, with its interval as a band, and its name at its end or below.
 
 use super::{
+    super::number::short,
     Canvas, WIDTH, fitted,
     scale::{Axis, Scale},
     text_width,
@@ -11,8 +12,16 @@ use crate::bench::results::Figure;
 const LEFT: f64 = 52.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 40.0;
+/// How high it is at least, without a key.
+const HEIGHT: f64 = 270.0;
 /// Names are at least so far apart.
 const APART: f64 = 14.0;
+/// A line of the key.
+const KEY: f64 = 18.0;
+/// Room for the piece of line beside a name of the key.
+const SAMPLE: f64 = 36.0;
+/// The size of small text beside that of other text.
+const SMALL: f64 = 11.0 / 12.0;
 
 /// Lines over one axis.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,14 +48,29 @@ pub(in crate::report) struct Line {
 
 impl Lines {
     pub fn height(&self) -> f64 {
-        (TOP + BOTTOM + APART * (self.lines.len() as f64 + 1.0)).max(270.0)
+        let beside = (TOP + BOTTOM + APART * (self.lines.len() as f64 + 1.0)).max(HEIGHT);
+        if self.is_keyed() { HEIGHT + self.key_height() } else { beside }
+    }
+
+    /// True where names are too long to stand at the ends of lines, and so stand below.
+    fn is_keyed(&self) -> bool {
+        self.lines.iter().any(|l| text_width(&l.name) > 84.0)
+    }
+
+    fn key_height(&self) -> f64 {
+        6.0 + KEY * self.lines.len().div_ceil(self.key_columns()) as f64
+    }
+
+    /// Two where the names are short enough.
+    fn key_columns(&self) -> usize {
+        let wide = (WIDTH - LEFT) / 2.0 - SAMPLE;
+        if self.lines.iter().all(|l| SMALL * text_width(&l.name) < wide) { 2 } else { 1 }
     }
 
     pub fn words(&self) -> String {
-        let number = super::super::number::short;
         let each = |l: &Line| match (l.points.first(), l.points.last()) {
             (Some(a), Some(b)) => {
-                format!("{} goes from {} to {}", l.name, number(a.1.middle), number(b.1.middle))
+                format!("{} goes from {} to {}", l.name, short(a.1.middle), short(b.1.middle))
             }
             _ => format!("{} has no points", l.name),
         };
@@ -54,14 +78,14 @@ impl Lines {
     }
 
     pub fn draw(&self, canvas: &mut Canvas) {
-        let height = self.height();
+        let keyed = self.is_keyed();
         let names = self.lines.iter().map(|l| text_width(&l.name)).fold(0.0, f64::max);
-        let right = WIDTH - (names + 22.0).clamp(40.0, 160.0);
+        let right = if keyed { WIDTH - 12.0 } else { WIDTH - names - 24.0 };
+        let bottom = self.height() - BOTTOM - if keyed { self.key_height() } else { 0.0 };
         let points = || self.lines.iter().flat_map(|l| &l.points);
         let across = Axis::of(self.scales.0, points().map(|p| p.0));
         let ends = |f: &Figure| [f.middle, f.low.unwrap_or(f.middle), f.high.unwrap_or(f.middle)];
         let up = Axis::of(self.scales.1, points().flat_map(|p| ends(&p.1)));
-        let bottom = height - BOTTOM;
         let x = |v: f64| LEFT + (right - LEFT) * across.place(v);
         let y = |v: f64| bottom - (bottom - TOP) * up.place(v);
         for (tick, text) in up.ticks() {
@@ -82,7 +106,33 @@ impl Lines {
         for line in &self.lines {
             line.draw(canvas, &x, &y);
         }
-        self.names(canvas, right, bottom, &y);
+        match keyed {
+            true => self.key(canvas, bottom + BOTTOM),
+            false => self.names(canvas, right, bottom, &y),
+        }
+    }
+
+    /// Names below, each beside a piece of its line.
+    fn key(&self, canvas: &mut Canvas, top: f64) {
+        let columns = self.key_columns();
+        let wide = (WIDTH - LEFT) / columns as f64;
+        for (i, line) in self.lines.iter().enumerate() {
+            let x = LEFT + wide * (i % columns) as f64;
+            let y = top + 12.0 + KEY * (i / columns) as f64;
+            canvas.add(format_args!(
+                "<g class=\"{}\"><path d=\"M{x:.1} {y:.1}h26\" class=\"line\" stroke-dasharray=\"{}\"/><g class=\"solid\">{}</g></g>",
+                line.tone.class(),
+                line.tone.dashes(),
+                line.tone.shape(x + 13.0, y)
+            ));
+            canvas.text(
+                x + 32.0,
+                y + 4.0,
+                "start",
+                "small",
+                &fitted(&line.name, (wide - SAMPLE) / SMALL),
+            );
+        }
     }
 
     /// Names at the ends of their lines, pushed apart where they would overlap.
@@ -103,8 +153,7 @@ impl Lines {
         for (at, line) in ends {
             let shape = line.tone.shape(right + 10.0, at);
             canvas.add(format_args!("<g class=\"{} solid\">{shape}</g>", line.tone.class()));
-            let name = fitted(&line.name, WIDTH - right - 18.0);
-            canvas.text(right + 18.0, at + 4.0, "start", "", &name);
+            canvas.text(right + 18.0, at + 4.0, "start", "", &line.name);
         }
     }
 }
@@ -122,13 +171,10 @@ impl Line {
             self.tone.class(),
             self.tone.dashes()
         ));
-        let marked = if self.dotted {
-            &self.points[..]
-        } else {
-            self.points.last().map_or(&[][..], std::slice::from_ref)
-        };
-        let shapes: String =
-            marked.iter().map(|p| self.tone.shape(x(p.0), y(p.1.middle))).collect();
+        // Of many points some are marked, so that a line is known by its shape everywhere.
+        let every = if self.dotted { 1 } else { self.points.len().div_ceil(5).max(1) };
+        let marked = self.points.iter().rev().step_by(every);
+        let shapes: String = marked.map(|p| self.tone.shape(x(p.0), y(p.1.middle))).collect();
         canvas.add(format_args!("<g class=\"solid\">{shapes}</g></g>"));
     }
 }

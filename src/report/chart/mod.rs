@@ -22,7 +22,7 @@ pub(super) use self::{
 };
 
 /// How wide every chart is, in its own units.
-pub(super) const WIDTH: f64 = 440.0;
+pub(super) const WIDTH: f64 = 400.0;
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq)]

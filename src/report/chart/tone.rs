@@ -28,7 +28,7 @@ pub(in crate::report) const LIGHT: Theme = Theme {
     muted: "#57606a",
     rule: "#d8dde2",
     accent: "#00619a",
-    inks: ["#0072b2", "#d55e00", "#00875f", "#b5568c", "#b07800", "#2b8cc4", "#1b1f23", "#767676"],
+    inks: ["#0072b2", "#d55e00", "#00875f", "#b5568c", "#b07800", "#2b8cc4", "#1b1f23", "#83888d"],
 };
 
 /// Light on dark.

@@ -1,16 +1,17 @@
 //! What a run was made with and on: machine, plan, versions, the workload; behind a `details` each.
 
-use super::super::{
-    markup::escaped,
-    number::{bytes, fixed, whole},
+use super::{
+    super::{
+        markup::escaped,
+        number::{bytes, fixed, whole},
+    },
+    part,
 };
 use crate::bench::results::{Basis, Results};
 
 /// All of it, as HTML.
 pub(super) fn about(results: &Results) -> String {
-    let mut out = String::from(
-        "<section id=\"run\" aria-labelledby=\"run-h\">\n<h2 id=\"run-h\">The run</h2>\n",
-    );
+    let mut out = String::new();
     out.push_str(&list("Machine", &machine(results)));
     out.push_str(&list("Plan", &plan(results)));
     let software: Vec<(String, String)> =
@@ -33,7 +34,7 @@ pub(super) fn about(results: &Results) -> String {
             escaped(&workload.text)
         ));
     }
-    out + "</section>\n"
+    part("run", "The run", &out)
 }
 
 fn machine(results: &Results) -> Vec<(String, String)> {

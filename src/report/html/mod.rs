@@ -90,12 +90,12 @@ impl Document<'_> {
                 byte => link.push_str(&format!("%{byte:02X}")),
             }
         }
-        format!(
-            "<section id=\"data-files\" aria-labelledby=\"data-files-h\">\n<h2 id=\"data-files-h\">The data</h2>\n\
-             <p>All that was measured lies in this page: \
+        let links = format!(
+            "<p>All that was measured lies in this page: \
              <a class=\"button\" download=\"results.csv\" href=\"{link}\">CSV</a> \
-             <a class=\"button\" download=\"results.json\" id=\"json\" hidden>JSON</a></p>\n</section>\n"
-        )
+             <a class=\"button\" download=\"results.json\" id=\"json\" hidden>JSON</a></p>\n"
+        );
+        part("data-files", "The data", &links)
     }
 }
 
@@ -118,9 +118,15 @@ fn verdict(lead: &[String]) -> String {
     )
 }
 
+/// A part of the page's end, with a heading; `inside` is HTML.
+pub(super) fn part(id: &str, title: &str, inside: &str) -> String {
+    format!(
+        "<section id=\"{id}\" aria-labelledby=\"{id}-h\">\n<h2 id=\"{id}-h\">{}</h2>\n{inside}</section>\n",
+        escaped(title)
+    )
+}
+
 fn notes(notes: &[String]) -> String {
     let lines: String = notes.iter().map(|n| format!("<li>{}</li>\n", escaped(n))).collect();
-    format!(
-        "<section id=\"notes\" aria-labelledby=\"notes-h\">\n<h2 id=\"notes-h\">How this was measured</h2>\n<ul>\n{lines}</ul>\n</section>\n"
-    )
+    part("notes", "How this was measured", &format!("<ul>\n{lines}</ul>\n"))
 }

@@ -3,7 +3,7 @@
 //! A table with charts before it is behind them, in a `details`; one without stands for itself.
 
 use super::super::{
-    chart::{Chart, WIDTH},
+    chart::WIDTH,
     markup::escaped,
     page::{Column, Section, Table},
 };
@@ -33,7 +33,7 @@ pub(super) fn sections(sections: &[Section]) -> String {
         if !section.about.is_empty() {
             out.push_str(&format!("<p class=\"about\">{}</p>\n", escaped(&section.about)));
         }
-        push_charts(&mut out, &section.charts, &mut charts);
+        push_charts(&mut out, section, &mut charts);
         if !section.table.columns.is_empty() {
             let table = table(&section.table, &section.title);
             out.push_str(&match section.charts.is_empty() {
@@ -55,17 +55,19 @@ pub(super) fn sections(sections: &[Section]) -> String {
 }
 
 /// `number` counts the charts of the page, so that each has an id.
-fn push_charts(out: &mut String, charts: &[Chart], number: &mut usize) {
-    if charts.is_empty() {
+fn push_charts(out: &mut String, section: &Section, number: &mut usize) {
+    if section.charts.is_empty() {
         return;
     }
     out.push_str("<div class=\"charts\">\n");
-    for chart in charts {
+    for chart in &section.charts {
         let n = *number;
         *number += 1;
+        // What the heading says need not be read twice.
+        let hidden = if section.title.starts_with(&chart.title) { " class=\"hidden\"" } else { "" };
         let (title, unit) = (escaped(&chart.title), escaped(&chart.unit));
         out.push_str(&format!(
-            "<figure>\n<figcaption><b>{title}</b> <span>{unit}</span></figcaption>\n\
+            "<figure>\n<figcaption><b{hidden}>{title}</b> <span>{unit}</span></figcaption>\n\
              <svg class=\"chart\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" aria-labelledby=\"c{n}t c{n}d\">\n\
              <title id=\"c{n}t\">{title}, {unit}</title>\n<desc id=\"c{n}d\">{}</desc>\n{}</svg>\n</figure>\n",
             chart.height(),

@@ -2,7 +2,7 @@
 
 use super::{
     super::{
-        chart::{Bar, Bars, Chart, Line, Lines, Plot, Scale, tone::Tone},
+        chart::{Bar, Bars, Chart, Line, Lines, Plot, Scale},
         number::fixed,
         pictures::tone,
         tables::ranked,
@@ -10,6 +10,7 @@ use super::{
     contenders, family,
     kept::{Space, short_tier},
     latency::done,
+    phases::is_first,
     unit,
 };
 use crate::bench::results::{Figure, Histogram, Pace, Phase, Results};
@@ -19,11 +20,12 @@ pub(super) fn rates(results: &Results, phase: &Phase) -> Option<Chart> {
     let bars: Vec<Bar> = ranked(results, &phase.id)
         .into_iter()
         .filter_map(|(c, cell)| {
+            let s = cell.summary.as_ref()?;
             Some(Bar {
                 name: c.name.clone(),
                 note: short_tier(c),
-                tone: tone(results, &c.name),
-                value: cell.summary.as_ref()?.ns.inverse(1e9),
+                first: is_first(results, c, phase, s),
+                value: s.ns.inverse(1e9),
                 mark: if cell.settled { "" } else { "*" }.into(),
                 ..Bar::default()
             })
@@ -135,9 +137,6 @@ fn by_throughput(results: &Results, phases: &[&Phase], share: f64, name: &str) -
     })
 }
 
-/// The place of what is no store among the inks: grey.
-const GREY: Tone = Tone(7);
-
 /// Disk beside the records themselves, and memory.
 pub(super) fn space(results: &Results) -> Vec<Chart> {
     let megabytes = |n: u64| Figure { middle: n as f64 / 1e6, ..Figure::default() };
@@ -147,7 +146,6 @@ pub(super) fn space(results: &Results) -> Vec<Chart> {
         .iter()
         .map(|(wrap, size)| Bar {
             name: if wrap.is_empty() { "JSON lines".into() } else { format!("in {wrap}") },
-            tone: GREY,
             value: megabytes(*size),
             ..Bar::default()
         })
@@ -159,7 +157,6 @@ pub(super) fn space(results: &Results) -> Vec<Chart> {
         let bar = |value: u64, more: Option<u64>| Bar {
             name: c.name.clone(),
             note: short_tier(c),
-            tone: tone(results, &c.name),
             value: megabytes(value),
             more: more.filter(|m| *m > 0).map(|m| m as f64 / 1e6),
             ..Bar::default()

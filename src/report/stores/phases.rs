@@ -11,7 +11,7 @@ use super::{
     kept::{syncs, tier},
     unit,
 };
-use crate::bench::results::{Cell, Contender, Phase, Results, Tally};
+use crate::bench::results::{Cell, Contender, Phase, Results, Summary, Tally};
 
 /// Rates of every store in every phase; `None` where a single phase says it all.
 pub(super) fn overview(results: &Results) -> Option<Section> {
@@ -27,8 +27,7 @@ pub(super) fn overview(results: &Results) -> Option<Section> {
         for phase in &phases {
             let summary = results.cell(&c.name, &phase.id).and_then(|cell| cell.summary.as_ref());
             row.push(summary.map_or(NONE.into(), |s| {
-                let first = s.group == 1 && s.ns.low.is_some() && !is_alone(results, c, phase);
-                let first = if first { " 1st" } else { "" };
+                let first = if is_first(results, c, phase, s) { " 1st" } else { "" };
                 format!("{}{first}", short(1e9 / s.ns.middle))
             }));
         }
@@ -110,6 +109,11 @@ pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
         footnotes,
         charts: charts::rates(results, phase).into_iter().collect(),
     }
+}
+
+/// True where no other store of the same durability was shown to be faster.
+pub(super) fn is_first(results: &Results, c: &Contender, phase: &Phase, s: &Summary) -> bool {
+    s.group == 1 && s.ns.low.is_some() && !is_alone(results, c, phase)
 }
 
 /// True where no other store of the same durability was timed: the first of one is no first.
