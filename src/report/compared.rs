@@ -10,7 +10,7 @@ use super::{
     page::{Page, Section, Table},
     svg::svg as drawn,
     text as looks,
-    words::list,
+    words::{list, moment},
 };
 use crate::bench::results::{Basis, Comparison, Difference, Pair, Run, Verdict};
 
@@ -96,16 +96,16 @@ fn page(comparisons: &[Comparison]) -> Page {
 fn title(comparisons: &[Comparison]) -> String {
     let Some(first) = comparisons.first() else { return "Nothing to compare".into() };
     let than = match comparisons {
-        [one] => format!("that of {}", one.old.started),
+        [one] => format!("that of {}", moment(&one.old.started)),
         several => format!("{} earlier ones", several.len()),
     };
-    format!("{}: the run of {} and {than}", first.bench, first.new.started)
+    format!("{}: the run of {} and {than}", first.bench, moment(&first.new.started))
 }
 
 /// What bars a comparison first, then what became of whom.
 fn verdict(c: &Comparison) -> Vec<String> {
     let mut said = Vec::new();
-    let than = format!("Compared with the run of {}", c.old.started);
+    let than = format!("Compared with the run of {}", moment(&c.old.started));
     let bars: Vec<String> = c
         .differences
         .iter()
@@ -219,7 +219,7 @@ fn differences(c: &Comparison) -> Option<Section> {
         [only(&c.only_new, "now"), only(&c.only_old, "then")].into_iter().flatten().collect();
     let nothing = table.rows.is_empty() && footnotes.is_empty();
     (!nothing).then(|| Section {
-        title: format!("What differs from the run of {}", c.old.started),
+        title: format!("What differs from the run of {}", moment(&c.old.started)),
         table: match table.rows.is_empty() {
             true => Table::default(),
             false => table.without_empty_columns(),
@@ -265,7 +265,7 @@ fn pairs(c: &Comparison) -> Section {
         footnotes.push("not comparable: see what differs".to_owned());
     }
     Section {
-        title: format!("Now and on {}", c.old.started),
+        title: format!("Now and on {}", moment(&c.old.started)),
         about: format!(
             "{time} an operation. now / then: above 1 it became slower; with its interval."
         ),
@@ -334,7 +334,7 @@ fn notes(comparisons: &[Comparison]) -> Vec<String> {
         format!("Now: {}.", place(&first.new)),
     ];
     for c in comparisons {
-        notes.push(format!("Then ({}): {}.", c.old.started, place(&c.old)));
+        notes.push(format!("Then ({}): {}.", moment(&c.old.started), place(&c.old)));
     }
     notes
 }

@@ -370,7 +370,7 @@ fn runs_of_different_things_are_not_comparable() {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.starts_with(
-            "Compared with the run of 2025-12-01T03:04:05Z: not comparable. The runs differ in \
+            "Compared with the run of 2025-12-01 03:04 UTC: not comparable. The runs differ in \
              processor (A Processor, then Another) and records (18881, then 18880);"
         ),
         "{text}"

@@ -53,69 +53,86 @@ impl Bar {
 
 impl Bars {
     pub fn height(&self) -> f64 {
-        TOP + STEP * self.0.len().max(1) as f64 + BOTTOM
+        TOP + self.step() * self.0.len().max(1) as f64 + BOTTOM
+    }
+
+    /// True where names are too long to stand beside their bars, and so stand above.
+    fn is_stacked(&self) -> bool {
+        self.widest() > 96.0
+    }
+
+    fn widest(&self) -> f64 {
+        self.0.iter().map(|b| text_width(&b.noted())).fold(0.0, f64::max)
+    }
+
+    fn step(&self) -> f64 {
+        if self.is_stacked() { STEP + 14.0 } else { STEP }
     }
 
     pub fn words(&self) -> String {
         let each = |b: &Bar| match (b.value.low, b.value.high) {
             (Some(low), Some(high)) => {
-                format!("{} {} (from {} to {})", b.name, b.figure(), short(low), short(high))
+                format!("{} {} (from {} to {})", b.noted(), b.figure(), short(low), short(high))
             }
-            _ => format!("{} {}", b.name, b.figure()),
+            _ => format!("{} {}", b.noted(), b.figure()),
         };
         self.0.iter().map(each).collect::<Vec<_>>().join(", ")
     }
 
     pub fn draw(&self, canvas: &mut Canvas) {
-        let noted = |b: &Bar| match b.note.as_str() {
-            "" => b.name.clone(),
-            note => format!("{} {note}", b.name),
-        };
-        let widest = self.0.iter().map(|b| text_width(&noted(b))).fold(0.0, f64::max);
-        let left = (widest + 10.0).clamp(44.0, 190.0);
+        let stacked = self.is_stacked();
+        let left = if stacked { 2.0 } else { (self.widest() + 10.0).max(44.0) };
         let figures = self.0.iter().map(|b| text_width(&b.figure())).fold(0.0, f64::max);
-        let right = WIDTH - (figures + 10.0).clamp(30.0, 140.0);
+        let right = WIDTH - (figures + 10.0).clamp(30.0, 150.0);
         let axis = Axis::of(Scale::Linear, self.0.iter().map(Bar::end));
         let x = |v: f64| left + (right - left) * axis.place(v);
-        let bottom = self.height() - BOTTOM;
-        for (tick, text) in axis.ticks() {
-            let x = x(tick);
-            canvas.add(format_args!("<path d=\"M{x:.1} {TOP}V{bottom:.1}\" class=\"grid\"/>"));
-            canvas.text(x, bottom + 16.0, "middle", "muted", &text);
-        }
+        let places: Vec<_> = axis.ticks().into_iter().map(|(v, text)| (x(v), text)).collect();
+        canvas.ticks(&places, TOP, self.height() - BOTTOM);
         for (i, bar) in self.0.iter().enumerate() {
-            let y = TOP + STEP * (i as f64 + 0.5);
-            let width = x(bar.value.middle) - left;
+            let top = TOP + self.step() * i as f64;
+            let middle = top + self.step() - STEP / 2.0;
+            bar.draw(canvas, left, middle, &x);
+            let (at, down, anchor) = match stacked {
+                true => (left, top + 12.0, "start"),
+                false => (left - 6.0, middle + 4.0, "end"),
+            };
             canvas.add(format_args!(
-                "<g class=\"{}\"><rect x=\"{left:.1}\" y=\"{:.1}\" width=\"{width:.1}\" height=\"{THICK}\" class=\"solid\"/>",
-                bar.tone().class(),
-                y - THICK / 2.0,
-            ));
-            if let Some(more) = bar.more {
-                canvas.add(format_args!(
-                    "<rect x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{THICK}\" class=\"pale\"/>",
-                    left + width,
-                    y - THICK / 2.0,
-                    x(bar.value.middle + more) - left - width
-                ));
-            }
-            canvas.add(format_args!("</g>"));
-            if let Some((low, high)) = bar.value.low.zip(bar.value.high) {
-                let (low, high) = (x(low), x(high));
-                let up = y - 4.0;
-                canvas.add(format_args!(
-                    "<path d=\"M{low:.1} {y:.1}H{high:.1}M{low:.1} {up:.1}v8M{high:.1} {up:.1}v8\" class=\"whisker\"/>"
-                ));
-            }
-            let note = if bar.note.is_empty() { 0.0 } else { text_width(&bar.note) + 4.0 };
-            canvas.add(format_args!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{} <tspan class=\"muted\">{}</tspan></text>",
-                left - 6.0,
-                y + 4.0,
-                escaped(&fitted(&bar.name, left - 8.0 - note)),
+                "<text x=\"{at:.1}\" y=\"{down:.1}\" text-anchor=\"{anchor}\">{} <tspan class=\"muted\">{}</tspan></text>",
+                escaped(&fitted(&bar.name, WIDTH - text_width(&bar.note) - 8.0)),
                 escaped(&bar.note)
             ));
-            canvas.text(x(bar.end()) + 6.0, y + 4.0, "start", "", &bar.figure());
         }
+    }
+}
+
+impl Bar {
+    fn draw(&self, canvas: &mut Canvas, left: f64, y: f64, x: &dyn Fn(f64) -> f64) {
+        let middle = x(self.value.middle);
+        let top = y - THICK / 2.0;
+        canvas.add(format_args!(
+            "<g class=\"{}\"><rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{THICK}\" class=\"solid\"/>",
+            self.tone().class(),
+            middle - left,
+        ));
+        if let Some(more) = self.more {
+            canvas.add(format_args!(
+                "<rect x=\"{middle:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{THICK}\" class=\"pale\"/>",
+                x(self.value.middle + more) - middle
+            ));
+        }
+        canvas.add(format_args!("</g>"));
+        if let Some((low, high)) = self.value.low.zip(self.value.high) {
+            let (low, high) = (x(low), x(high));
+            let up = y - 4.0;
+            canvas.add(format_args!(
+                "<path d=\"M{low:.1} {y:.1}H{high:.1}M{low:.1} {up:.1}v8M{high:.1} {up:.1}v8\" class=\"whisker\"/>"
+            ));
+        }
+        canvas.text(x(self.end()) + 6.0, y + 4.0, "start", "", &self.figure());
+    }
+
+    /// The name with what stands beside it.
+    fn noted(&self) -> String {
+        format!("{} {}", self.name, self.note).trim_end().to_owned()
     }
 }

@@ -93,15 +93,8 @@ impl Lines {
             canvas.add(format_args!("<path d=\"M{LEFT} {y:.1}H{right:.1}\" class=\"grid\"/>"));
             canvas.text(LEFT - 6.0, y + 4.0, "end", "muted", &text);
         }
-        let mut free = f64::NEG_INFINITY;
-        for (tick, text) in across.ticks() {
-            let (x, half) = (x(tick), text_width(&text) / 2.0);
-            canvas.add(format_args!("<path d=\"M{x:.1} {TOP}V{bottom:.1}\" class=\"grid\"/>"));
-            if x - half > free {
-                free = x + half + 4.0;
-                canvas.text(x, bottom + 16.0, "middle", "muted", &text);
-            }
-        }
+        let places: Vec<_> = across.ticks().into_iter().map(|(v, text)| (x(v), text)).collect();
+        canvas.ticks(&places, TOP, bottom);
         canvas.text((LEFT + right) / 2.0, bottom + 32.0, "middle", "muted", &self.below);
         for line in &self.lines {
             line.draw(canvas, &x, &y);

@@ -89,6 +89,16 @@ impl Canvas {
         self.0.push('\n');
     }
 
+    /// Adds the lines and the texts of an axis from left to right: each tick at its place.
+    fn ticks(&mut self, places: &[(f64, String)], top: f64, bottom: f64) {
+        for (x, _) in places {
+            self.add(format_args!("<path d=\"M{x:.1} {top}V{bottom:.1}\" class=\"grid\"/>"));
+        }
+        for (x, text) in written(places) {
+            self.text(*x, bottom + 16.0, "middle", "muted", text);
+        }
+    }
+
     /// Adds a text; `anchor` is `start`, `middle` or `end`.
     fn text(&mut self, x: f64, y: f64, anchor: &str, class: &str, text: &str) {
         let text = super::markup::escaped(text);
@@ -96,6 +106,20 @@ impl Canvas {
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" class=\"{class}\">{text}</text>"
         ));
     }
+}
+
+/// Which of these places along an axis, with their texts, are written: those that do not run into one
+/// written before.
+fn written<'a>(places: &'a [(f64, String)]) -> impl Iterator<Item = &'a (f64, String)> {
+    let mut free = f64::NEG_INFINITY;
+    places.iter().filter(move |(x, text)| {
+        let half = text_width(text) / 2.0;
+        let fits = x - half > free;
+        if fits {
+            free = x + half + 5.0;
+        }
+        fits
+    })
 }
 
 /// About how wide a text is, at 12 units a line: enough to leave room for it.

@@ -66,12 +66,10 @@ impl Ratios {
         let axis = Axis::of(Scale::Log, values);
         let x = |v: f64| left + (right - left) * axis.place(v);
         let bottom = self.height() - BOTTOM;
-        for (tick, text) in axis.ticks() {
-            let x = x(tick);
-            let class = if tick == 1.0 { "axis" } else { "grid" };
-            canvas.add(format_args!("<path d=\"M{x:.1} {TOP}V{bottom:.1}\" class=\"{class}\"/>"));
-            canvas.text(x, bottom + 16.0, "middle", "muted", &text);
-        }
+        let places: Vec<_> = axis.ticks().into_iter().map(|(v, text)| (x(v), text)).collect();
+        canvas.ticks(&places, TOP, bottom);
+        let one = x(1.0);
+        canvas.add(format_args!("<path d=\"M{one:.1} {TOP}V{bottom:.1}\" class=\"axis\"/>"));
         for (i, ratio) in self.0.iter().enumerate() {
             let y = TOP + STEP * (i as f64 + 0.5);
             if let Some((low, high)) = ratio.ratio.low.zip(ratio.ratio.high) {

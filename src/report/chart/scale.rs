@@ -74,17 +74,27 @@ fn label(v: f64) -> String {
 
 /// Round numbers from 0 up to `top`, three to five of them.
 fn round(top: f64) -> Vec<f64> {
-    if !(top > 0.0 && top.is_finite()) {
-        return vec![0.0];
+    match top > 0.0 && top.is_finite() {
+        true => steps(0.0, top),
+        false => vec![0.0],
     }
-    let rough = top / 4.0;
+}
+
+/// Multiples of a round number between two others, three to five of them.
+fn steps(low: f64, high: f64) -> Vec<f64> {
+    let rough = (high - low) / 4.0;
     let power = 10f64.powf(rough.log10().floor());
     let step =
         [1.0, 2.0, 5.0, 10.0].map(|s| s * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
-    (0..).map(|i| f64::from(i) * step).take_while(|t| *t <= top * 1.0001).collect()
+    let first = (low / step - 1e-9).ceil();
+    (0..6)
+        .map(|i| (first + f64::from(i)) * step)
+        .take_while(|t| *t <= high + 1e-4 * (high - low))
+        .collect()
 }
 
-/// Powers of ten, with 2 and 5 of each where there are few.
+/// Powers of ten, with 2 and 5 of each where there are few; where there are hardly any, round
+/// numbers at even steps.
 fn powers(low: f64, high: f64) -> Vec<f64> {
     if !(low > 0.0 && high > low) {
         return Vec::new();
@@ -95,7 +105,10 @@ fn powers(low: f64, high: f64) -> Vec<f64> {
         all.filter(|t| (low..=high).contains(t)).collect()
     };
     match of(&[1.0]) {
-        few if few.len() < 3 => of(&[1.0, 2.0, 5.0]),
+        few if few.len() < 3 => match of(&[1.0, 2.0, 5.0]) {
+            few if few.len() < 3 => steps(low, high),
+            some => some,
+        },
         many if many.len() > 7 => many.into_iter().step_by(2).collect(),
         some => some,
     }
@@ -127,7 +140,8 @@ mod tests {
         assert_eq!(round(4.0), [0.0, 1.0, 2.0, 3.0, 4.0]);
         assert_eq!((round(0.0), round(f64::NAN)), (vec![0.0], vec![0.0]));
         assert_eq!(texts(Axis::of(Scale::Log, [0.9, 90.0].into_iter())), ["1", "10", "100"]);
-        assert_eq!(texts(Axis::of(Scale::Log, [3.0, 9.0].into_iter())), ["5", "10"]);
+        assert_eq!(texts(Axis::of(Scale::Log, [3.0, 9.0].into_iter())), ["4", "6", "8", "10"]);
+        assert_eq!(texts(Axis::of(Scale::Log, [0.95, 1.2].into_iter())), ["1", "1.2"]);
         assert_eq!(
             texts(Axis::of(Scale::Tail, [0.0, 0.9995].into_iter())),
             ["50 %", "90 %", "99 %", "99.9 %"]

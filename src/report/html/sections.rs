@@ -64,7 +64,8 @@ fn push_charts(out: &mut String, section: &Section, number: &mut usize) {
         let n = *number;
         *number += 1;
         // What the heading says need not be read twice.
-        let hidden = if section.title.starts_with(&chart.title) { " class=\"hidden\"" } else { "" };
+        let said = section.charts.len() == 1 && section.title.starts_with(&chart.title);
+        let hidden = if said { " class=\"hidden\"" } else { "" };
         let (title, unit) = (escaped(&chart.title), escaped(&chart.unit));
         out.push_str(&format!(
             "<figure>\n<figcaption><b{hidden}>{title}</b> <span>{unit}</span></figcaption>\n\
