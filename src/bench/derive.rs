@@ -12,6 +12,9 @@ use super::{
 /// Nanoseconds an operation took: (start, round, ns).
 pub(super) type Means = Vec<(u32, u32, f64)>;
 
+/// Whom a competitor may be ranked among: `None` where it is no store.
+type Class<'a> = Option<(&'a str, bool)>;
+
 /// Fills in everything that follows from the raw rounds: sums of phases, summaries, verdicts,
 /// rank groups, contrasts and marks of noise.
 pub fn derive(results: &mut Results) {
@@ -239,7 +242,7 @@ impl Tools {
     fn rank(&self, results: &mut Results, means: &[Means]) {
         for p in 0..results.phases.len() {
             let id = results.phases[p].id.clone();
-            let mut classes: BTreeMap<Option<(&str, bool)>, Vec<(usize, f64)>> = BTreeMap::new();
+            let mut classes: BTreeMap<Class<'_>, Vec<(usize, f64)>> = BTreeMap::new();
             for (i, cell) in results.cells.iter().enumerate().filter(|c| c.1.phase == id) {
                 let Some(contender) = results.competitor(&cell.competitor) else { continue };
                 if let Some(s) = cell.summary.as_ref().filter(|_| !contender.null) {

@@ -9,7 +9,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     derive::{derive, means_of, versus},
-    results::{Cell, Comparison, Contender, Difference, Pace, Pair, Phase, Results, Run, Stopped},
+    results::{
+        Cell, Comparison, Contender, Difference, Durability, Kept, Pace, Pair, Phase, Results, Run,
+        Stopped,
+    },
     stats::{Bootstrap, Ratio, Rule, Sample, holm},
 };
 
@@ -196,15 +199,19 @@ fn contenders(all: &mut Differences, new: &Contender, old: &Contender) {
     let equal = |c: &Contender| c.proof.as_ref().map_or(String::new(), |p| p.equal.to_string());
     all.of(Some(name), &format!("records equal from {name}"), equal(new), equal(old), false);
     let (Some(a), Some(b)) = (&new.store, &old.store) else { return };
-    let class = |d: &super::results::Durability| {
+    let class = |d: &Durability| {
         format!("{}{}", d.set.as_deref().unwrap_or("unknown"), if d.broken { "!" } else { "" })
     };
     let (now, then) = (class(&a.durability), class(&b.durability));
     all.of(Some(name), &format!("durability of {name}"), now, then, true);
-    let product = |k: &super::results::Kept| format!("{} {}", k.product, k.version);
+    let product = |k: &Kept| format!("{} {}", k.product, k.version);
     all.of(Some(name), &format!("version of {name}"), product(a), product(b), false);
     all.of(Some(name), &format!("connection of {name}"), &a.connection, &b.connection, false);
-    all.maps(&a.settings, &b.settings);
+    let settings: BTreeSet<&String> = a.settings.keys().chain(b.settings.keys()).collect();
+    for setting in settings {
+        let of = |k: &Kept| k.settings.get(setting).cloned().unwrap_or_default();
+        all.of(Some(name), &format!("{setting} of {name}"), of(a), of(b), false);
+    }
 }
 
 fn phases(all: &mut Differences, new: &Phase, old: &Phase) {

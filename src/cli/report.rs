@@ -48,7 +48,7 @@ Examples:
   steelyard report new.json old.json older.json --format html > compared.html
   steelyard report new.json old.json --fail-on-regression 5%    for continuous integration";
 
-/// A share, written in percent.
+/// So many of a hundred.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Percent(f64);
 
@@ -57,7 +57,7 @@ impl FromStr for Percent {
     fn from_str(text: &str) -> Result<Percent> {
         let number = text.trim().trim_end_matches('%').trim_end();
         match number.parse::<f64>() {
-            Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(Percent(percent / 100.0)),
+            Ok(percent) if (0.0..=1e6).contains(&percent) => Ok(Percent(percent)),
             _ => Err(Error::invalid(format!("{text:?} is no percentage; say 5%, or 2.5%"))),
         }
     }
@@ -127,25 +127,25 @@ pub fn run(args: Args) -> Result<Outcome> {
         comparisons.push(runs::compare(&new, &old));
     }
     print(args.format.of_runs(&comparisons))?;
-    let Some(Percent(by)) = args.fail_on_regression else { return Ok(Outcome::Well) };
-    Ok(if failed(&comparisons, by) { Outcome::Found } else { Outcome::Well })
+    let Some(limit) = args.fail_on_regression else { return Ok(Outcome::Well) };
+    Ok(if failed(&comparisons, limit) { Outcome::Found } else { Outcome::Well })
 }
 
-/// Whether anything became slower by more than `by`, or nothing can be said; and what.
-fn failed(comparisons: &[Comparison], by: f64) -> bool {
+/// Whether anything became slower by more than the limit, or nothing can be said; and what.
+fn failed(comparisons: &[Comparison], Percent(limit): Percent) -> bool {
     let mut failed = false;
     for c in comparisons {
         if !c.pairs.iter().any(|p| c.holds(p)) {
             say(format_args!("nothing can be compared with the run of {}", c.old.started));
             failed = true;
         }
-        for pair in c.regressions(by) {
+        for pair in c.regressions(limit / 100.0) {
             let ratio = pair.versus.ratio;
             say(format_args!(
                 "{} {} became slower by more than {} %: {:.3} times as long as on {} ({:.3} at least)",
                 pair.competitor,
                 pair.phase,
-                100.0 * by,
+                limit,
                 ratio.middle,
                 c.old.started,
                 ratio.low.unwrap_or(ratio.middle)

@@ -322,6 +322,10 @@ fn pages_fetch_nothing() {
             page.match_indices("://").map(|(at, _)| &page[at - 5..at + 20]).collect();
         assert!(outside.is_empty(), "{outside:?}");
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+        let (_, link) = page.split_once("href=\"data:text/csv;charset=utf-8,").unwrap();
+        let link = link.split('"').next().unwrap();
+        let file = percent_encoding::percent_decode_str(link).decode_utf8().unwrap();
+        assert_eq!(file, csv(&results), "what can be kept is the report in CSV");
     }
 }
 

@@ -110,7 +110,7 @@ impl Canvas {
 
 /// Which of these places along an axis, with their texts, are written: those that do not run into one
 /// written before.
-fn written<'a>(places: &'a [(f64, String)]) -> impl Iterator<Item = &'a (f64, String)> {
+fn written(places: &[(f64, String)]) -> impl Iterator<Item = &(f64, String)> {
     let mut free = f64::NEG_INFINITY;
     places.iter().filter(move |(x, text)| {
         let half = text_width(text) / 2.0;

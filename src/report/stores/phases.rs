@@ -158,6 +158,8 @@ fn counted(phase: &Phase) -> String {
     match (phase.units, unit.strip_suffix("ies"), unit.strip_suffix('s')) {
         (1, Some(stem), _) => format!("1 {stem}y"),
         (1, None, Some(stem)) => format!("1 {stem}"),
+        // Of a phase that lasted so many seconds.
+        (0, ..) => format!("all {unit} of a window"),
         (n, ..) => format!("{} {unit}", whole(n)),
     }
 }
