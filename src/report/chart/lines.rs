@@ -96,9 +96,9 @@ impl Lines {
         let places: Vec<_> = across.ticks().into_iter().map(|(v, text)| (x(v), text)).collect();
         canvas.ticks(&places, TOP, bottom);
         canvas.text((LEFT + right) / 2.0, bottom + 32.0, "middle", "muted", &self.below);
-        for line in &self.lines {
-            line.draw(canvas, &x, &y);
-        }
+        // No band lies over a line.
+        self.lines.iter().for_each(|line| line.draw_band(canvas, &x, &y));
+        self.lines.iter().for_each(|line| line.draw(canvas, &x, &y));
         match keyed {
             true => self.key(canvas, bottom + BOTTOM),
             false => self.names(canvas, right, bottom, &y),
@@ -152,16 +152,25 @@ impl Lines {
 }
 
 impl Line {
-    fn draw(&self, canvas: &mut Canvas, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) {
-        let corner = |v: (f64, f64)| format!("{:.1},{:.1}", x(v.0), y(v.1));
-        let joined = |corners: Vec<String>| corners.join(" ");
+    fn draw_band(&self, canvas: &mut Canvas, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) {
         let upper = self.points.iter().map(|p| (p.0, p.1.high.unwrap_or(p.1.middle)));
         let lower = self.points.iter().rev().map(|p| (p.0, p.1.low.unwrap_or(p.1.middle)));
-        let band = joined(upper.chain(lower).map(corner).collect());
-        let line = joined(self.points.iter().map(|p| corner((p.0, p.1.middle))).collect());
+        let band: Vec<String> =
+            upper.chain(lower).map(|v| format!("{:.1},{:.1}", x(v.0), y(v.1))).collect();
         canvas.add(format_args!(
-            "<g class=\"{}\"><polygon points=\"{band}\" class=\"band\"/><polyline points=\"{line}\" class=\"line\" stroke-dasharray=\"{}\"/>",
+            "<polygon points=\"{}\" class=\"band {}\"/>",
+            band.join(" "),
+            self.tone.class()
+        ));
+    }
+
+    fn draw(&self, canvas: &mut Canvas, x: &dyn Fn(f64) -> f64, y: &dyn Fn(f64) -> f64) {
+        let corner = |p: &(f64, Figure)| format!("{:.1},{:.1}", x(p.0), y(p.1.middle));
+        let line: Vec<String> = self.points.iter().map(corner).collect();
+        canvas.add(format_args!(
+            "<g class=\"{}\"><polyline points=\"{}\" class=\"line\" stroke-dasharray=\"{}\"/>",
             self.tone.class(),
+            line.join(" "),
             self.tone.dashes()
         ));
         // Of many points some are marked, so that a line is known by its shape everywhere.
