@@ -3,10 +3,7 @@
 use std::fmt::Write;
 
 use super::{
-    chart::{
-        Chart, WIDTH,
-        tone::{LIGHT, STYLE},
-    },
+    chart::{Chart, WIDTH, tone::LIGHT},
     markup::escaped,
     page::Page,
 };
@@ -27,7 +24,7 @@ pub(super) fn svg(page: &Page) -> String {
             // Writing to a string does not fail.
             let _ = writeln!(
                 panels,
-                "<g transform=\"translate({x} {y})\">\n<text y=\"12\" font-weight=\"600\">{} <tspan class=\"muted\">{}</tspan></text>\n<g transform=\"translate(0 {TITLE})\">\n{}</g></g>",
+                "<g transform=\"translate({x} {y})\">\n<text y=\"12\" class=\"title\">{} <tspan class=\"muted\">{}</tspan></text>\n<g transform=\"translate(0 {TITLE})\">\n{}</g></g>",
                 escaped(&chart.title),
                 escaped(&chart.unit),
                 chart.drawn()
@@ -37,9 +34,9 @@ pub(super) fn svg(page: &Page) -> String {
     }
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {y}\" width=\"{width}\" height=\"{y}\" class=\"chart\" font-family=\"system-ui, sans-serif\" font-size=\"12\">\n\
-         <title>{}</title>\n<style>svg{{{}}}\n{STYLE}</style>\n\
+         <title>{}</title>\n<style>\n{}</style>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{panels}</svg>\n",
         escaped(&page.title),
-        LIGHT.css(),
+        LIGHT.style(),
     )
 }

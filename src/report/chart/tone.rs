@@ -43,16 +43,31 @@ pub(in crate::report) const DARK: Theme = Theme {
 };
 
 impl Theme {
+    /// Every colour by its name.
+    fn named(&self) -> Vec<(String, &'static str)> {
+        let grounds = [
+            ("ground", self.ground),
+            ("raised", self.raised),
+            ("text", self.text),
+            ("muted", self.muted),
+            ("rule", self.rule),
+            ("accent", self.accent),
+        ];
+        let inks = self.inks.iter().enumerate().map(|(i, ink)| (format!("ink{i}"), *ink));
+        grounds.into_iter().map(|(name, colour)| (name.to_owned(), colour)).chain(inks).collect()
+    }
+
     /// As CSS properties.
     pub fn css(&self) -> String {
-        let mut css = format!(
-            "--ground:{};--raised:{};--text:{};--muted:{};--rule:{};--accent:{};",
-            self.ground, self.raised, self.text, self.muted, self.rule, self.accent
-        );
-        for (i, ink) in self.inks.iter().enumerate() {
-            css.push_str(&format!("--ink{i}:{ink};"));
-        }
-        css
+        self.named().iter().map(|(name, colour)| format!("--{name}:{colour};")).collect()
+    }
+
+    /// The style of charts in this theme alone, without properties: what draws SVG outside of
+    /// browsers seldom knows them.
+    pub fn style(&self) -> String {
+        self.named().iter().fold(STYLE.to_owned(), |style, (name, colour)| {
+            style.replace(&format!("var(--{name})"), colour)
+        })
     }
 }
 
