@@ -1,6 +1,8 @@
 //! From raw rounds to figures: a pure function of [`Results`], so that a file that was
 //! interrupted, or read again years later, gives the same figures.
 
+use std::collections::BTreeMap;
+
 use super::{
     quiet,
     results::{Cell, Figure, Phase, Results, Summary, Verdict, Versus},
@@ -8,7 +10,10 @@ use super::{
 };
 
 /// Nanoseconds an operation took: (start, round, ns).
-type Means = Vec<(u32, u32, f64)>;
+pub(super) type Means = Vec<(u32, u32, f64)>;
+
+/// Whom a competitor may be ranked among: `None` where it is no store.
+type Class<'a> = Option<(&'a str, bool)>;
 
 /// Fills in everything that follows from the raw rounds: sums of phases, summaries, verdicts,
 /// rank groups, contrasts and marks of noise.
@@ -98,7 +103,7 @@ fn add_sums(results: &mut Results) {
 }
 
 /// The means of a cell's rounds; of a sum, the sums of its parts within each round.
-fn means_of(results: &Results, cell: usize) -> Means {
+pub(super) fn means_of(results: &Results, cell: usize) -> Means {
     let cell = &results.cells[cell];
     let Some(phase) = results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) else {
         return cell.means(results.plan.basis);
@@ -199,25 +204,6 @@ impl Tools {
         Some(median(&values)? / ns)
     }
 
-    fn versus(&self, ratio: &Ratio, adjusted: f64) -> Versus {
-        let ends = |v: f64| v.is_finite().then_some(v);
-        let known = ratio.half_width.is_finite();
-        Versus {
-            ratio: Figure {
-                middle: ratio.ratio,
-                low: ends(ratio.low).filter(|_| known),
-                high: ends(ratio.high).filter(|_| known),
-            },
-            p: ratio.p,
-            adjusted,
-            verdict: match ratio.verdict(adjusted, &self.rule) {
-                stats::Verdict::Faster => Verdict::Faster,
-                stats::Verdict::Slower => Verdict::Slower,
-                stats::Verdict::NoDifference => Verdict::NoDifference,
-            },
-        }
-    }
-
     /// Every competitor against the baseline, phase by phase; Holm over each table.
     fn compare_with_baseline(&self, results: &mut Results, means: &[Means]) {
         let mut tables: Vec<&str> = results.phases.iter().map(|p| p.table.as_str()).collect();
@@ -240,7 +226,9 @@ impl Tools {
                 })
                 .collect();
             let adjusted = holm(&family.iter().map(|f| f.1.p).collect::<Vec<_>>());
-            found.extend(family.iter().zip(adjusted).map(|((i, r), a)| (*i, self.versus(r, a))));
+            found.extend(
+                family.iter().zip(adjusted).map(|((i, r), a)| (*i, versus(r, a, &self.rule))),
+            );
         }
         for (i, versus) in found {
             if let Some(summary) = &mut results.cells[i].summary {
@@ -251,28 +239,38 @@ impl Tools {
 
     /// Rank groups in each phase. Each competitor is compared with the first of the group before;
     /// which pairs that makes depends on the data, so p is adjusted for all pairs there could be.
+    /// Stores are ranked among those of their own durability only (rule 4).
     fn rank(&self, results: &mut Results, means: &[Means]) {
         for p in 0..results.phases.len() {
             let id = results.phases[p].id.clone();
-            let (cells, middles): (Vec<usize>, Vec<f64>) = (0..results.cells.len())
-                .filter_map(|i| {
-                    let cell = &results.cells[i];
-                    let middle = cell.summary.as_ref()?.ns.middle;
-                    (cell.phase == id && !is_null(results, &cell.competitor)).then_some((i, middle))
-                })
-                .unzip();
-            let pairs = (cells.len() * cells.len().saturating_sub(1) / 2) as f64;
-            let groups = stats::groups(&middles, |a, b| {
-                self.ratio(&means[cells[a]], &means[cells[b]]).is_some_and(|r| {
-                    r.verdict((r.p * pairs).min(1.0), &self.rule) == stats::Verdict::Slower
-                })
-            });
-            for (i, group) in cells.into_iter().zip(groups) {
+            let mut classes: BTreeMap<Class<'_>, Vec<(usize, f64)>> = BTreeMap::new();
+            for (i, cell) in results.cells.iter().enumerate().filter(|c| c.1.phase == id) {
+                let Some(contender) = results.competitor(&cell.competitor) else { continue };
+                if let Some(s) = cell.summary.as_ref().filter(|_| !contender.null) {
+                    let class = contender.store.as_ref().map(|s| s.durability.class());
+                    classes.entry(class).or_default().push((i, s.ns.middle));
+                }
+            }
+            let ranked: Vec<(usize, u32)> =
+                classes.into_values().flat_map(|class| self.groups(class, means)).collect();
+            for (i, group) in ranked {
                 if let Some(summary) = &mut results.cells[i].summary {
                     summary.group = group;
                 }
             }
         }
+    }
+
+    /// The rank groups of these cells, given with their times.
+    fn groups(&self, cells: Vec<(usize, f64)>, means: &[Means]) -> Vec<(usize, u32)> {
+        let (cells, middles): (Vec<usize>, Vec<f64>) = cells.into_iter().unzip();
+        let pairs = (cells.len() * cells.len().saturating_sub(1) / 2) as f64;
+        let groups = stats::groups(&middles, |a, b| {
+            self.ratio(&means[cells[a]], &means[cells[b]]).is_some_and(|r| {
+                r.verdict((r.p * pairs).min(1.0), &self.rule) == stats::Verdict::Slower
+            })
+        });
+        cells.into_iter().zip(groups).collect()
     }
 
     /// The contrasts asked for; Holm over all of them.
@@ -289,8 +287,28 @@ impl Tools {
             .collect();
         let adjusted = holm(&found.iter().map(|f| f.1.p).collect::<Vec<_>>());
         for ((i, ratio), adjusted) in found.iter().zip(adjusted) {
-            results.contrasts[*i].versus = Some(self.versus(ratio, adjusted));
+            results.contrasts[*i].versus = Some(versus(ratio, adjusted, &self.rule));
         }
+    }
+}
+
+/// What a ratio comes to, given its p as adjusted over its table.
+pub(super) fn versus(ratio: &Ratio, adjusted: f64, rule: &Rule) -> Versus {
+    let ends = |v: f64| v.is_finite().then_some(v);
+    let known = ratio.half_width.is_finite();
+    Versus {
+        ratio: Figure {
+            middle: ratio.ratio,
+            low: ends(ratio.low).filter(|_| known),
+            high: ends(ratio.high).filter(|_| known),
+        },
+        p: ratio.p,
+        adjusted,
+        verdict: match ratio.verdict(adjusted, rule) {
+            stats::Verdict::Faster => Verdict::Faster,
+            stats::Verdict::Slower => Verdict::Slower,
+            stats::Verdict::NoDifference => Verdict::NoDifference,
+        },
     }
 }
 

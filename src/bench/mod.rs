@@ -8,7 +8,9 @@
 //! written down, with their sources, in `docs/measuring.md`, the shape of the results in
 //! `docs/results-schema.md`.
 //!
-//! [`stats`], [`schedule`], [`derive`](mod@derive) and [`histogram`] are pure: seeded, no I/O, no
+//! [`runs`] puts one run against an earlier one.
+//!
+//! [`stats`], [`schedule`], [`derive`](mod@derive), [`runs`] and [`histogram`] are pure: seeded, no I/O, no
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
 //!
 //! The benches stand beside the core, one folder each, and are all that knows what is measured:
@@ -29,6 +31,7 @@ pub mod quiet;
 pub mod random;
 pub mod results;
 pub mod run;
+pub mod runs;
 pub mod save;
 pub mod schedule;
 pub mod scratch;

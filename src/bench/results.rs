@@ -8,12 +8,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod compared;
 mod stores;
 
+pub use compared::{Comparison, Difference, Pair, Run};
 pub use stores::{Disk, Durability, Kept, Latency, ServerUse, Tally};
 
 use super::schedule::StopRule;
-pub use super::schedule::{Pace, Stopped};
+pub use super::{
+    histogram::Histogram,
+    schedule::{Pace, Stopped},
+};
 
 /// The version of the shape below. A reader refuses a higher one.
 pub const SCHEMA: u32 = 1;

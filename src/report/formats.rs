@@ -5,6 +5,7 @@ use super::{
     number::{bytes, fixed, percent, short, times, whole},
     page::Page,
     tables,
+    words::list,
 };
 use crate::bench::results::{Cell, Contender, Results, Verdict, Versus};
 
@@ -118,15 +119,6 @@ fn who(leaders: &[&Cell]) -> Option<String> {
             Some(format!("are {}, with no difference shown between them", list(&names)))
         }
         _ => None,
-    }
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn list(names: &[&str]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
     }
 }
 

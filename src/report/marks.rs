@@ -54,6 +54,18 @@ impl Marks {
         }
     }
 
+    /// The mark of a comparison with a store of another durability (rule 4).
+    pub fn unlike(&mut self, baseline: &str) -> &'static str {
+        self.add('≠', &format!("of another durability than {baseline}: not a ranking"));
+        " ≠"
+    }
+
+    /// The mark of a store whose durability is not what was asked for.
+    pub fn broken(&mut self) -> &'static str {
+        self.add('!', "durability set or observed is not what was asked for, see The stores");
+        "!"
+    }
+
     fn add(&mut self, mark: char, meaning: &str) {
         self.0.insert((mark, meaning.to_owned()));
     }

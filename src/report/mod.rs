@@ -1,4 +1,4 @@
-//! Results to text, Markdown, CSV and SVG. Pure: every report is a function of [`Results`] alone,
+//! Results to text, Markdown, CSV, SVG and HTML. Pure: every report is a function of [`Results`] alone,
 //! which is all this room sees of the others.
 //!
 //! A report is first a [`page`](self): the verdict in sentences, then tables, then notes. Each bench
@@ -6,18 +6,29 @@
 //! Everything a reader must know to judge a figure stands beside it: how often it was measured, its
 //! interval, what did not settle, what was lossy, how quiet the machine was.
 //!
+//! Charts belong to the tables that they show; looks without pictures leave them out.
+//!
+//! [`compared`] reports a run beside earlier ones.
+//!
 //! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
 //! `page`, and its arm below.
 
+mod chart;
+pub mod compared;
 mod csv;
 mod formats;
+mod html;
 mod marks;
+mod markup;
 mod number;
 mod objects;
 mod page;
+mod pictures;
+mod stores;
 mod svg;
 mod tables;
 mod text;
+mod words;
 
 use crate::bench::results::Results;
 
@@ -36,14 +47,21 @@ pub fn csv(results: &Results) -> String {
     csv::csv(results)
 }
 
-/// As an SVG picture: curves with their intervals where the run has sizes, else bars.
+/// As an SVG picture of all charts: curves with their intervals, bars, distributions.
 pub fn svg(results: &Results) -> String {
-    svg::svg(results)
+    svg::svg(&page(results))
+}
+
+/// As an HTML page in one file, which needs no network: the verdict, charts, tables, and the
+/// results themselves.
+pub fn html(results: &Results) -> String {
+    html::html(results, &page(results))
 }
 
 fn page(results: &Results) -> page::Page {
     match results.bench.as_str() {
         "objects" => objects::page(results),
+        "stores" => stores::page(results),
         _ => formats::page(results),
     }
 }

@@ -4,7 +4,7 @@ use super::{
     marks::{self, Marks},
     number::{NONE, fixed, percent, ranged, short, whole},
     page::{Page, Section, Table},
-    tables,
+    pictures, tables,
 };
 use crate::bench::results::{Basis, Cell, Contrast, Figure, Phase, Results, Verdict};
 
@@ -117,7 +117,7 @@ fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section 
         footnotes.push(format!("not for objects: {}", refused.join(", ")));
     }
     footnotes.extend(marks.footnotes());
-    Section { title, about: String::new(), table, footnotes }
+    Section { title, table, footnotes, ..Section::default() }
 }
 
 /// What a wrap adds to each series it stands in.
@@ -168,6 +168,7 @@ fn wraps(results: &Results) -> Option<Section> {
             .into(),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
+        ..Section::default()
     })
 }
 
@@ -201,9 +202,10 @@ fn curves(results: &Results) -> Section {
     }
     Section {
         title: "Seconds by number of objects".into(),
-        about: "The curves; their intervals are in the CSV and the SVG.".into(),
+        about: "The curves; their intervals are in the CSV and the pictures.".into(),
         table,
-        footnotes: Vec::new(),
+        charts: pictures::curves(results),
+        ..Section::default()
     }
 }
 

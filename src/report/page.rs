@@ -1,5 +1,7 @@
 //! A page of a report, before it is text, Markdown or anything else: a lead, tables, notes.
 
+use super::chart::Chart;
+
 /// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Page {
@@ -24,6 +26,8 @@ pub struct Section {
     pub table: Table,
     /// What the marks in it mean; one line each.
     pub footnotes: Vec<String>,
+    /// The same as pictures, for looks that have any.
+    pub charts: Vec<Chart>,
 }
 
 /// A table of texts.

@@ -4,8 +4,9 @@ use super::{
     marks::Marks,
     number::{NONE, beside, bytes, fixed, megabytes, percent, ranged, short, whole},
     page::{Section, Table},
+    pictures,
 };
-use crate::bench::results::{Basis, Cell, Contender, Phase, Results};
+use crate::bench::results::{Basis, Cell, Contender, Phase, Results, Summary};
 
 /// The cells of a phase, the fastest first, then those without figures; never the null competitor.
 pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contender, &'a Cell)> {
@@ -51,34 +52,21 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
     let mut refusals = Vec::new();
     for (contender, cell) in cells {
         let Some(s) = &cell.summary else {
-            if let Some(why) = &cell.refused {
-                refusals.push(format!("{}: {why}", contender.name));
-            }
+            refusals.extend(refusal(cell));
             let mut row = vec![contender.name.clone()];
             row.resize(table.columns.len(), NONE.into());
             table.rows.push(row);
             continue;
         };
         let pass = phase.units as f64 / per_unit;
-        let versus = match (&s.versus, contender.name == results.baseline) {
-            (_, true) => "100".into(),
-            (Some(v), _) => format!("{}{}", ranged(&v.ratio.scaled(100.0)), marks.verdict(v)),
-            (None, _) => NONE.into(),
-        };
         let rate = (cell.bytes > 0 && cell.units > 0)
             .then(|| cell.bytes as f64 / cell.units as f64 / s.ns.middle * 1e3);
         let memory = cell.memory.unwrap_or_default();
-        let name = format!(
-            "{}{}{}",
-            contender.name,
-            marks.lossy(contender.proof.as_ref()),
-            marks.of(cell)
-        );
         table.rows.push(vec![
-            name,
-            s.ns.low.map_or(NONE.into(), |_| s.group.to_string()),
+            name(contender, cell, &mut marks),
+            rank(s),
             ranged(&s.ns.scaled(pass)),
-            versus,
+            versus(results, contender, s, &mut marks),
             short(1e9 / s.ns.middle),
             rate.map_or(NONE.into(), short),
             beside(s.user_ns * pass, s.ns.middle * pass),
@@ -88,13 +76,44 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
         ]);
     }
     let mut footnotes = marks.footnotes();
-    footnotes.extend(refusals.into_iter().map(|r| format!("- {r}")));
+    footnotes.extend(refusals);
     Section {
         title: about.to_owned(),
         about: format!("{} One pass is {} records.", phase.about, whole(phase.units)),
         table: table.without_empty_columns(),
         footnotes,
+        charts: pictures::pass(results, phase).into_iter().collect(),
     }
+}
+
+/// A competitor's name with the marks of its cell.
+pub(super) fn name(contender: &Contender, cell: &Cell, marks: &mut Marks) -> String {
+    let lossy = marks.lossy(contender.proof.as_ref());
+    format!("{}{lossy}{}", contender.name, marks.of(cell))
+}
+
+/// The rank group, where there were rounds enough to tell.
+pub(super) fn rank(summary: &Summary) -> String {
+    summary.ns.low.map_or(NONE.into(), |_| summary.group.to_string())
+}
+
+/// Percent of the baseline's time.
+pub(super) fn versus(
+    results: &Results,
+    contender: &Contender,
+    summary: &Summary,
+    marks: &mut Marks,
+) -> String {
+    match (&summary.versus, contender.name == results.baseline) {
+        (_, true) => "100".into(),
+        (Some(v), _) => format!("{}{}", ranged(&v.ratio.scaled(100.0)), marks.verdict(v)),
+        (None, _) => NONE.into(),
+    }
+}
+
+/// The footnote of a row without figures: why.
+pub(super) fn refusal(cell: &Cell) -> Option<String> {
+    cell.refused.as_ref().map(|why| format!("- {}: {why}", cell.competitor))
 }
 
 /// Sizes of all records in each format: as they are, and in each wrap.
@@ -141,6 +160,7 @@ pub(super) fn sizes(results: &Results, about: &str) -> Section {
         ),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
+        charts: pictures::sizes(results),
     }
 }
 
@@ -171,5 +191,6 @@ pub(super) fn fidelity(results: &Results) -> Option<Section> {
             .into(),
         table: Table::default(),
         footnotes: lines,
+        ..Section::default()
     })
 }

@@ -5,11 +5,18 @@ use crate::bench::{
     derive::derive,
     random::Random,
     results::{
-        Cell, Clock, Contender, Contrast, Dataset, Machine, Memory, Phase, Plan, Probe, Proof,
-        Round, SCHEMA,
+        Cell, Clock, Comparison, Contender, Contrast, Dataset, Machine, Memory, Phase, Plan, Probe,
+        Proof, Round, SCHEMA, Tally,
     },
+    runs::compare,
     schedule::Stopped,
 };
+
+/// What `tests/samples` calls the bench.
+use crate::bench as measured;
+
+#[path = "../../tests/samples/stores.rs"]
+mod samples;
 
 /// Results of a bench that never ran: `costs` are nanoseconds an operation for each competitor, the
 /// factor of a phase multiplies them.
@@ -245,13 +252,171 @@ fn other_looks_say_the_same() {
 }
 
 #[test]
+fn a_page_of_stores() {
+    let results = samples::stores();
+    insta::assert_snapshot!("stores", text(&results));
+    insta::assert_snapshot!("stores-markdown", markdown(&results));
+    insta::assert_snapshot!("stores-csv", csv(&results));
+    insta::assert_snapshot!("stores-svg", svg(&results));
+}
+
+/// Where all are of one durability the verdict is one sentence; where operations failed it says so.
+#[test]
+fn a_page_of_stores_that_are_alike() {
+    let mut results = samples::stores();
+    results.competitors.retain(|c| !["mariadb?engine=myisam", "memcached"].contains(&&*c.name));
+    results.phases.truncate(4);
+    let kept: Vec<String> = results.competitors.iter().map(|c| c.name.clone()).collect();
+    let timed: Vec<String> = results.phases.iter().map(|p| p.id.clone()).collect();
+    results.cells.retain(|c| kept.contains(&c.competitor) && timed.contains(&c.phase));
+    let tally = results.cells.iter_mut().find(|c| c.phase == "get").unwrap();
+    tally.tally = Some(Tally { done: 11_000, failed: 900, timed_out: 100, ..Tally::default() });
+    derive(&mut results);
+    let text = text(&results);
+    let lead = text.split("At a glance").next().unwrap();
+    insta::assert_snapshot!("stores-alike", lead);
+    assert!(text.contains("timed out"), "{text}");
+}
+
+/// Results whose every text means something to a browser.
+#[test]
+fn nothing_that_comes_from_results_is_markup() {
+    let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&";
+    let mut results = samples::stores();
+    let old = results.competitors[1].name.clone();
+    results.competitors[1].name = bad.into();
+    results
+        .cells
+        .iter_mut()
+        .filter(|c| c.competitor == old)
+        .for_each(|c| c.competitor = bad.into());
+    results.dataset.name = bad.into();
+    results.dataset.kind = bad.into();
+    results.dataset.remarks = vec![bad.into()];
+    results.bench = "stores".into();
+    results.machine.cpu = bad.into();
+    results.software.insert(bad.into(), bad.into());
+    results.settings.insert(bad.into(), bad.into());
+    results.workload.as_mut().unwrap().text = bad.into();
+    results.workload.as_mut().unwrap().name = bad.into();
+    results.phases[0].about = bad.into();
+    let kept = results.competitors[0].store.as_mut().unwrap();
+    (kept.product, kept.version, kept.layout) = (bad.into(), bad.into(), bad.into());
+    kept.durability.remark = Some(bad.into());
+    derive(&mut results);
+    let page = html(&results);
+    assert_eq!(page.matches("<script").count(), 2, "its data and its own script");
+    assert_eq!(page.matches("</script").count(), 2);
+    assert!(!page.contains("<img") && !page.contains("onerror=alert(1)>\"'&"));
+    let (_, data) = page.split_once("id=\"data\">").unwrap();
+    let data: Results = serde_json::from_str(data.split_once("</script>").unwrap().0).unwrap();
+    assert_eq!(data.dataset.name, bad);
+    assert!(!svg(&results).contains("<img") && !svg(&results).contains("var("));
+}
+
+#[test]
+fn pages_fetch_nothing() {
+    for results in [formats(), objects(), samples::stores()] {
+        let page = html(&results);
+        let outside: Vec<_> =
+            page.match_indices("://").map(|(at, _)| &page[at - 5..at + 20]).collect();
+        assert!(outside.is_empty(), "{outside:?}");
+        assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"));
+        let (_, link) = page.split_once("href=\"data:text/csv;charset=utf-8,").unwrap();
+        let link = link.split('"').next().unwrap();
+        let file = percent_encoding::percent_decode_str(link).decode_utf8().unwrap();
+        assert_eq!(file, csv(&results), "what can be kept is the report in CSV");
+    }
+}
+
+/// A small run, and what it was before: everything took so many times as long as now.
+fn run_and(before: f64) -> (Results, Results) {
+    let mut new = formats();
+    new.phases.truncate(2);
+    new.cells.retain(|c| c.phase == "decode" || c.phase == "encode");
+    new.contrasts.clear();
+    let mut old = new.clone();
+    old.started = "2025-12-01T03:04:05Z".into();
+    let mut random = Random::new(77);
+    for cell in &mut old.cells {
+        let slower = if cell.competitor == "json" { before } else { 1.0 };
+        for round in &mut cell.rounds {
+            let times = slower * (0.01 * random.normal()).exp();
+            round.ns = (round.ns as f64 * times) as u64;
+        }
+    }
+    derive(&mut new);
+    derive(&mut old);
+    (new, old)
+}
+
+#[test]
+fn a_page_of_two_runs() {
+    let (new, mut old) = run_and(0.9);
+    old.software.insert("serde_json".into(), "1.0.0".into());
+    old.competitors.retain(|c| c.name != "marcxml");
+    old.cells.retain(|c| c.competitor != "marcxml");
+    let compared = [compare(&new, &old)];
+    insta::assert_snapshot!("compared", compared::text(&compared));
+    insta::assert_snapshot!("compared-csv", compared::csv(&compared));
+    insta::assert_snapshot!("compared-svg", compared::svg(&compared));
+    assert!(compared::markdown(&compared).starts_with("# formats: the run of 2026-01-02"));
+    assert!(compared::html(&compared).matches("role=\"img\"").count() == 2);
+}
+
+/// What cannot be compared is said before anything else, and called nothing.
+#[test]
+fn runs_of_different_things_are_not_comparable() {
+    let (new, mut old) = run_and(0.9);
+    old.machine.cpu = "Another".into();
+    old.dataset.records = 18_880;
+    let text = compared::text(&[compare(&new, &old)]);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        flat.starts_with(
+            "Compared with the run of 2025-12-01 03:04 UTC: not comparable. The runs differ in \
+             processor (A Processor, then Another) and records (18881, then 18880);"
+        ),
+        "{text}"
+    );
+    assert!(!text.contains("slower  "), "{text}");
+    // A store that promised less is left out, the others are not.
+    let (new, mut old) = (samples::stores(), samples::stores());
+    old.competitors[0].store.as_mut().unwrap().durability.set = Some("t1".into());
+    let compared = compare(&new, &old);
+    assert!(
+        !compared.holds(&compared.pairs[0]) && compared.pairs.iter().any(|p| compared.holds(p))
+    );
+    let text = compared::text(&[compared]);
+    assert!(
+        text.starts_with("Of another durability than then, and so left out: sqlite (t3, then t1)."),
+        "{text}"
+    );
+    assert!(!text.contains("get at"), "planned rates say nothing of speed");
+}
+
+#[test]
+fn two_runs_that_are_alike_and_none_at_all() {
+    let (new, old) = run_and(1.0);
+    let text = compared::text(&[compare(&new, &old)]);
+    assert!(text.contains("no difference was shown in any of 8."), "{text}");
+    for none in [vec![], vec![Comparison::default()], vec![compare(&Results::default(), &new)]] {
+        assert!(!compared::text(&none).is_empty());
+        assert!(compared::html(&none).ends_with("</html>\n"));
+        assert!(compared::csv(&none).lines().count() == 1);
+        compared::svg(&none);
+    }
+}
+
+#[test]
 fn results_of_nothing_are_no_panic() {
-    for bench in ["formats", "objects", "something else"] {
+    for bench in ["formats", "objects", "stores", "something else"] {
         let nothing = Results { bench: bench.into(), ..Results::default() };
         assert!(!text(&nothing).is_empty());
         assert!(markdown(&nothing).starts_with("# "));
         assert!(csv(&nothing).starts_with("bench,"));
         assert!(svg(&nothing).ends_with("</svg>\n"));
+        assert!(html(&nothing).ends_with("</html>\n"));
     }
 }
 
@@ -275,6 +440,7 @@ fn every_field_of_the_results_is_described() {
     derive(&mut results);
     let mut found = std::collections::BTreeSet::new();
     names(&serde_json::to_value(&results).unwrap(), &mut found);
+    names(&serde_json::to_value(samples::stores()).unwrap(), &mut found);
     let described = include_str!("../../docs/results-schema.md");
     let missing: Vec<_> = found.iter().filter(|n| !described.contains(&format!("`{n}`"))).collect();
     assert!(

@@ -1,5 +1,6 @@
 //! The command line as people meet it: the built program, what it prints, how it ends.
 
+mod comparing;
 mod copying;
 mod datasets;
 mod encodings;

@@ -49,6 +49,14 @@ pub struct Durability {
     pub broken: bool,
 }
 
+impl Durability {
+    /// What decides whether two stores may be ranked against each other (rule 4): the tier they
+    /// have, and whether it is what was asked for.
+    pub fn class(&self) -> (&str, bool) {
+        (self.set.as_deref().unwrap_or(""), self.broken)
+    }
+}
+
 /// Bytes allocated in a store's folder, after it has settled (rule 20).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Disk {

@@ -110,6 +110,35 @@ impl Bootstrap {
         Some(estimate)
     }
 
+    /// The median of `a` less that of `b`, which come in no pairs: each is resampled by itself.
+    /// `None` where one of them is empty.
+    ///
+    /// The interval is expanded as for the smaller number of clusters, which is too wide rather than
+    /// too narrow where the other has more.
+    pub fn difference(&self, a: &[Sample], b: &[Sample]) -> Option<Estimate> {
+        // Draws of their own, so that the two do not go up and down together.
+        let other = Bootstrap { seed: !self.seed, ..*self };
+        let (a, mut b) = (self.median(a)?, other.median(b)?);
+        let mut both = Estimate {
+            middle: a.middle - b.middle,
+            low: f64::NEG_INFINITY,
+            high: f64::INFINITY,
+            n: a.n.min(b.n),
+            clusters: a.clusters.min(b.clusters),
+            one_start: a.one_start || b.one_start,
+            resampled: Vec::new(),
+            error: a.error.hypot(b.error),
+        };
+        if both.clusters >= 2 {
+            // Both are sorted; shuffled, one meets the other by chance.
+            Random::new(self.seed).shuffle(&mut b.resampled);
+            both.resampled = a.resampled.iter().zip(&b.resampled).map(|(a, b)| a - b).collect();
+            both.resampled.sort_unstable_by(f64::total_cmp);
+            (both.low, both.high) = both.interval(self.level);
+        }
+        Some(both)
+    }
+
     /// The medians of resamples, sorted. `cluster_of` runs parallel to the sorted `values`.
     fn resample(&self, values: &[f64], cluster_of: &[usize], clusters: usize) -> Vec<f64> {
         let mut sizes = vec![0u32; clusters];

@@ -1,6 +1,6 @@
 //! Who is faster: paired ratios, their intervals, Holm's adjustment, verdicts, groups.
 
-use super::{Bootstrap, Sample};
+use super::{Bootstrap, Estimate, Sample};
 
 /// What counts as a difference (rule 14).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,7 +17,8 @@ impl Default for Rule {
     }
 }
 
-/// Time of one competitor over the time of another, from pairs taken within rounds.
+/// Time of one over the time of another: of competitors from pairs taken within rounds, of runs from
+/// all rounds of each.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// The median ratio; above 1 the first is the slower.
@@ -37,15 +38,24 @@ pub struct Ratio {
 impl Ratio {
     /// From the logarithms of paired ratios; `None` where there is no pair.
     pub fn of(logs: &[Sample], bootstrap: &Bootstrap) -> Option<Ratio> {
-        let e = bootstrap.median(logs)?;
-        Some(Ratio {
+        Some(Ratio::from_logs(&bootstrap.median(logs)?))
+    }
+
+    /// From the logarithms of times that come in no pairs, as those of two runs; `None` where one
+    /// has none.
+    pub fn between(a: &[Sample], b: &[Sample], bootstrap: &Bootstrap) -> Option<Ratio> {
+        Some(Ratio::from_logs(&bootstrap.difference(a, b)?))
+    }
+
+    fn from_logs(e: &Estimate) -> Ratio {
+        Ratio {
             ratio: e.middle.exp(),
             low: e.low.exp(),
             high: e.high.exp(),
             p: e.surprise(),
             n: e.n,
             half_width: e.half_width(),
-        })
+        }
     }
 
     /// The verdict, given the p-value as adjusted over the table.

@@ -1,0 +1,366 @@
+//! A run beside earlier ones: what became faster and what slower, after what else differs between
+//! the runs.
+
+use super::{
+    chart::{Chart, Plot, Ratio, Ratios},
+    csv::{push_row, show, verdict as word},
+    html::{self, Document},
+    markup::escaped,
+    number::{NONE, fixed, ranged, times, whole},
+    page::{Page, Section, Table},
+    svg::svg as drawn,
+    text as looks,
+    words::{list, moment},
+};
+use crate::bench::results::{Basis, Comparison, Difference, Pair, Run, Verdict};
+
+/// A longer list is only counted.
+const MANY: usize = 6;
+
+/// As text for a terminal.
+pub fn text(comparisons: &[Comparison]) -> String {
+    looks::text(&page(comparisons))
+}
+
+/// As Markdown.
+pub fn markdown(comparisons: &[Comparison]) -> String {
+    looks::markdown(&page(comparisons))
+}
+
+/// As an SVG picture: each ratio with its interval.
+pub fn svg(comparisons: &[Comparison]) -> String {
+    drawn(&page(comparisons))
+}
+
+/// As an HTML page in one file.
+pub fn html(comparisons: &[Comparison]) -> String {
+    Document {
+        page: &page(comparisons),
+        kicker: "steelyard report".into(),
+        about: about(comparisons),
+        json: serde_json::to_string(comparisons).expect("comparisons are plain data"),
+        csv: csv(comparisons),
+    }
+    .written()
+}
+
+/// As CSV: a row for each comparison of a competitor in a phase.
+pub fn csv(comparisons: &[Comparison]) -> String {
+    let mut out = String::from(
+        "bench,competitor,phase,new_started,old_started,new_ns,new_ns_low,new_ns_high,old_ns,\
+         old_ns_low,old_ns_high,ratio,ratio_low,ratio_high,p,p_adjusted,verdict,comparable\n",
+    );
+    for c in comparisons {
+        for pair in &c.pairs {
+            let v = &pair.versus;
+            let fields = [
+                c.bench.clone(),
+                pair.competitor.clone(),
+                pair.phase.clone(),
+                c.new.started.clone(),
+                c.old.started.clone(),
+                pair.new.middle.to_string(),
+                show(pair.new.low),
+                show(pair.new.high),
+                pair.old.middle.to_string(),
+                show(pair.old.low),
+                show(pair.old.high),
+                v.ratio.middle.to_string(),
+                show(v.ratio.low),
+                show(v.ratio.high),
+                v.p.to_string(),
+                v.adjusted.to_string(),
+                word(v.verdict).into(),
+                c.holds(pair).to_string(),
+            ];
+            push_row(&mut out, fields.iter().map(String::as_str));
+        }
+    }
+    out
+}
+
+fn page(comparisons: &[Comparison]) -> Page {
+    let mut page = Page { title: title(comparisons), ..Page::default() };
+    if comparisons.is_empty() {
+        page.lead.push("There is no earlier run to compare with.".into());
+    }
+    for c in comparisons {
+        page.lead.extend(verdict(c));
+        page.sections.extend(differences(c));
+        page.sections.push(pairs(c));
+    }
+    page.notes = notes(comparisons);
+    page
+}
+
+fn title(comparisons: &[Comparison]) -> String {
+    let Some(first) = comparisons.first() else { return "Nothing to compare".into() };
+    let than = match comparisons {
+        [one] => format!("that of {}", moment(&one.old.started)),
+        several => format!("{} earlier ones", several.len()),
+    };
+    format!("{}: the run of {} and {than}", first.bench, moment(&first.new.started))
+}
+
+/// What bars a comparison first, then what became of whom.
+fn verdict(c: &Comparison) -> Vec<String> {
+    let mut said = Vec::new();
+    let than = format!("Compared with the run of {}", moment(&c.old.started));
+    let bars: Vec<String> = c
+        .differences
+        .iter()
+        .filter(|d| d.bars && d.competitor.is_none())
+        .map(|d| format!("{} ({}, then {})", d.what, or_none(&d.new), or_none(&d.old)))
+        .collect();
+    if !bars.is_empty() {
+        let bars: Vec<&str> = bars.iter().map(String::as_str).collect();
+        said.push(format!(
+            "{than}: not comparable. The runs differ in {}; the ratios below say nothing of the \
+             program.",
+            list(&bars)
+        ));
+        return said;
+    }
+    let unlike: Vec<String> = c
+        .differences
+        .iter()
+        .filter(|d| d.bars)
+        .filter_map(|d| Some(format!("{} ({}, then {})", d.competitor.as_ref()?, d.new, d.old)))
+        .collect();
+    if !unlike.is_empty() {
+        let unlike: Vec<&str> = unlike.iter().map(String::as_str).collect();
+        said.push(format!("Of another durability than then, and so left out: {}.", list(&unlike)));
+    }
+    let with = |verdict: Verdict| -> Vec<&Pair> {
+        let of = |p: &&Pair| c.holds(p) && p.versus.verdict == verdict;
+        let mut pairs: Vec<&Pair> = c.pairs.iter().filter(of).collect();
+        pairs.sort_by(|a, b| away(b).total_cmp(&away(a)));
+        pairs
+    };
+    let (slower, faster) = (with(Verdict::Slower), with(Verdict::Faster));
+    let same = with(Verdict::NoDifference).len();
+    let all = slower.len() + faster.len() + same;
+    said.push(match (all, slower.len() + faster.len()) {
+        (0, _) => format!("{than}: the two have nothing in common that can be compared."),
+        (1, 0) => format!("{than}: no difference was shown."),
+        (all, 0) => format!("{than}: no difference was shown in any of {}.", whole(all as u64)),
+        (all, _) => {
+            let mut parts = Vec::new();
+            if !slower.is_empty() {
+                parts.push(told(&slower, "slower"));
+            }
+            if !faster.is_empty() {
+                parts.push(told(&faster, "faster"));
+            }
+            if same > 0 {
+                parts.push(format!("for {same} no difference was shown"));
+            }
+            format!("{than}, of {} comparisons {}.", whole(all as u64), parts.join("; "))
+        }
+    });
+    for (run, which) in [(&c.new, "newer"), (&c.old, "older")] {
+        if run.noisy {
+            said.push(format!("Noisy: something else used the machine during the {which} run; small differences may be its doing."));
+        }
+        if run.incomplete {
+            said.push(format!("The {which} run was broken off: these are the rounds it had."));
+        }
+    }
+    said
+}
+
+/// How far a ratio is from 1, either way.
+fn away(pair: &Pair) -> f64 {
+    pair.versus.ratio.middle.ln().abs()
+}
+
+/// `2 are slower: json decode (1.12 times as long), …`.
+fn told(pairs: &[&Pair], how: &str) -> String {
+    let one = |p: &&Pair| {
+        let ratio = p.versus.ratio.middle;
+        let ratio = if ratio < 2.0 { format!("{} times", fixed(ratio, 2)) } else { times(ratio) };
+        format!("{} {} ({ratio} as long)", p.competitor, p.phase)
+    };
+    let named: Vec<String> = pairs.iter().take(MANY).map(one).collect();
+    let more = match pairs.len().saturating_sub(MANY) {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let verb = if pairs.len() == 1 { "is" } else { "are" };
+    format!("{} {verb} {how}: {}{more}", pairs.len(), named.join(", "))
+}
+
+fn or_none(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
+}
+
+/// What else differs, whether it bars the comparison or not.
+fn differences(c: &Comparison) -> Option<Section> {
+    let mut table = Table::new(&["<", "<now", "<then", "<so"]);
+    let so = |d: &Difference| match (d.bars, &d.competitor) {
+        (true, None) => "not comparable".into(),
+        (true, Some(name)) => format!("{name} is not comparable"),
+        (false, _) => String::new(),
+    };
+    for d in &c.differences {
+        table.rows.push(vec![
+            d.what.clone(),
+            or_none(&d.new).to_owned(),
+            or_none(&d.old).to_owned(),
+            so(d),
+        ]);
+    }
+    let only = |names: &[String], when: &str| match names.len() {
+        0 => None,
+        n if n > 3 * MANY => Some(format!("only {when}: {n}")),
+        _ => Some(format!("only {when}: {}", names.join(", "))),
+    };
+    let footnotes: Vec<String> =
+        [only(&c.only_new, "now"), only(&c.only_old, "then")].into_iter().flatten().collect();
+    let nothing = table.rows.is_empty() && footnotes.is_empty();
+    (!nothing).then(|| Section {
+        title: format!("What differs from the run of {}", moment(&c.old.started)),
+        table: match table.rows.is_empty() {
+            true => Table::default(),
+            false => table.without_empty_columns(),
+        },
+        footnotes,
+        ..Section::default()
+    })
+}
+
+fn pairs(c: &Comparison) -> Section {
+    let time = match c.plan.basis {
+        Basis::Elapsed => "Microseconds",
+        Basis::Processor => "Microseconds of processor time",
+    };
+    let mut table =
+        Table::new(&["<", "<phase", "now", "then", "now / then", "<verdict", "p", "starts"]);
+    let mut barred = false;
+    for pair in &c.pairs {
+        let v = &pair.versus;
+        let verdict = match (c.holds(pair), v.ratio.low.is_some(), v.verdict) {
+            (false, ..) => {
+                barred = true;
+                "not comparable"
+            }
+            (_, false, _) => NONE,
+            (.., Verdict::Faster) => "faster",
+            (.., Verdict::Slower) => "slower",
+            (.., Verdict::NoDifference) => "no difference shown",
+        };
+        table.rows.push(vec![
+            pair.competitor.clone(),
+            pair.phase.clone(),
+            ranged(&pair.new.scaled(1e-3)),
+            ranged(&pair.old.scaled(1e-3)),
+            ratio(pair),
+            verdict.into(),
+            short_p(v.adjusted),
+            format!("{} / {}", pair.starts.0, pair.starts.1),
+        ]);
+    }
+    let mut footnotes = Vec::new();
+    if barred {
+        footnotes.push("not comparable: see what differs".to_owned());
+    }
+    Section {
+        title: format!("Now and on {}", moment(&c.old.started)),
+        about: format!(
+            "{time} an operation. now / then: above 1 it became slower; with its interval."
+        ),
+        table: table.without_empty_columns(),
+        footnotes,
+        charts: charts(c),
+    }
+}
+
+/// A ratio with both ends of its interval, which is not as wide on both sides.
+fn ratio(pair: &Pair) -> String {
+    let r = &pair.versus.ratio;
+    match r.low.zip(r.high) {
+        Some((low, high)) => {
+            format!("{} ({} to {})", fixed(r.middle, 3), fixed(low, 3), fixed(high, 3))
+        }
+        None => format!("{} ±?", fixed(r.middle, 3)),
+    }
+}
+
+fn short_p(p: f64) -> String {
+    if p < 0.001 { "<0.001".into() } else { fixed(p, 3) }
+}
+
+/// A chart for each phase.
+fn charts(c: &Comparison) -> Vec<Chart> {
+    let mut phases: Vec<&str> = Vec::new();
+    for pair in &c.pairs {
+        if !phases.contains(&pair.phase.as_str()) {
+            phases.push(&pair.phase);
+        }
+    }
+    let chart = |phase: &str| {
+        let of = c.pairs.iter().filter(|p| p.phase == phase);
+        let ratios = of.map(|p| Ratio {
+            name: p.competitor.clone(),
+            ratio: p.versus.ratio,
+            verdict: if c.holds(p) { p.versus.verdict } else { Verdict::NoDifference },
+        });
+        Chart {
+            title: phase.to_owned(),
+            unit: "time now / then: right of 1 is slower".into(),
+            plot: Plot::Ratios(Ratios(ratios.collect())),
+        }
+    };
+    phases.into_iter().map(chart).collect()
+}
+
+fn notes(comparisons: &[Comparison]) -> Vec<String> {
+    let Some(first) = comparisons.first() else { return Vec::new() };
+    let plan = &first.plan;
+    let mut notes = vec![
+        format!(
+            "Ratios of medians with {} % intervals: each run resampled by itself, by start ({} resamples, seed {}). Faster and slower: where the interval excludes 1, the effect is {} % or more, and p, adjusted over all of a comparison (Holm), is below {} %.",
+            fixed(100.0 * plan.level, 0),
+            whole(u64::from(plan.resamples)),
+            plan.seed,
+            fixed(100.0 * (plan.effect - 1.0), 0),
+            fixed(100.0 * (1.0 - plan.level), 0),
+        ),
+        "An interval says how far the rounds of these two runs can be trusted, not what else a \
+         machine does differently on another day: two runs of one program show that."
+            .into(),
+        "Phases whose duration was planned (a rate, a share of capacity) are not compared here."
+            .into(),
+        format!("Now: {}.", place(&first.new)),
+    ];
+    for c in comparisons {
+        notes.push(format!("Then ({}): {}.", moment(&c.old.started), place(&c.old)));
+    }
+    notes
+}
+
+/// Where, on what and by what a run was made.
+fn place(run: &Run) -> String {
+    let version = match run.version.as_str() {
+        "" => String::new(),
+        version => format!("; steelyard {version}"),
+    };
+    let Run { machine, kind, dataset, .. } = run;
+    format!("{machine}; {} {kind} of {dataset}{version}", whole(run.records))
+}
+
+/// Which runs, for the page.
+fn about(comparisons: &[Comparison]) -> String {
+    let Some(first) = comparisons.first() else { return String::new() };
+    let line = |name: &str, run: &Run| {
+        format!(
+            "<div><dt>{name}</dt><dd>{}, steelyard {}</dd></div>\n",
+            escaped(&run.started),
+            escaped(&run.version)
+        )
+    };
+    let runs: String = std::iter::once(line("now", &first.new))
+        .chain(comparisons.iter().map(|c| line("then", &c.old)))
+        .collect();
+    html::part("runs", "The runs", &format!("<dl>\n{runs}</dl>\n"))
+}

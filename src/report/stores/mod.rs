@@ -1,0 +1,105 @@
+//! The page of `bench stores`: which store, for these records and this workload.
+//!
+//! Stores are told apart by durability before anything else: a store that syncs each write is never
+//! ranked against one that does not (rule 4). The rank groups are made that way, every row names its
+//! tier, and the verdict speaks of one tier at a time.
+
+mod charts;
+mod kept;
+mod latency;
+mod phases;
+mod verdict;
+
+use super::{
+    marks,
+    number::{bytes, whole},
+    page::Page,
+    tables,
+};
+use crate::bench::results::{Contender, Pace, Phase, Results};
+
+pub(super) use phases::server as server_ns;
+
+pub(super) fn page(results: &Results) -> Page {
+    let mut lead = verdict::verdict(results);
+    lead.extend(marks::cautions(results));
+    lead.extend(results.dataset.remarks.iter().cloned());
+    let mut sections = Vec::new();
+    sections.extend(phases::overview(results));
+    sections.extend(tables::fidelity(results));
+    for phase in results.phases.iter().filter(|p| !is_open(p)) {
+        sections.push(phases::phase(results, phase));
+        sections.extend(latency::closed(results, phase));
+    }
+    sections.extend(latency::open(results));
+    sections.extend(kept::space(results));
+    sections.extend(kept::stores(results));
+    let mut notes = vec![COLUMNS.to_owned()];
+    notes.extend(about(results));
+    notes.extend(kept::settings(results));
+    notes.extend(marks::notes(results));
+    let name = results.workload.as_ref().map_or("a workload", |w| w.name.as_str());
+    Page { title: format!("Stores: {name} on {}", records(results)), lead, sections, notes }
+}
+
+/// What the columns of the tables hold.
+const COLUMNS: &str = "rank: among stores of the same durability; those of one rank were not shown \
+    to be slower than its first. user, system, total: processor time of this program, the client, in \
+    seconds. real: what one waits for. server CPU: processor time of the private server, all its \
+    processes. durability: t0 volatile, t1 survives the end of the process, t2 bounded loss when the \
+    machine crashes, t3 durable when acknowledged.";
+
+/// `18,881 MARC records`.
+fn records(results: &Results) -> String {
+    let data = &results.dataset;
+    match data.of > data.records {
+        true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
+        false => format!("{} {}", whole(data.records), data.kind),
+    }
+}
+
+/// The same with their size: `18,881 MARC records (56.1 MB as JSON lines)`.
+fn weighed(results: &Results) -> String {
+    match results.dataset.sizes.get("") {
+        Some(size) => format!("{} ({} as JSON lines)", records(results), bytes(*size)),
+        None => records(results),
+    }
+}
+
+/// What an operation of a phase is, in the plural.
+fn unit(phase: &Phase) -> &str {
+    if phase.unit.is_empty() { "records" } else { &phase.unit }
+}
+
+/// True where operations were sent at moments planned beforehand, so that time says nothing of
+/// capacity.
+fn is_open(phase: &Phase) -> bool {
+    phase.pace.is_some_and(|p| p != Pace::Free)
+}
+
+/// What a phase at a share of the capacity is a share of: `get` of `get at 25 %`.
+fn family(phase: &Phase) -> &str {
+    match (phase.pace, phase.name.rsplit_once(" at ")) {
+        (Some(Pace::Share(_)), Some((family, _))) => family,
+        _ => &phase.name,
+    }
+}
+
+/// The competitors that are stores.
+fn contenders(results: &Results) -> impl Iterator<Item = &Contender> {
+    results.competitors.iter().filter(|c| !c.null)
+}
+
+/// What ran, in sentences.
+fn about(results: &Results) -> Vec<String> {
+    let Some(workload) = &results.workload else { return Vec::new() };
+    let mut said = format!("The workload {}: {}", workload.name, workload.about.trim());
+    if !said.ends_with('.') {
+        said.push('.');
+    }
+    if let Some(source) = &workload.source {
+        let counts = if workload.as_published { "with its counts" } else { "put right" };
+        said.push_str(&format!(" After {source}, {counts}."));
+    }
+    vec![said]
+}

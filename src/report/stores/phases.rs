@@ -1,0 +1,176 @@
+//! The tables of capacity: each phase with the columns of the originals, and all phases at a glance.
+
+use super::{
+    super::{
+        marks::Marks,
+        number::{NONE, beside, ranged, short, whole},
+        page::{Section, Table},
+        tables::{self, ranked},
+    },
+    charts, contenders, is_open,
+    kept::{syncs, tier},
+    unit,
+};
+use crate::bench::results::{Cell, Contender, Phase, Results, Summary, Tally};
+
+/// Rates of every store in every phase; `None` where a single phase says it all.
+pub(super) fn overview(results: &Results) -> Option<Section> {
+    let phases: Vec<&Phase> = results.phases.iter().filter(|p| !is_open(p)).collect();
+    let heads: Vec<String> = phases.iter().map(|p| format!("{} ({}/s)", p.name, unit(p))).collect();
+    let mut all = vec!["<", "<durability"];
+    all.extend(heads.iter().map(String::as_str));
+    let mut table = Table::new(&all);
+    let mut marks = Marks::default();
+    for c in contenders(results).filter(|c| c.refused.is_none()) {
+        let mut row =
+            vec![format!("{}{}", c.name, marks.lossy(c.proof.as_ref())), tier(c, &mut marks)];
+        for phase in &phases {
+            let summary = results.cell(&c.name, &phase.id).and_then(|cell| cell.summary.as_ref());
+            row.push(summary.map_or(NONE.into(), |s| {
+                let first = if is_first(results, c, phase, s) { " 1st" } else { "" };
+                format!("{}{first}", short(1e9 / s.ns.middle))
+            }));
+        }
+        table.rows.push(row);
+    }
+    let mut footnotes =
+        vec!["1st: no other of the same durability was shown to be faster".to_owned()];
+    footnotes.extend(marks.footnotes());
+    (phases.len() > 1 && !table.rows.is_empty()).then(|| Section {
+        title: "At a glance".into(),
+        about: "Operations a second, one after another as fast as they are answered.".into(),
+        table,
+        footnotes,
+        ..Section::default()
+    })
+}
+
+/// A phase as a table: user, system, total, real, as the originals had it, and what they left out.
+pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
+    let base = format!("% of {}", results.baseline);
+    let rate = format!("{}/s", unit(phase));
+    let mut table = Table::new(&[
+        "<",
+        "rank",
+        "<durability",
+        "syncs/write",
+        "user",
+        "system",
+        "total",
+        "real",
+        "server CPU",
+        &rate,
+        &base,
+    ]);
+    let cells = ranked(results, &phase.id);
+    let troubles = troubles(&cells);
+    troubles.iter().for_each(|(head, _)| table.add_column(head));
+    let mut marks = Marks::default();
+    let mut refusals = Vec::new();
+    for (contender, cell) in cells {
+        let mut row = vec![
+            contender.name.clone(),
+            NONE.into(),
+            tier(contender, &mut marks),
+            syncs(contender),
+        ];
+        match &cell.summary {
+            Some(s) => {
+                let seconds = operations(phase, cell) / 1e9;
+                let real = s.ns.scaled(seconds);
+                let part = |ns: f64| beside(ns * seconds, real.middle);
+                row[0] = tables::name(contender, cell, &mut marks);
+                if !is_alone(results, contender, phase) {
+                    row[1] = tables::rank(s);
+                }
+                row.extend([
+                    part(s.user_ns),
+                    part(s.system_ns),
+                    part(s.user_ns + s.system_ns),
+                    ranged(&real),
+                    server(cell).map_or(NONE.into(), part),
+                    short(1e9 / s.ns.middle),
+                    versus(results, contender, cell, &mut marks),
+                ]);
+                let tally = cell.tally.unwrap_or_default();
+                row.extend(troubles.iter().map(|(_, of)| whole(of(&tally))));
+            }
+            None => refusals.extend(tables::refusal(cell)),
+        }
+        row.resize(table.columns.len(), NONE.into());
+        table.rows.push(row);
+    }
+    let mut footnotes = marks.footnotes();
+    footnotes.extend(refusals);
+    Section {
+        title: phase.name.clone(),
+        about: format!("{} Seconds for {}.", phase.about, counted(phase)),
+        table: table.without_empty_columns(),
+        footnotes,
+        charts: charts::rates(results, phase).into_iter().collect(),
+    }
+}
+
+/// True where no other store of the same durability was shown to be faster.
+pub(super) fn is_first(results: &Results, c: &Contender, phase: &Phase, s: &Summary) -> bool {
+    s.group == 1 && s.ns.low.is_some() && !is_alone(results, c, phase)
+}
+
+/// True where no other store of the same durability was timed: the first of one is no first.
+fn is_alone(results: &Results, contender: &Contender, phase: &Phase) -> bool {
+    fn class(c: &Contender) -> Option<(&str, bool)> {
+        c.store.as_ref().map(|s| s.durability.class())
+    }
+    let like = |c: &Contender| class(c) == class(contender);
+    let cells = ranked(results, &phase.id);
+    cells.iter().filter(|(c, cell)| cell.summary.is_some() && like(c)).count() < 2
+}
+
+/// Operations in one timed window.
+pub(super) fn operations(phase: &Phase, cell: &Cell) -> f64 {
+    (if phase.units > 0 { phase.units } else { cell.units }) as f64
+}
+
+/// Nanoseconds of processor time that the server used for each operation; `None` where it is not
+/// ours to look at.
+pub(in crate::report) fn server(cell: &Cell) -> Option<f64> {
+    let used: Vec<u64> =
+        cell.rounds.iter().filter_map(|r| r.server).map(|s| s.user_ns + s.system_ns).collect();
+    let operations = cell.units.max(1) as f64 * used.len() as f64;
+    (!used.is_empty()).then(|| used.iter().sum::<u64>() as f64 / operations)
+}
+
+/// Percent of the baseline's time, marked where the two promise different things.
+fn versus(results: &Results, contender: &Contender, cell: &Cell, marks: &mut Marks) -> String {
+    let Some(summary) = &cell.summary else { return NONE.into() };
+    let mut text = tables::versus(results, contender, summary, marks);
+    let class = |c: &Contender| c.store.as_ref().map(|s| s.durability.class().0.to_owned());
+    let base = results.competitor(&results.baseline).and_then(class);
+    if summary.versus.is_some() && base.is_some() && class(contender) != base {
+        text.push_str(marks.unlike(&results.baseline));
+    }
+    text
+}
+
+/// `200,000 records`, `1 query`.
+fn counted(phase: &Phase) -> String {
+    let unit = unit(phase);
+    match (phase.units, unit.strip_suffix("ies"), unit.strip_suffix('s')) {
+        (1, Some(stem), _) => format!("1 {stem}y"),
+        (1, None, Some(stem)) => format!("1 {stem}"),
+        // Of a phase that lasted so many seconds.
+        (0, ..) => format!("all {unit} of a window"),
+        (n, ..) => format!("{} {unit}", whole(n)),
+    }
+}
+
+/// A column of what went wrong.
+type Trouble = (&'static str, fn(&Tally) -> u64);
+
+/// The columns of what went wrong, where anything did (rule 2).
+pub(super) fn troubles(cells: &[(&Contender, &Cell)]) -> Vec<Trouble> {
+    let all: [Trouble; 3] =
+        [("failed", |t| t.failed), ("timed out", |t| t.timed_out), ("missed", |t| t.missed)];
+    let met = |of: fn(&Tally) -> u64| cells.iter().any(|c| c.1.tally.is_some_and(|t| of(&t) > 0));
+    all.into_iter().filter(|(_, of)| met(*of)).collect()
+}

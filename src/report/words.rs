@@ -1,0 +1,41 @@
+//! Words that several pages share.
+
+/// `a`, `a and b`, `a, b and c`.
+pub(super) fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// A moment as people write it: `2026-01-02 03:04 UTC` of `2026-01-02T03:04:05Z`. What is none is
+/// left as it is.
+pub(super) fn moment(rfc3339: &str) -> String {
+    match (rfc3339.strip_suffix('Z').and_then(|t| t.split_once('T')), rfc3339.is_ascii()) {
+        (Some((day, time)), true) if time.len() >= 5 => format!("{day} {} UTC", &time[..5]),
+        _ => rfc3339.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn moments_are_short() {
+        let of = super::moment;
+        assert_eq!(of("2026-01-02T03:04:05Z"), "2026-01-02 03:04 UTC");
+        for odd in ["", "yesterday", "TZ", "T1234é7Z", "2026-01-02T03:04:05+01:00"] {
+            assert_eq!(of(odd), odd);
+        }
+    }
+
+    #[test]
+    fn a_list_reads_as_one() {
+        let of = super::list;
+        assert_eq!(
+            (of(&[]), of(&["a"]), of(&["a", "b"])),
+            ("".into(), "a".into(), "a and b".into())
+        );
+        assert_eq!(of(&["a", "b", "c"]), "a, b and c");
+    }
+}
