@@ -313,10 +313,12 @@ impl<'a> Bout<'a> {
         let grown = self.grown.get(&phase.table).copied().unwrap_or(0);
         let (mut drawn, inserted) = ops::ops(phase, records, expected, grown, self.seed)?;
         if self.null {
-            // Nothing is all that can come.
+            // Nothing is all that can come, and it names no others.
             for op in &mut drawn {
-                if let Op::Find(_, expected) = op {
-                    *expected = None;
+                match op {
+                    Op::Find(_, expected) => *expected = None,
+                    Op::Follow(key, _) => *op = Op::Get([key.clone()].into()),
+                    _ => {}
                 }
             }
         }

@@ -112,14 +112,10 @@ pub fn audit(target: &Target) -> Result<Audit> {
 
 /// Writes to a table of its own while all processes of the store are watched.
 pub(super) async fn observe(opened: &Opened, store: &Arc<dyn Store>) -> Seen {
-    let processes = match &opened.server {
-        Some(server) => server.processes(),
-        None => vec![std::process::id()],
-    };
-    Seen(counted(&processes, &**store).await)
+    Seen(counted(opened, &**store).await)
 }
 
-async fn counted(processes: &[u32], store: &dyn Store) -> Result<BTreeMap<String, u64>> {
+async fn counted(opened: &Opened, store: &dyn Store) -> Result<BTreeMap<String, u64>> {
     let row = |n: u64| -> Result<Row> {
         let record = Dataset::Users.document(1, n).unwrap_or_default();
         Ok(Row { key: Key::new(n.to_string())?, record })
@@ -129,9 +125,13 @@ async fn counted(processes: &[u32], store: &dyn Store) -> Result<BTreeMap<String
         layout = layout.with_columns(Column::infer([&row(0)?.record])?);
     }
     store.prepare(&layout).await?;
-    // The first write may make more than itself.
+    // The first write may make more than itself: a connection, and a process behind it.
     store.put(&[row(0)?]).await?;
-    let watch = Watch::begin(processes)?;
+    let processes = match &opened.server {
+        Some(server) => server.processes(),
+        None => vec![std::process::id()],
+    };
+    let watch = Watch::begin(&processes)?;
     let mut written = Ok(());
     for n in 1..=WRITES {
         written = store.put(&[row(n)?]).await;
