@@ -66,6 +66,10 @@ impl Blobs for MySql {
         self.dropped().await
     }
 
+    async fn settle(&self) -> Result<()> {
+        self.tidied().await
+    }
+
     async fn describe(&self) -> Result<Description> {
         self.description().await
     }

@@ -200,6 +200,12 @@ impl MySql {
         Ok(ranges)
     }
 
+    /// Writes the table anew, without what was deleted, and gathers statistics.
+    async fn tidied(&self) -> Result<()> {
+        let name = dialect::quote(&self.table.name);
+        self.pool.define(&format!("OPTIMIZE LOCAL TABLE {name}")).await
+    }
+
     async fn dropped(&self) -> Result<()> {
         let name = dialect::quote(&self.table.name);
         self.pool.define(&format!("DROP TABLE IF EXISTS {name}")).await?;
@@ -234,6 +240,16 @@ impl Store for MySql {
         let known = self.known().await?;
         let cells = |row: &Row| self.table.cells(row);
         self.write(&known, Taken::Replace, || rows.iter().map(cells).collect()).await
+    }
+
+    async fn put_each(&self, rows: &[Row]) -> Result<()> {
+        let engine = &self.table.facts.engine;
+        if !engine.atomic {
+            return Err(Error::unsupported(format!("engine {} has no transactions", engine.name)));
+        }
+        let known = self.known().await?;
+        let cells = rows.iter().map(|row| self.table.cells(row)).collect::<Result<_>>()?;
+        self.write_each(&known, cells).await
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
@@ -296,6 +312,10 @@ impl Store for MySql {
 
     async fn drop_table(&self) -> Result<()> {
         self.dropped().await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.tidied().await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -91,6 +91,21 @@ impl MySql {
         in_one.boxed().await
     }
 
+    /// Writes rows by a statement each, all in one transaction.
+    pub async fn write_each(&self, known: &Known, rows: Vec<Vec<Cell>>) -> Result<()> {
+        let mut lease = self.pool.lease().await?;
+        begin(&mut lease).await?;
+        for row in rows {
+            let written = self
+                .pool
+                .within("a write", async { Ok(lease.exec_drop(&known.put_one, bound(row)).await) });
+            if let Err(e) = written.await? {
+                return Err(undo(lease, e).await);
+            }
+        }
+        self.pool.within("a commit", commit(lease)).await
+    }
+
     /// After a write: what the engine needs to keep its promise.
     pub async fn settled(&self, known: &Known) -> Result<()> {
         match self.table.facts.flush {

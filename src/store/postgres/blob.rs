@@ -67,6 +67,10 @@ impl Blobs for PostgreSql {
         self.dropped().await
     }
 
+    async fn settle(&self) -> Result<()> {
+        self.settled().await
+    }
+
     async fn describe(&self) -> Result<Description> {
         self.description().await
     }

@@ -145,6 +145,17 @@ impl PostgreSql {
         Ok(())
     }
 
+    /// Frees what was deleted, gathers statistics, and, where this user may, writes the log to its
+    /// place.
+    async fn settled(&self) -> Result<()> {
+        let connection = self.pool.get().await?;
+        connection.batch(&format!("VACUUM (ANALYZE) {}", quote(&self.table.name))).await?;
+        match connection.batch("CHECKPOINT").await {
+            Err(e) if e.kind() == ErrorKind::Denied => Ok(()),
+            done => done,
+        }
+    }
+
     async fn description(&self) -> Result<Description> {
         const SETTINGS: [&str; 5] = [
             "fsync",
@@ -222,6 +233,10 @@ impl Store for PostgreSql {
         self.put_entries(rows).await
     }
 
+    async fn put_each(&self, rows: &[Row]) -> Result<()> {
+        self.put_each_entry(rows).await
+    }
+
     async fn load(&self, rows: &[Row]) -> Result<()> {
         self.load_entries(rows).await
     }
@@ -270,6 +285,10 @@ impl Store for PostgreSql {
 
     async fn drop_table(&self) -> Result<()> {
         self.dropped().await
+    }
+
+    async fn settle(&self) -> Result<()> {
+        self.settled().await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -47,6 +47,23 @@ impl PostgreSql {
         self.insert(&known, &kept, true).await
     }
 
+    /// Each entry by a statement of its own, all in one transaction.
+    pub(super) async fn put_each_entry<E: Entry>(&self, entries: &[E]) -> Result<()> {
+        let known = self.known().await?;
+        let connection = self.pool.get().await?;
+        // What is not committed ends with the connection.
+        connection.batch("BEGIN").await?;
+        connection.begin();
+        for entry in entries {
+            let mut one = Columns::new(&known);
+            one.push(&known, entry)?;
+            self.noted(connection.execute(&known.say.put_one, &one.bound(&known)).await)?;
+        }
+        connection.batch("COMMIT").await?;
+        connection.end();
+        Ok(())
+    }
+
     pub(super) async fn load_entries<E: Entry>(&self, entries: &[E]) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
