@@ -67,7 +67,6 @@ pub use blobs::{Blob, Blobs, Encoded};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
-use query::Path;
 pub use query::{Filter, Query};
 pub use same::{difference, in_columns, same};
 pub use url::{Common, Secret, Url};
@@ -158,15 +157,6 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can`] tells.
     async fn find(&self, query: &Query) -> Result<Rows<'_>>;
-
-    /// A record, and after it those of another table of this store whose field holds its key: a join,
-    /// in one statement.
-    ///
-    /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) where the store cannot join.
-    async fn related(&self, _key: &Key, _other: &str, _field: &Path) -> Result<Vec<Document>> {
-        Err(no(self.abilities(), "join two tables here"))
-    }
 
     /// Deletes the records that fit, and says how many those were.
     ///

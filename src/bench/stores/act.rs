@@ -39,8 +39,8 @@ pub(super) struct Bout<'a> {
     pub workload: &'a Workload,
     /// The records of each table.
     pub records: &'a [(String, Records)],
-    /// The tables, by the name they have in the workload; what they are called in the store.
-    pub tables: HashMap<String, (Arc<dyn Store>, String)>,
+    /// The tables, by the name they have in the workload.
+    pub tables: HashMap<String, Arc<dyn Store>>,
     pub server: Option<&'a Server>,
     /// Draws follow from it.
     pub seed: u64,
@@ -86,7 +86,7 @@ impl<'a> Bout<'a> {
     pub fn new(
         workload: &'a Workload,
         records: &'a [(String, Records)],
-        tables: HashMap<String, (Arc<dyn Store>, String)>,
+        tables: HashMap<String, Arc<dyn Store>>,
         server: Option<&'a Server>,
         seed: u64,
     ) -> Self {
@@ -112,7 +112,7 @@ impl<'a> Bout<'a> {
     /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot do it: it is then left out;
     /// [`Mismatch`](ErrorKind::Mismatch) where counts do not agree; those of the store.
     pub async fn act(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
-        let store = Arc::clone(&self.table(&phase.table)?.0);
+        let store = Arc::clone(self.table(&phase.table)?);
         match &phase.act {
             Act::Prepare => self.make(phase).await,
             Act::Load { way, batch } => self.load(phase, *way, *batch).await,
@@ -166,7 +166,7 @@ impl<'a> Bout<'a> {
         }
     }
 
-    fn table(&self, name: &str) -> Result<&(Arc<dyn Store>, String)> {
+    fn table(&self, name: &str) -> Result<&Arc<dyn Store>> {
         self.tables.get(name).ok_or_else(|| Error::invalid(format!("no table {name}")))
     }
 
@@ -218,7 +218,7 @@ impl<'a> Bout<'a> {
     /// Makes the table of a phase, without the indexes that its store cannot have.
     async fn make(&mut self, phase: &Phase) -> Result<Done> {
         let (table, records) = (self.declared(&phase.table)?, self.records(&phase.table)?);
-        let store = Arc::clone(&self.table(&phase.table)?.0);
+        let store = Arc::clone(self.table(&phase.table)?);
         let layout = records.layout(table, store.shape())?;
         let before = self.before();
         let made = store.prepare(&layout).await;
@@ -236,8 +236,7 @@ impl<'a> Bout<'a> {
     }
 
     async fn load(&mut self, phase: &Phase, way: Way, batch: usize) -> Result<Done> {
-        let (store, records) =
-            (Arc::clone(&self.table(&phase.table)?.0), self.records(&phase.table)?);
+        let (store, records) = (Arc::clone(self.table(&phase.table)?), self.records(&phase.table)?);
         if !self.prepared.contains(&phase.table) {
             self.make(phase).await?;
         }
@@ -299,13 +298,10 @@ impl<'a> Bout<'a> {
 
     fn stores(&self, phase: &Phase) -> Result<Stores> {
         let other = match &phase.act {
-            Act::Relate { to, .. } => {
-                let (store, name) = self.table(to)?;
-                Some((Arc::clone(store), name.as_str().into()))
-            }
+            Act::Relate { to, .. } => Some(Arc::clone(self.table(to)?)),
             _ => None,
         };
-        Ok(Stores { table: Arc::clone(&self.table(&phase.table)?.0), other })
+        Ok(Stores { table: Arc::clone(self.table(&phase.table)?), other })
     }
 
     async fn one_by_one(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {

@@ -39,8 +39,6 @@ pub(super) enum Op {
     Follow(Key, Path),
     /// Reads a record, and those that name it in a field.
     Owned(Key, Path),
-    /// The same by a join.
-    Joined(Key, Path),
 }
 
 /// What a window came to.
@@ -108,8 +106,8 @@ enum Outcome {
 pub(super) struct Stores {
     /// The table of the phase.
     pub table: Arc<dyn Store>,
-    /// The table of what belongs to its records, with its name.
-    pub other: Option<(Arc<dyn Store>, Arc<str>)>,
+    /// The table of what belongs to its records.
+    pub other: Option<Arc<dyn Store>>,
 }
 
 /// Sends operations one after another by so many workers, each its share of them, until all are
@@ -241,7 +239,7 @@ async fn send(stores: &Stores, op: &Op) -> Result<Outcome> {
             Ok(Outcome::Done(1))
         }
         Op::Change(key, fields) => change(stores, key, fields).await,
-        Op::Follow(..) | Op::Owned(..) | Op::Joined(..) => relate(stores, op).await,
+        Op::Follow(..) | Op::Owned(..) => relate(stores, op).await,
     }
 }
 
@@ -264,13 +262,10 @@ async fn change(stores: &Stores, key: &Key, fields: &Document) -> Result<Outcome
 
 /// From a record to what belongs to it.
 async fn relate(stores: &Stores, op: &Op) -> Result<Outcome> {
-    let (Op::Follow(key, field) | Op::Owned(key, field) | Op::Joined(key, field)) = op else {
+    let (Op::Follow(key, field) | Op::Owned(key, field)) = op else {
         return Ok(Outcome::Done(0));
     };
-    let (other, name) = stores.other.as_ref().expect("a relation has two tables");
-    if let Op::Joined(..) = op {
-        return Ok(Outcome::Done(stores.table.related(key, name, field).await?.len() as u64));
-    }
+    let other = stores.other.as_ref().expect("a relation has two tables");
     let found = stores.table.get(std::slice::from_ref(key)).await?;
     let Some(record) = found.into_iter().next().flatten() else {
         return Ok(missing(Some(key)));

@@ -310,10 +310,10 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let opened = self.open(target).await?;
         let table = &self.options.workload.tables[0];
         let store = self.store(target, &opened.place, PROOF)?;
-        let proof = prove::proof(&store.0, table, &self.records[0].1).await?;
+        let proof = prove::proof(&store, table, &self.records[0].1).await?;
         let mut kept = prove::kept(target, &opened.place).await?;
         if self.options.audit && !target.is_own() {
-            let seen = audit::observe(&opened, &store.0).await;
+            let seen = audit::observe(&opened, &store).await;
             seen.into_durability(&mut kept.durability);
         }
         Ok((proof, kept))
@@ -336,21 +336,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         Ok(folder)
     }
 
-    /// A table of a store, and what it is called there: on the user's own server no table can be
-    /// meant that was there before.
-    fn store(
-        &self,
-        target: &Target,
-        place: &Place,
-        table: &str,
-    ) -> Result<(Arc<dyn Store>, String)> {
-        let name = match target.is_own() {
-            true => format!("steelyard_bench_{}_{table}", std::process::id()),
-            false => table.to_owned(),
+    /// A table of a store; on the user's own server under a name that no table there can have had
+    /// before.
+    fn store(&self, target: &Target, place: &Place, table: &str) -> Result<Arc<dyn Store>> {
+        let store = match target.is_own() {
+            true => place.table(&format!("steelyard_bench_{}_{table}", std::process::id()))?,
+            false => place.table(table)?,
         };
-        let store = place.table(&name)?;
-        let store = self.options.around.map_or(Arc::clone(&store), |around| around(store));
-        Ok((store, name))
+        Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
     }
 
     /// One competitor's run of the workload: `who` is a target, or the null competitor after them.
@@ -367,11 +360,11 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         for table in &self.options.workload.tables {
             let store = match (&target, &opened) {
                 (Some(target), Some(opened)) => self.store(target, &opened.place, &table.name)?,
-                _ => (Arc::new(Null) as Arc<dyn Store>, NULL.to_owned()),
+                _ => Arc::new(Null) as Arc<dyn Store>,
             };
             tables.insert(table.name.clone(), store);
         }
-        let stores: Vec<Arc<dyn Store>> = tables.values().map(|t| Arc::clone(&t.0)).collect();
+        let stores: Vec<Arc<dyn Store>> = tables.values().cloned().collect();
         let done = self.phases(&label, place, opened.as_ref(), tables).await;
         if target.as_ref().is_some_and(Target::is_own) {
             for store in &stores {
@@ -413,7 +406,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         label: &str,
         place: u32,
         opened: Option<&Opened>,
-        tables: HashMap<String, (Arc<dyn Store>, String)>,
+        tables: HashMap<String, Arc<dyn Store>>,
     ) -> Result<()> {
         let options = self.options;
         let workload = &options.workload;

@@ -62,15 +62,6 @@ impl Store for Null {
         Ok(keys.iter().map(|_| Some(Document::new())).collect())
     }
 
-    async fn related(
-        &self,
-        _: &Key,
-        _: &str,
-        _: &crate::store::query::Path,
-    ) -> Result<Vec<Document>> {
-        Ok(Vec::new())
-    }
-
     async fn find(&self, _: &Query) -> Result<Rows<'_>> {
         Ok(stream::empty().boxed())
     }

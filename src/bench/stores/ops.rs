@@ -68,7 +68,6 @@ pub(super) fn ops(
                     Relation::Embedded => Op::Get(Box::new([key])),
                     Relation::References => Op::Follow(key, field.clone()),
                     Relation::Index => Op::Owned(key, field.clone()),
-                    Relation::Join => Op::Joined(key, field.clone()),
                 })
             };
             (0..count).map(|_| op()).collect::<Result<_>>()?

@@ -183,8 +183,6 @@ pub enum Relation {
     References,
     /// Each names the record, in an indexed field.
     Index,
-    /// As `Index`, but the store brings both together in one statement.
-    Join,
 }
 
 /// A kind of operation in a mix.
@@ -232,7 +230,6 @@ impl Word for Relation {
         ("embedded", Relation::Embedded),
         ("references", Relation::References),
         ("index", Relation::Index),
-        ("join", Relation::Join),
     ];
 }
 

@@ -44,7 +44,7 @@ enum What {
     Documents(stores::Args),
     /// Stores: users, written row by row, in transactions, batches, bulk; ranges.
     Inserts(stores::Args),
-    /// Stores: users and their pets, embedded, by reference, by index, by join.
+    /// Stores: users and their pets, embedded, by reference, by index.
     Relations(stores::Args),
     /// Stores: the YCSB mixes A to F, and reads at shares of the capacity.
     Mixed(stores::Args),

@@ -74,7 +74,9 @@ fn keeps_all(contender: &Contender) -> bool {
 fn told(results: &Results, stores: &[&Contender]) -> Option<String> {
     let mut leads: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
     let mut unclear: Vec<&str> = Vec::new();
-    for phase in results.phases.iter().filter(|p| !is_open(p)) {
+    // What a store puts off is not what anybody chooses it for.
+    let chosen_for = |p: &&Phase| !is_open(p) && p.name != "settle";
+    for phase in results.phases.iter().filter(chosen_for) {
         let cells: Vec<&Cell> = ranked(results, &phase.id)
             .into_iter()
             .filter(|(c, cell)| {

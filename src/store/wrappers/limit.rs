@@ -13,7 +13,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store, query::Path,
+        Store,
     },
 };
 
@@ -117,11 +117,6 @@ impl Store for Limit {
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         let _turn = self.turn().await?;
         self.inner.put_each(rows).await
-    }
-
-    async fn related(&self, key: &Key, other: &str, field: &Path) -> Result<Vec<Document>> {
-        let _turn = self.turn().await?;
-        self.inner.related(key, other, field).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

@@ -18,7 +18,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store, query::Path,
+        Store,
     },
 };
 
@@ -220,11 +220,6 @@ impl Store for Meter {
 
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         self.measured(Operation::Put, self.inner.put_each(rows), |()| rows.len() as u64).await
-    }
-
-    async fn related(&self, key: &Key, other: &str, field: &Path) -> Result<Vec<Document>> {
-        let related = self.inner.related(key, other, field);
-        self.measured(Operation::Get, related, |found| found.len() as u64).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

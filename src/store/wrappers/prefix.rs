@@ -16,7 +16,7 @@ use crate::{
     record::{Document, Value},
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows,
-        Shape, Store, blobs, no,
+        Shape, Store, blobs,
         query::{Path, Test},
     },
 };
@@ -215,11 +215,6 @@ impl Store for Prefix {
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         rows.iter().try_for_each(|row| blobs::fits(&self.abilities, &row.key, 0))?;
         self.inner.put_each(&self.rows(rows)).await
-    }
-
-    /// The fields of records hold keys as their user knows them, not as they are here.
-    async fn related(&self, _: &Key, _: &str, _: &Path) -> Result<Vec<Document>> {
-        Err(no(&self.abilities, "join two tables behind a prefix"))
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

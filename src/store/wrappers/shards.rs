@@ -18,7 +18,7 @@ use crate::{
     record::{Document, dataset::random::mix},
     store::{
         Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store, blobs, no, query::Path,
+        Store, blobs, no,
     },
 };
 
@@ -206,10 +206,6 @@ impl Store for Shards {
 
     async fn put_each(&self, _: &[Row]) -> Result<()> {
         Err(no(&self.abilities, "write to several databases in one transaction"))
-    }
-
-    async fn related(&self, _: &Key, _: &str, _: &Path) -> Result<Vec<Document>> {
-        Err(no(&self.abilities, "join tables of several databases"))
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
