@@ -5,7 +5,8 @@
 
 Makes COUNT people (200,000) and loads them ROUNDS times (5) with both, each into a new table of the
 same make: sqlite (`sqlite3`, .import), mariadb (`mariadb`, LOAD DATA LOCAL INFILE), postgres (`psql`,
-\\copy). The loader gets a file in the form it likes best, made beforehand and not timed; ours reads
+\\copy), ferretdb (a program of few lines on the plain driver, `examples/insert_many.rs`, which reads the
+same JSON lines). The loader gets a file in the form it likes best, made beforehand and not timed; ours reads
 the JSON lines. Both make the table and acknowledge durably (t3); ours also counts what is there in
 the end. Servers are private ones (`steelyard servers run`). Printed are the wall time, its ratio
 within rounds, and the processor time of the client for each record; medians, and all ratios.
@@ -121,6 +122,25 @@ class Postgres(MariaDb):
         return [*self.client, "-c", make, "-c", f"\\copy theirs{n} FROM '{self.file}'"]
 
 
+class FerretDb:
+    name, program = "ferretdb", ROOT / "target/release/examples/insert_many"
+
+    def __init__(self, folder, rows, url):
+        self.url, self.people, self.turn = url, folder / "people.json", 0
+
+    def ours(self, n, people):
+        join = "&" if "?" in self.url else "?"
+        place = f"{self.url}{join}table=ours{n}_{self.turn}&durability=t3"
+        return [STEELYARD, "copy", "--quiet", "--key", "key", people, place]
+
+    def theirs(self, n):
+        return [self.program, self.url, f"theirs{n}_{self.turn}", self.people]
+
+    def clean(self, n):
+        # Every turn has collections of its own.
+        self.turn += 1
+
+
 def compare(store, people, count, rounds):
     ratios, walls, clients = [], ([], []), ([], [])
     for n in range(rounds + 1):
@@ -141,7 +161,7 @@ def compare(store, people, count, rounds):
             clients[i].append(run[1] / count * 1e6)
     middle = statistics.median
     print(
-        f"{store.name:9} ours {middle(walls[0]):6.2f} s, {store.program} {middle(walls[1]):6.2f} s, ratio {middle(ratios):.2f}"
+        f"{store.name:9} ours {middle(walls[0]):6.2f} s, {Path(store.program).name} {middle(walls[1]):6.2f} s, ratio {middle(ratios):.2f}"
         f" ({' '.join(f'{r:.2f}' for r in sorted(ratios))});"
         f" client {middle(clients[0]):.2f} and {middle(clients[1]):.2f} µs a record"
     )
@@ -150,14 +170,14 @@ def compare(store, people, count, rounds):
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    wanted = sys.argv[3].split(",") if len(sys.argv) > 3 else ["sqlite", "mariadb", "postgres"]
+    wanted = sys.argv[3].split(",") if len(sys.argv) > 3 else ["sqlite", "mariadb", "postgres", "ferretdb"]
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         people = folder / "people.json"
         subprocess.run([STEELYARD, "generate", "people", "--count", str(count), people], check=True, capture_output=True)
         lines = people.read_text().splitlines()
         rows = [(json.loads(line)["key"], line) for line in lines]
-        for make in (Sqlite, MariaDb, Postgres):
+        for make in (Sqlite, MariaDb, Postgres, FerretDb):
             if make.name not in wanted:
                 continue
             if not shutil.which(make.program):

@@ -544,21 +544,23 @@ fn blank(options: &Options<'_>, all: &[(String, Records)], expected: &[Expected]
 /// What is inside a phase's window, for a reader.
 fn about(phase: &super::workload::Phase) -> String {
     let mut text = match &phase.act {
-        Act::Prepare => "the table and its indexes".to_owned(),
+        Act::Prepare => "The table and its indexes".to_owned(),
         Act::Load { way, batch } => match way {
-            super::workload::Way::Rows | super::workload::Way::Transaction => way.to_string(),
-            _ => format!("{way}, {batch} records at a time"),
+            super::workload::Way::Rows | super::workload::Way::Transaction => {
+                format!("Written {way}")
+            }
+            _ => format!("Written {way}, {batch} records at a time"),
         },
-        Act::Index(_) => "an index on records that are there".into(),
-        Act::Get { batch: 1, .. } => "records read by key".into(),
-        Act::Get { batch, .. } => format!("records read by key, {batch} at a time"),
-        Act::Find { .. } => "queries, their answers read in full".into(),
-        Act::Relate { .. } => "from a record to those that belong to it".into(),
-        Act::Update { .. } => "records written again with fields changed".into(),
-        Act::Delete(_) => "all that fits deleted, counted before and after".into(),
-        Act::Scan => "all records read".into(),
-        Act::Mix { .. } => "operations drawn by their shares".into(),
-        Act::Settle => "what the store had put off".into(),
+        Act::Index(_) => "An index on records that are there".into(),
+        Act::Get { batch: 1, .. } => "Records read by key".into(),
+        Act::Get { batch, .. } => format!("Records read by key, {batch} at a time"),
+        Act::Find { .. } => "Queries, their answers read in full".into(),
+        Act::Relate { .. } => "From a record to those that belong to it".into(),
+        Act::Update { .. } => "Records written again with fields changed".into(),
+        Act::Delete(_) => "All that fits deleted, counted before and after".into(),
+        Act::Scan => "All records read".into(),
+        Act::Mix { .. } => "Operations drawn by their shares".into(),
+        Act::Settle => "What the store had put off".into(),
     };
     if phase.concurrency > 1 {
         text += &format!(", {} at once at most", phase.concurrency);
@@ -571,7 +573,7 @@ fn about(phase: &super::workload::Phase) -> String {
             text += &format!("; {} % of the capacity, at random moments", 100.0 * share);
         }
     }
-    text
+    text + "."
 }
 
 /// Bytes of the records as JSON lines, plain and compressed: of a sample, multiplied.

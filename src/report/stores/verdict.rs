@@ -80,7 +80,8 @@ fn told(results: &Results, stores: &[&Contender]) -> Option<String> {
         let cells: Vec<&Cell> = ranked(results, &phase.id)
             .into_iter()
             .filter(|(c, cell)| {
-                cell.summary.is_some() && keeps_all(c) && stores.iter().any(|s| s.name == c.name)
+                // What is lossy takes part: that is said in the next sentence, and by name.
+                cell.summary.is_some() && stores.iter().any(|s| s.name == c.name)
             })
             .map(|(_, cell)| cell)
             .collect();
