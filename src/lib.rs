@@ -15,6 +15,7 @@ pub mod error;
 pub mod file;
 pub mod format;
 pub mod marc;
+pub mod memcache;
 pub mod record;
 pub mod report;
 pub mod server;
