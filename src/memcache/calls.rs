@@ -49,11 +49,6 @@ impl<'a> Packed<'a> {
         let (value, flags, expiry) = (&*self.bytes, self.flags, self.expiry);
         Call { key, op: Op::Store { how, value, flags, expiry, cas } }
     }
-
-    /// About how many bytes it takes to say it.
-    pub fn len(&self) -> usize {
-        self.bytes.len()
-    }
 }
 
 /// The value of a fetch, to be stored: an empty one is marked, as one that is being made is empty too.

@@ -49,7 +49,7 @@ mod tests {
         let sizes = |items: usize, bytes: usize| {
             Portions::new(0..items, move |_: &usize| bytes).map(|p| p.len()).collect::<Vec<_>>()
         };
-        assert_eq!(sizes(0, 1), []);
+        assert!(sizes(0, 1).is_empty());
         assert_eq!(sizes(2500, 1), [1024, 1024, 452]);
         assert_eq!(sizes(5, 600 << 10), [2, 2, 1]);
         assert_eq!(sizes(2, 5 << 20), [1, 1]);

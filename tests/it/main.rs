@@ -7,6 +7,7 @@ mod framing;
 mod iso2709;
 mod marc8;
 mod marcxml;
+mod memcache;
 mod programs;
 mod real;
 mod ruby_python;

@@ -118,7 +118,27 @@ impl Client {
         items: impl IntoIterator<Item = (K, V)>,
         expiry: impl Into<Expiry>,
     ) -> Vec<Failed> {
-        let (expiry, cluster) = (expiry.into(), &self.shared.cluster);
+        self.store_multi(How::Set, items, expiry.into())
+    }
+
+    /// Stores those of many values that are not there yet; what failed is told, of them those that
+    /// are there with [`Conflict`](crate::ErrorKind::Conflict).
+    #[must_use = "it tells which keys failed"]
+    pub fn add_multi<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        items: impl IntoIterator<Item = (K, V)>,
+        expiry: impl Into<Expiry>,
+    ) -> Vec<Failed> {
+        self.store_multi(How::Add, items, expiry.into())
+    }
+
+    fn store_multi<K: AsRef<[u8]>, V: AsRef<[u8]>>(
+        &self,
+        how: How,
+        items: impl IntoIterator<Item = (K, V)>,
+        expiry: Expiry,
+    ) -> Vec<Failed> {
+        let cluster = &self.shared.cluster;
         let mut failed = Vec::new();
         let mut first = 0;
         for items in Portions::new(items.into_iter(), |(_, value): &(K, V)| value.as_ref().len()) {
@@ -133,11 +153,14 @@ impl Client {
             }
             let call = |n: usize| {
                 let packed: Option<&Packed<'_>> = packed[n].as_ref();
-                packed.map(|packed| packed.call(How::Set, items[n].0.as_ref(), None))
+                packed.map(|packed| packed.call(how, items[n].0.as_ref(), None))
             };
             self.call_portion(items.iter().map(|(key, _)| key.as_ref()), &call, &mut |n, done| {
                 match done {
                     Ok(Some(Answer::Done) | None) => {}
+                    Ok(Some(Answer::NotStored)) => {
+                        refused(n, Error::new(crate::ErrorKind::Conflict, "the key is taken"));
+                    }
                     Ok(Some(other)) => {
                         refused(n, Error::malformed(format!("the server answers {other:?}")));
                     }
@@ -256,10 +279,11 @@ impl Client {
             side_by_side(&mut lanes, &deadline);
         }
         for mut lane in lanes {
-            if let Some(Err(failure)) = lane.done.take() {
-                lane.done = Some(self.once_more(&mut lane, failure, deadline));
-            }
-            match lane.done {
+            let done = match lane.done.take() {
+                Some(Err(failure)) => Some(self.once_more(&mut lane, failure, deadline)),
+                done => done,
+            };
+            match done {
                 Some(Ok(())) => {
                     cluster.note_answer(lane.at);
                     lane.lease.give_back();
