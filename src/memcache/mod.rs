@@ -38,7 +38,7 @@ mod options;
 mod portion;
 pub mod protocol;
 mod ring;
-//pub mod slabs;
+pub mod slabs;
 mod statistics;
 mod value;
 

@@ -11,6 +11,7 @@ mod memcache;
 mod programs;
 mod real;
 mod ruby_python;
+mod slabs;
 mod stores;
 #[cfg(feature = "redis")]
 mod stores_kv;

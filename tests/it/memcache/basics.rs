@@ -85,7 +85,7 @@ fn every_operation_in_both_dialects() {
         c.flush_all(Duration::ZERO).unwrap();
         assert_eq!(c.get("f").unwrap(), None);
         let seen = c.statistics();
-        assert!(seen.hits > 5 && seen.misses > 3 && seen.writes > 10, "{seen:?}");
+        assert!(seen.hits > 5 && seen.misses > 2 && seen.writes > 10, "{seen:?}");
         assert_eq!((seen.connections, seen.discarded), (2, 0), "{seen:?}");
     }
 }

@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Passes on what comes, in pieces; delays one piece in 200, cuts one in 1000.
+/// Passes on what comes, in pieces; delays one piece in 200, cuts one in 300.
 async fn wire(mut from: impl AsyncReadExt + Unpin, mut to: impl AsyncWriteExt + Unpin, seed: u64) {
     let mut random = Random(seed);
     let mut bytes = vec![0; 4096];
@@ -39,9 +39,9 @@ async fn wire(mut from: impl AsyncReadExt + Unpin, mut to: impl AsyncWriteExt + 
         let mut rest = &bytes[..n];
         while !rest.is_empty() {
             let (piece, after) = rest.split_at((1 + random.below(2 * rest.len() as u64) as usize).min(rest.len()));
-            match random.below(1000) {
-                0 => return,
-                1..6 => tokio::time::sleep(Duration::from_millis(random.below(5))).await,
+            match random.below(1200) {
+                0..4 => return,
+                4..10 => tokio::time::sleep(Duration::from_millis(random.below(5))).await,
                 _ => {}
             }
             if to.write_all(piece).await.is_err() {
@@ -82,7 +82,7 @@ async fn chaos(server: String) -> String {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_key_ever_has_the_value_of_another() {
     let Some(server) = started(64) else { return };
-    let operations = amount("STEELYARD_MEMCACHE_OPERATIONS", 20_000) as u64;
+    let operations = amount("STEELYARD_MEMCACHE_OPERATIONS", 10_000) as u64;
     let options = Options {
         timeout: Duration::from_millis(200),
         pool: 32,
