@@ -7,7 +7,7 @@ use steelyard::{
     marc::Record,
     memcache::{
         Client, Options,
-        slabs::{Census, Classes, Item, Settings},
+        slabs::{Census, Classes, Item, PAGE, Settings},
     },
     record::{self, Document, Value},
     store::{Key, query::Path},
@@ -139,7 +139,7 @@ pub fn live(url: &str, wish: &Wish) -> Result<Source> {
         chunk: number("chunk_size").unwrap_or(usual.chunk),
         slab_sizes: None,
         item_max: number("item_size_max").unwrap_or(usual.item_max),
-        chunk_max: number("slab_chunk_max"),
+        chunk_max: number("slab_chunk_max").filter(|most| *most != PAGE / 2),
         memory: number("maxbytes").map_or(usual.memory, |bytes| bytes >> 20),
         cas: of("cas_enabled") != Some("no"),
     };
@@ -208,15 +208,21 @@ fn fitting(said: Settings, slabs: &[(String, String)], notes: &mut Vec<String>) 
             })
         })
     };
-    let factors = (0..100).map(|n| said.factor + f64::from(n) / 10_000.0);
-    let tried = factors.map(|factor| Settings { factor, ..said.clone() }).find(fits);
+    // The roundest first.
+    let steps = [(0.005, 1), (0.001, 5), (0.0001, 50)];
+    let mut factors = steps.into_iter().flat_map(|(step, most)| {
+        (-most..=most).map(move |n| (said.factor + step * f64::from(n), step))
+    });
+    let round = |(factor, step): (f64, f64)| ((factor / step).round() * step * 1e6).round() / 1e6;
+    let with = |factor| Settings { factor, ..said.clone() };
+    let tried = std::iter::once(said.factor).chain(factors.by_ref().map(round)).map(with).find(fits);
     tried.unwrap_or_else(|| {
         notes.push(
             "the server's classes are not those of its factor: it was started with -o slab_sizes, \
              which it does not tell; name them with --slab-sizes"
                 .into(),
         );
-        said
+        said.clone()
     })
 }
 

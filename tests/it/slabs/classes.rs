@@ -51,7 +51,8 @@ fn random(random: &mut Random) -> Settings {
         2 => 2.0 + random.below(80) as f64 / 10.0,
         _ => 1.01 + random.below(1500) as f64 / 1000.0,
     };
-    settings.chunk = 1 + random.below([100, 500, 5000][random.below(3) as usize]);
+    let most = [100, 500, 5000][random.below(3) as usize];
+    settings.chunk = 1 + random.below(most);
     if random.below(3) == 0 {
         settings.chunk_max = Some(1 << (14 + random.below(7)));
     }
@@ -68,7 +69,8 @@ fn random(random: &mut Random) -> Settings {
         let mut sizes = Vec::new();
         for _ in 0..count {
             sizes.push(size);
-            size += 8 + random.below([4, 40, 2000][random.below(3) as usize]);
+            let most = [4, 40, 2000][random.below(3) as usize];
+            size += 8 + random.below(most);
         }
         settings.slab_sizes = Some(sizes);
     }

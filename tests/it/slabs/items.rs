@@ -18,7 +18,8 @@ fn edges(classes: &Classes, random: &mut Random) -> Vec<Item> {
     let settings = classes.settings();
     let mut items = Vec::new();
     let mut at = |total: u64, random: &mut Random| {
-        let key = [6, 20, 250, 6 + random.below(245)][random.below(4) as usize];
+        let any = 6 + random.below(245);
+        let key = [6, 20, 250, any][random.below(4) as usize];
         let flags = random.below(2) == 0;
         let head = Item { key, value: 0, flags }.total(settings);
         if let Some(value) = total.checked_sub(head) {
@@ -35,13 +36,14 @@ fn edges(classes: &Classes, random: &mut Random) -> Vec<Item> {
     for total in settings.item_max - 2..=settings.item_max {
         (0..4).for_each(|_| at(total, random));
     }
-    for _ in 0..450 {
-        let total = 70 + (random.share().powi(4) * (settings.item_max - 70) as f64) as u64;
+    for _ in 0..600 {
+        let total = 70 + (random.share().powi(6) * (settings.item_max - 70) as f64) as u64;
         at(total, random);
     }
     // Around the ends of pieces.
     let largest = settings.largest();
-    for pieces in 1..settings.item_max / largest {
+    let most = settings.item_max / largest;
+    for pieces in (1..most).step_by((most as usize / 16).max(1)) {
         for more in [0, 1, 2, 40, 47, 48, 49, 96] {
             at(largest + pieces * (largest - 48) + more, random);
         }
