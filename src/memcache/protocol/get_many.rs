@@ -14,6 +14,13 @@ use crate::{Result, memcache::key::Form};
 /// About how long a line of `get` may be, in bytes: a server's buffer has 16 KiB.
 const LINE: usize = 8 << 10;
 
+/// Whether two runs of bytes of one length are equal. Keys are short: a loop takes a third of the
+/// time of calling `memcmp`, which was a fifth of a batch (perf, 100 keys of 8 bytes).
+#[inline]
+fn same(one: &[u8], other: &[u8]) -> bool {
+    one.iter().zip(other).all(|(one, other)| one == other)
+}
+
 /// Keys by number, and what is done with the values found.
 pub struct GetMany<'a, K, F> {
     sent: Sent<'a>,
@@ -80,7 +87,10 @@ impl<'a, 'k, K: Fn(usize) -> &'k [u8], F: FnMut(usize, &[u8], Marks)> GetMany<'a
         (self.at..end).find(|&at| {
             let (number, form) = self.numbers[at];
             if form == Form::Plain {
-                return key.strip_prefix(namespace).is_some_and(|own| own == (self.key)(number));
+                let own = (self.key)(number);
+                return key.len() == namespace.len() + own.len()
+                    && same(&key[..namespace.len()], namespace)
+                    && same(&key[namespace.len()..], own);
             }
             hashed.clear();
             self.sent.keys.append(form, (self.key)(number), &mut hashed);
