@@ -147,7 +147,8 @@ fn main() -> Result<()> {
     let [who, work, address, operations] = &args[..] else {
         return Err(steelyard::Error::invalid("CLIENT WORK ADDRESS OPERATIONS"));
     };
-    let operations: usize = operations.parse().map_err(|_| steelyard::Error::invalid("a number"))?;
+    let operations: usize =
+        operations.parse().map_err(|_| steelyard::Error::invalid("a number"))?;
     let batch = if matches!(&**work, "get" | "set") { 1 } else { KEYS };
     let client = Client::new([address], Options::default())?;
     for n in 0..KEYS {

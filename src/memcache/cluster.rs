@@ -109,10 +109,8 @@ impl Cluster {
         if options.pool == 0 || options.timeout.is_zero() {
             return Err(Error::invalid("pool and timeout must be more than zero"));
         }
-        let (ring, gutter) = (
-            Ring::new(options.spread, &servers),
-            Ring::new(Default::default(), &gutters),
-        );
+        let (ring, gutter) =
+            (Ring::new(options.spread, &servers), Ring::new(Default::default(), &gutters));
         let primaries = servers.len();
         let mut nodes: Vec<Node> = Vec::with_capacity(primaries + gutters.len());
         for server in servers.into_iter().chain(gutters) {
@@ -198,9 +196,8 @@ impl Cluster {
         }
         // Who gives less time than is usual has not found out that a server is dead.
         let hurried = matches!(failure, Failure::Late(_)) && limit < self.options.timeout;
-        let dead = failure.is_of_server()
-            && !hurried
-            && self.nodes[at].health.failed(Instant::now());
+        let dead =
+            failure.is_of_server() && !hurried && self.nodes[at].health.failed(Instant::now());
         if dead {
             add(&self.counters.deaths, 1);
             // Another version may come back.

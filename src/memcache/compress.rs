@@ -123,7 +123,8 @@ mod tests {
             assert!(unpack(packed[..20].to_vec(), flag, 1 << 20).is_err());
             assert!(compression.pack(&value[..99]).unwrap().is_none());
             // What does not become smaller is left as it is.
-            let noise: Vec<u8> = (0..200u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+            let noise: Vec<u8> =
+                (0..200u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
             assert!(compression.pack(&noise).unwrap().is_none());
         }
         assert!(unpack(vec![1], ZSTD | ZLIB, 10).is_err());

@@ -105,10 +105,20 @@ Examples:
 fn size(text: &str) -> Result<u64, String> {
     let lower = text.to_ascii_lowercase();
     let (digits, shift) = match lower.strip_suffix(['k', 'm', 'g']) {
-        Some(digits) => (digits, if lower.ends_with('k') { 10 } else if lower.ends_with('m') { 20 } else { 30 }),
+        Some(digits) => (
+            digits,
+            if lower.ends_with('k') {
+                10
+            } else if lower.ends_with('m') {
+                20
+            } else {
+                30
+            },
+        ),
         None => (lower.as_str(), 0),
     };
-    let number: u64 = digits.parse().map_err(|_| "a number of bytes is expected, like 512k or 1m")?;
+    let number: u64 =
+        digits.parse().map_err(|_| "a number of bytes is expected, like 512k or 1m")?;
     number.checked_mul(1 << shift).ok_or_else(|| "that is too much".into())
 }
 

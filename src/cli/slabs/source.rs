@@ -13,8 +13,8 @@ use steelyard::{
     store::{Key, query::Path},
 };
 
-use super::Wish;
 use super::super::progress::{count, grouped};
+use super::Wish;
 
 /// The length of a key where a record has none: that of a UUID, as `put` gives them.
 const KEY: u64 = 36;
@@ -124,7 +124,9 @@ pub fn file(file: &str, asked: Asked<'_>) -> Result<Source> {
 pub fn live(url: &str, wish: &Wish) -> Result<Source> {
     let host = url.strip_prefix("memcached://").unwrap_or(url).trim_end_matches('/');
     if host.contains([',', '?', '@']) {
-        return Err(Error::invalid(format!("{url}: one server at a time, as memcached://host:port")));
+        return Err(Error::invalid(format!(
+            "{url}: one server at a time, as memcached://host:port"
+        )));
     }
     let options = Options { timeout: std::time::Duration::from_secs(10), ..Options::default() };
     let client = Client::new([host], options)?;
@@ -150,21 +152,24 @@ pub fn live(url: &str, wish: &Wish) -> Result<Source> {
         false => wish.over(said),
     };
     let mut census = Census::default();
-    client.list_keys(0, |line| {
-        let (key, total) = listed(line).ok_or_else(|| {
-            Error::malformed(format!("a listed key: {}", String::from_utf8_lossy(line)))
+    client
+        .list_keys(0, |line| {
+            let (key, total) = listed(line).ok_or_else(|| {
+                Error::malformed(format!("a listed key: {}", String::from_utf8_lossy(line)))
+            })?;
+            // What is not known of an item is whether it has flags; its size is.
+            let head = Item::new(key, 0).total(&settings);
+            census.add(Item::new(key, total.saturating_sub(head)));
+            Ok(())
+        })
+        .map_err(|e| match e.kind() {
+            ErrorKind::Unsupported => Error::unsupported(format!(
+                "{}; give the records themselves, in a file",
+                e.context()
+            ))
+            .in_place(host),
+            _ => e,
         })?;
-        // What is not known of an item is whether it has flags; its size is.
-        let head = Item::new(key, 0).total(&settings);
-        census.add(Item::new(key, total.saturating_sub(head)));
-        Ok(())
-    })
-    .map_err(|e| match e.kind() {
-        ErrorKind::Unsupported => Error::unsupported(format!(
-            "{}; give the records themselves, in a file", e.context()
-        )).in_place(host),
-        _ => e,
-    })?;
     let pages = slabs.iter().filter(|(name, _)| name.ends_with(":total_pages"));
     let pages = pages.filter_map(|(_, value)| value.parse::<u64>().ok()).sum();
     Ok(Source {
@@ -215,7 +220,8 @@ fn fitting(said: Settings, slabs: &[(String, String)], notes: &mut Vec<String>) 
     });
     let round = |(factor, step): (f64, f64)| ((factor / step).round() * step * 1e6).round() / 1e6;
     let with = |factor| Settings { factor, ..said.clone() };
-    let tried = std::iter::once(said.factor).chain(factors.by_ref().map(round)).map(with).find(fits);
+    let tried =
+        std::iter::once(said.factor).chain(factors.by_ref().map(round)).map(with).find(fits);
     tried.unwrap_or_else(|| {
         notes.push(
             "the server's classes are not those of its factor: it was started with -o slab_sizes, \

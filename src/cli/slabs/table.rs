@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use steelyard::memcache::slabs::{Classes, Load, PAGE, Settings, advice::Outcome};
 
-use super::source::Source;
 use super::super::progress::grouped;
+use super::source::Source;
 
 /// A class a line: number, chunk size, chunks a page.
 pub fn classes(classes: &Classes) -> String {
@@ -37,7 +37,12 @@ pub fn load(load: &Load, source: &Source) -> String {
         );
     }
     let pages = load.pages() * PAGE;
-    let _ = writeln!(text, "\n{} pages of 1 MB, {}:", grouped(load.pages()), settings(&source.settings, source));
+    let _ = writeln!(
+        text,
+        "\n{} pages of 1 MB, {}:",
+        grouped(load.pages()),
+        settings(&source.settings, source)
+    );
     let headers = load.requested - load.payload;
     let chunks = load.chunk_bytes();
     for (what, bytes) in [

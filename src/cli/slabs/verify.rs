@@ -9,8 +9,8 @@ use steelyard::{
     server::{self, Wish},
 };
 
-use super::{Args, source, source::Source};
 use super::super::{Outcome, print, progress::count};
+use super::{Args, source, source::Source};
 
 pub fn run(source: &Source, load: &Load, args: &Args) -> Result<Outcome> {
     let program = server::named("memcached")?;

@@ -13,14 +13,14 @@ use super::{
 use crate::{
     Error, Result,
     memcache::{
+        calls::{self, Packed},
         cluster::Sorted,
         compress::unpack,
         expiry::Expiry,
         failure::Failure,
-        protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks},
-        calls::{self, Packed},
         key::Form,
         portion::Portions,
+        protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks},
         statistics::add,
         value::{Failed, Item, Value, View},
     },
@@ -83,7 +83,10 @@ impl Client {
                 found[n] = true;
                 **hits += 1;
                 if cluster.options.compression.is_none() {
-                    return each(n, Ok(Some(View { bytes: Cow::Borrowed(bytes), flags: marks.flags })));
+                    return each(
+                        n,
+                        Ok(Some(View { bytes: Cow::Borrowed(bytes), flags: marks.flags })),
+                    );
                 }
                 let whole = unpack(bytes.to_vec(), marks.flags, cluster.options.max_value);
                 each(n, whole.map(|(bytes, flags)| Some(View { bytes: bytes.into(), flags })));

@@ -89,7 +89,8 @@ impl Client {
     pub fn of(servers: Vec<Server>, options: Options) -> Result<Client> {
         let timeout = options.timeout;
         let cluster = Cluster::new(servers, options)?;
-        let pool = |node: &super::cluster::Node| Pool::new(&node.server.address, cluster.options.pool);
+        let pool =
+            |node: &super::cluster::Node| Pool::new(&node.server.address, cluster.options.pool);
         let pools = cluster.nodes.iter().map(pool).collect();
         let stop = Arc::new((Mutex::new(false), Condvar::new()));
         let prober = probe::Prober::default();
@@ -209,11 +210,7 @@ impl Client {
     /// # Errors
     /// [`Conflict`](crate::ErrorKind::Conflict) where somebody else lists just now,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) where the server does not list keys.
-    pub fn list_keys(
-        &self,
-        server: usize,
-        each: impl FnMut(&[u8]) -> Result<()>,
-    ) -> Result<()> {
+    pub fn list_keys(&self, server: usize, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
         let mut ended = Listed::Whole;
         let deadline = Deadline::new(self.timeout);
         let cluster = &self.shared.cluster;
@@ -238,11 +235,7 @@ impl Shared {
     }
 
     #[inline]
-    fn try_lease(
-        &self,
-        at: usize,
-        deadline: &Deadline,
-    ) -> Result<(Lease<'_>, Dialect), Failure> {
+    fn try_lease(&self, at: usize, deadline: &Deadline) -> Result<(Lease<'_>, Dialect), Failure> {
         let mut lease = self.pools[at].take(deadline)?;
         if lease.connection.is_none() {
             lease.connection = Some(self.open(at, deadline)?);

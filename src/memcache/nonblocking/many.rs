@@ -52,10 +52,7 @@ impl AsyncClient {
     }
 
     /// Reads many values: for each key its value, or none, or why it could not be read.
-    pub async fn get_multi<K: AsRef<[u8]> + Sync>(
-        &self,
-        keys: &[K],
-    ) -> Vec<Result<Option<Value>>> {
+    pub async fn get_multi<K: AsRef<[u8]> + Sync>(&self, keys: &[K]) -> Vec<Result<Option<Value>>> {
         let mut values: Vec<_> = keys.iter().map(|_| Ok(None)).collect();
         self.get_each(keys, |n, _, found| {
             values[n] = found.map(|found| found.map(View::into_value));
@@ -251,7 +248,8 @@ impl AsyncClient {
                 Err(e) => return fail(numbers, &e),
             };
             if dialect == Dialect::Classic {
-                let what = "a key with blanks or control characters takes memcached 1.6.10 or later";
+                let what =
+                    "a key with blanks or control characters takes memcached 1.6.10 or later";
                 let old = Error::unsupported(what);
                 numbers.retain(|number| {
                     if number.1 == Form::Coded {

@@ -227,7 +227,11 @@ impl AsyncClient {
 
 impl Shared {
     /// A connection to a server and what it understands.
-    async fn lease(self: &Arc<Self>, at: usize, deadline: &Deadline) -> Result<(Lease<'_>, Dialect)> {
+    async fn lease(
+        self: &Arc<Self>,
+        at: usize,
+        deadline: &Deadline,
+    ) -> Result<(Lease<'_>, Dialect)> {
         match self.try_lease(at, deadline).await {
             Ok(lease) => Ok(lease),
             Err(failure) => Err(self.failed(at, &failure, deadline.limit)),

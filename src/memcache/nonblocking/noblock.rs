@@ -53,8 +53,7 @@ impl AsyncNoBlock<'_> {
         value: impl AsRef<[u8]>,
         expiry: impl Into<Expiry>,
     ) -> Result<()> {
-        let packed =
-            Packed::new(&self.client.shared.cluster, Item::new(value.as_ref(), expiry))?;
+        let packed = Packed::new(&self.client.shared.cluster, Item::new(value.as_ref(), expiry))?;
         self.add(packed.call(How::Set, key.as_ref(), None)).await
     }
 

@@ -20,7 +20,7 @@ mod quiet;
 pub mod reply;
 
 pub use admin::Admin;
-pub use call::{Answer, Call, Found, How, Op, One, Sent};
+pub use call::{Answer, Call, Found, How, One, Op, Sent};
 pub use get_many::GetMany;
 pub use input::Input;
 pub use many::Many;

@@ -135,9 +135,7 @@ impl Quiet {
                 }
                 // One of the quiet ones before the barrier.
                 (Some(Await::Barrier), _) => meaning(&reply, None)?.map(|error| (None, error)),
-                (None, _) if self.unbarred > 0 => {
-                    meaning(&reply, None)?.map(|error| (None, error))
-                }
+                (None, _) if self.unbarred > 0 => meaning(&reply, None)?.map(|error| (None, error)),
                 (None, _) => return Err(out_of_step(bytes)),
             };
             input.read(used);
@@ -184,4 +182,3 @@ impl Exchange for Quiet {
         false
     }
 }
-

@@ -15,9 +15,7 @@ pub struct Rendezvous {
 /// FNV-1a of 64 bits, from `hash` on.
 #[inline]
 fn fnv(hash: u64, bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+    bytes.iter().fold(hash, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The last step of MurmurHash3, as FNV mixes its upper bits badly.

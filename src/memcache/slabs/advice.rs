@@ -43,7 +43,8 @@ pub fn what_if(settings: &Settings, census: &Census) -> Result<Vec<Outcome>> {
         }
     }
     if let Some(sizes) = best_sizes(settings, census) {
-        let other = Settings { slab_sizes: Some(sizes), chunk: 1, factor: 1.25, ..settings.clone() };
+        let other =
+            Settings { slab_sizes: Some(sizes), chunk: 1, factor: 1.25, ..settings.clone() };
         outcomes.push(Outcome::of(other, census)?);
     }
     outcomes.retain(|other| other.settings != now.settings);
@@ -264,7 +265,10 @@ mod tests {
         let many = |value: u64| (0..200_000).map(|_| Item::new(20, value)).collect::<Census>();
         let small = Settings { factor: 1.05, ..Settings::default() };
         let found = warned(small, many(500));
-        assert!(matches!(found[..], [Warning::Gap(..), Warning::Flood(..), Warning::Full(..)]), "{found:?}");
+        assert!(
+            matches!(found[..], [Warning::Gap(..), Warning::Flood(..), Warning::Full(..)]),
+            "{found:?}"
+        );
         let large = [Item::new(9, 600_000), Item::new(9, 2 << 20)].into_iter().collect();
         let found = warned(Settings::default(), large);
         assert!(found.contains(&Warning::Cut(1)) && found.contains(&Warning::Refused(1)));

@@ -113,9 +113,7 @@ mod tests {
 
     #[test]
     fn small_factors_run_out_of_classes() {
-        let gap = |factor| {
-            Classes::new(&Settings { factor, ..Settings::default() }).unwrap().gap()
-        };
+        let gap = |factor| Classes::new(&Settings { factor, ..Settings::default() }).unwrap().gap();
         assert!(gap(1.25).is_none() && gap(1.15).is_none());
         let (from, to) = gap(1.08).unwrap();
         assert!(from < 20_000 && to == 524_288, "{from} {to}");

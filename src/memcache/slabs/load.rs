@@ -37,7 +37,8 @@ pub struct Load {
 impl Load {
     /// Puts all items of a census where they go.
     pub fn new(classes: &Classes, census: &Census) -> Load {
-        let empty = |class: &Class| Usage { class: *class, items: 0, chunks: 0, pages: 0, requested: 0 };
+        let empty =
+            |class: &Class| Usage { class: *class, items: 0, chunks: 0, pages: 0, requested: 0 };
         let mut load = Load {
             classes: classes.all().iter().map(empty).collect(),
             refused: 0,
@@ -87,9 +88,8 @@ impl Load {
 
     /// Bytes of chunks that have a page and are not in use: of the last page of each class.
     pub fn free(&self) -> u64 {
-        let free = |usage: &Usage| {
-            (usage.pages * usage.class.per_page - usage.chunks) * usage.class.chunk
-        };
+        let free =
+            |usage: &Usage| (usage.pages * usage.class.per_page - usage.chunks) * usage.class.chunk;
         self.classes.iter().map(free).sum()
     }
 

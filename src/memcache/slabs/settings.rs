@@ -108,7 +108,8 @@ impl Settings {
     /// usual, but for factor and chunk, which are always there. Up to 1.6.23, `slab_chunk_max` is
     /// in bytes, from 1.6.24 on in kilobytes (commit 1b3b85557).
     pub fn named(&self, version: &str) -> Vec<(&'static str, String)> {
-        let mut named = vec![("factor", self.factor.to_string()), ("chunk", self.chunk.to_string())];
+        let mut named =
+            vec![("factor", self.factor.to_string()), ("chunk", self.chunk.to_string())];
         if self.item_max != 1 << 20 {
             named.push(("item_max", self.item_max.to_string()));
         }

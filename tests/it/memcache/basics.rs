@@ -9,10 +9,7 @@ use std::{
 use steelyard::{
     Error, ErrorKind,
     format::Format,
-    memcache::{
-        Compression, Dialect, Expiry, Fetch, Item, Method, Options, Swap,
-        protocol::How,
-    },
+    memcache::{Compression, Dialect, Expiry, Fetch, Item, Method, Options, Swap, protocol::How},
 };
 
 use super::{address, client, dialects, nonblocking, started, until};

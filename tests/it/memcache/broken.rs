@@ -41,17 +41,57 @@ type Ill = (&'static str, fn(TcpStream), ErrorKind);
 const ILLS: [Ill; 9] = [
     ("says nothing", hold, ErrorKind::Unavailable),
     ("closes at once", drop, ErrorKind::Unavailable),
-    ("half a header", |mut s| { let _ = s.write_all(b"VA 1"); hold(s) }, ErrorKind::Unavailable),
-    ("half a header, closed", |mut s| { let _ = s.write_all(b"VA 1"); }, ErrorKind::Unavailable),
-    ("closed in mid-value", |mut s| { let _ = s.write_all(b"VA 100 f0\r\nabc"); }, ErrorKind::Unavailable),
+    (
+        "half a header",
+        |mut s| {
+            let _ = s.write_all(b"VA 1");
+            hold(s)
+        },
+        ErrorKind::Unavailable,
+    ),
+    (
+        "half a header, closed",
+        |mut s| {
+            let _ = s.write_all(b"VA 1");
+        },
+        ErrorKind::Unavailable,
+    ),
+    (
+        "closed in mid-value",
+        |mut s| {
+            let _ = s.write_all(b"VA 100 f0\r\nabc");
+        },
+        ErrorKind::Unavailable,
+    ),
     (
         "a byte each 100 ms",
         |s| drip(s, b"VA 5 f0\r\nhello\r\n", Duration::from_millis(100)),
         ErrorKind::Unavailable,
     ),
-    ("no answer of ours", |mut s| { let _ = s.write_all(b"HTTP/1.1 400\r\n\r\n"); hold(s) }, ErrorKind::Malformed),
-    ("a length of exabytes", |mut s| { let _ = s.write_all(b"VA 4611686018427387904 f0\r\n"); hold(s) }, ErrorKind::TooLarge),
-    ("a line without an end", |mut s| { let _ = s.write_all(&[b'x'; 100_000]); hold(s) }, ErrorKind::TooLarge),
+    (
+        "no answer of ours",
+        |mut s| {
+            let _ = s.write_all(b"HTTP/1.1 400\r\n\r\n");
+            hold(s)
+        },
+        ErrorKind::Malformed,
+    ),
+    (
+        "a length of exabytes",
+        |mut s| {
+            let _ = s.write_all(b"VA 4611686018427387904 f0\r\n");
+            hold(s)
+        },
+        ErrorKind::TooLarge,
+    ),
+    (
+        "a line without an end",
+        |mut s| {
+            let _ = s.write_all(&[b'x'; 100_000]);
+            hold(s)
+        },
+        ErrorKind::TooLarge,
+    ),
 ];
 
 #[track_caller]
@@ -135,14 +175,16 @@ struct Hole {
 }
 
 fn hole() -> Hole {
-    let listener = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    let listener =
+        socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
     let any: std::net::SocketAddr = "127.0.0.1:0".parse().unwrap();
     listener.bind(&any.into()).unwrap();
     listener.listen(0).unwrap();
     let listener: TcpListener = listener.into();
     let address = listener.local_addr().unwrap();
     let queue = || {
-        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        let socket =
+            socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
         socket.set_nonblocking(true).unwrap();
         let _ = socket.connect(&address.into());
         socket
@@ -171,7 +213,11 @@ async fn connecting_into_a_black_hole_ends_in_time() {
 #[test]
 fn a_pool_that_is_used_up_is_waited_for_in_time() {
     let server = Scripted::new(hold);
-    let options = Options { pool: 1, patience: Patience { failures: None, ..Patience::default() }, ..options() };
+    let options = Options {
+        pool: 1,
+        patience: Patience { failures: None, ..Patience::default() },
+        ..options()
+    };
     let c = Client::new([server.address()], options).unwrap();
     std::thread::scope(|scope| {
         let first = scope.spawn(|| c.within(TIME * 3).get("key"));

@@ -38,7 +38,8 @@ async fn wire(mut from: impl AsyncReadExt + Unpin, mut to: impl AsyncWriteExt + 
     while let Ok(n @ 1..) = from.read(&mut bytes).await {
         let mut rest = &bytes[..n];
         while !rest.is_empty() {
-            let (piece, after) = rest.split_at((1 + random.below(2 * rest.len() as u64) as usize).min(rest.len()));
+            let (piece, after) =
+                rest.split_at((1 + random.below(2 * rest.len() as u64) as usize).min(rest.len()));
             match random.below(1200) {
                 0..4 => return,
                 4..10 => tokio::time::sleep(Duration::from_millis(random.below(5))).await,

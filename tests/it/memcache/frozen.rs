@@ -101,7 +101,9 @@ async fn a_server_that_was_started_anew_is_found_by_the_next_call() {
 
 #[test]
 fn keys_of_the_dead_are_misses_or_elsewhere() {
-    let (Some(one), Some(two), Some(extra)) = (started(64), started(64), started(64)) else { return };
+    let (Some(one), Some(two), Some(extra)) = (started(64), started(64), started(64)) else {
+        return;
+    };
     let gutter = Failover::Gutter {
         servers: vec![Server::new(address(&extra).parse().unwrap())],
         expiry: Duration::from_secs(60),
@@ -113,14 +115,18 @@ fn keys_of_the_dead_are_misses_or_elsewhere() {
         assert!(c.set_multi(keys.iter().map(|k| (k, "old")), Expiry::Never).is_empty());
         two.freeze();
         // One call finds out; from then on all goes on.
-        until("it is dead", || keys.iter().any(|key| c.get(key).is_err()) || c.statistics().deaths > 0);
+        until("it is dead", || {
+            keys.iter().any(|key| c.get(key).is_err()) || c.statistics().deaths > 0
+        });
         assert!(c.set_multi(keys.iter().map(|k| (k, "new")), Expiry::Never).is_empty());
         let found = c.get_multi(&keys);
         for (key, found) in keys.iter().zip(found) {
             let here = c.server_of(key) == address(&one);
             match (found.unwrap(), &failover) {
                 (None, Failover::Miss) => assert!(!here),
-                (Some(value), _) => assert!(value.bytes == b"new" && (here || failover != Failover::Miss)),
+                (Some(value), _) => {
+                    assert!(value.bytes == b"new" && (here || failover != Failover::Miss))
+                }
                 other => panic!("{key}: {other:?}"),
             }
         }

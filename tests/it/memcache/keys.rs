@@ -15,9 +15,17 @@ fn odd() -> Vec<Vec<u8>> {
         keys.push(vec![b'k', byte, b'k']);
         keys.push([&[byte], &b"flush_all"[..], &[byte]].concat());
     }
-    for text in
-        ["a\r\nflush_all\r\n", "a b", "x 0 0 1\r\ny\r\n", "größe", "日本語", "-", "YQ==", "a\tb", "\0"]
-    {
+    for text in [
+        "a\r\nflush_all\r\n",
+        "a b",
+        "x 0 0 1\r\ny\r\n",
+        "größe",
+        "日本語",
+        "-",
+        "YQ==",
+        "a\tb",
+        "\0",
+    ] {
         keys.push(text.into());
     }
     keys.extend([vec![b'x'; 250], vec![b' '; 186], "ü".repeat(125).into_bytes()]);
@@ -84,7 +92,9 @@ async fn a_bad_key_fails_alone() {
             assert_eq!(failed.len(), 1);
             assert_eq!((failed[0].number, &failed[0].key), (1, &key));
             for found in [c.get_multi(&keys), a.get_multi(&keys).await] {
-                assert!(found[0].as_ref().unwrap().is_some() && found[2].as_ref().unwrap().is_some());
+                assert!(
+                    found[0].as_ref().unwrap().is_some() && found[2].as_ref().unwrap().is_some()
+                );
                 assert_eq!(found[1].as_ref().unwrap_err().kind(), kind);
             }
             let (deleted, failed) = c.delete_multi(&keys);
@@ -116,11 +126,8 @@ fn old_servers_refuse_what_they_cannot_hold() {
 fn namespaces_and_digests_keep_keys_apart() {
     let Some(server) = started(64) else { return };
     let in_space = |namespace: &str| {
-        let options = Options {
-            namespace: namespace.into(),
-            hash_long_keys: true,
-            ..Options::default()
-        };
+        let options =
+            Options { namespace: namespace.into(), hash_long_keys: true, ..Options::default() };
         client(&server, options)
     };
     let (one, two) = (in_space("one:"), in_space("two:"));

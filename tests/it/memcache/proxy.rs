@@ -32,7 +32,9 @@ impl Scripted {
                 if stopped.load(Ordering::SeqCst) {
                     return;
                 }
-                let (Ok(stream), ill, well) = (stream, ill.clone(), is_well.clone()) else { return };
+                let (Ok(stream), ill, well) = (stream, ill.clone(), is_well.clone()) else {
+                    return;
+                };
                 thread::spawn(move || serve(stream, &*ill, &well));
             }
         });

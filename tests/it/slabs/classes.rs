@@ -39,7 +39,8 @@ fn printed(settings: &Settings, version: &str) -> Option<Vec<(usize, u64, u64)>>
 }
 
 fn nix_is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
+    std::fs::metadata("/proc/self")
+        .is_ok_and(|meta| std::os::unix::fs::MetadataExt::uid(&meta) == 0)
 }
 
 /// Settings of all kinds; some that are refused.

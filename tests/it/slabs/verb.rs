@@ -48,7 +48,14 @@ fn records_are_weighed_and_verified() {
     let file = file.to_str().unwrap();
     let (code, out, err) = slabs(&[file, "--key", "id"]);
     assert_eq!(code, 0, "{err}");
-    for part in ["20 000", "keys and values", "headers of items", "what if", "the fewest pages", "slab_sizes="] {
+    for part in [
+        "20 000",
+        "keys and values",
+        "headers of items",
+        "what if",
+        "the fewest pages",
+        "slab_sizes=",
+    ] {
         assert!(out.replace(',', " ").contains(part), "{part:?} is not in\n{out}");
     }
     let (_, keyless, _) = slabs(&[file]);

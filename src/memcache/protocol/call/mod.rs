@@ -204,10 +204,9 @@ impl Call<'_> {
                 found(value, marks)
             }
             (Reply::End, Op::Get { .. } | Op::GetAndTouch { .. }) => Answer::Miss,
-            (
-                Reply::Done(_),
-                Op::Store { .. } | Op::Touch { .. } | Op::Delete { .. },
-            ) => Answer::Done,
+            (Reply::Done(_), Op::Store { .. } | Op::Touch { .. } | Op::Delete { .. }) => {
+                Answer::Done
+            }
             (Reply::Miss(_), _) => Answer::Miss,
             (Reply::NotStored(_), Op::Store { .. } | Op::Count { .. }) => Answer::NotStored,
             (Reply::Exists(_), Op::Store { .. } | Op::Delete { .. }) => Answer::Exists,
