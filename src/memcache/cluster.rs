@@ -1,7 +1,7 @@
 //! The servers of a client, and where each key goes: what both shells share, without any I/O.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, btree_map::Entry},
     sync::atomic::{AtomicU8, Ordering},
     time::{Duration, Instant},
 };
@@ -168,16 +168,13 @@ impl Cluster {
     pub fn for_gutter<'a>(&self, mut call: Call<'a>) -> Call<'a> {
         let Failover::Gutter { expiry: most, .. } = self.options.failover else { return call };
         let most = super::Expiry::After(most).number();
-        match &mut call.op {
-            Op::Store { expiry, .. } | Op::Touch { expiry } | Op::GetAndTouch { expiry } => {
-                if *expiry == 0 || *expiry > most {
-                    *expiry = most;
-                }
-            }
-            Op::Count { initial: Some((_, expiry)), .. } if *expiry == 0 || *expiry > most => {
-                *expiry = most;
-            }
-            _ => {}
+        let expiry = match &mut call.op {
+            Op::Store { expiry, .. } | Op::Touch { expiry } | Op::GetAndTouch { expiry } => expiry,
+            Op::Count { initial: Some((_, expiry)), .. } => expiry,
+            _ => return call,
+        };
+        if *expiry == 0 || *expiry > most {
+            *expiry = most;
         }
         call
     }
@@ -243,6 +240,8 @@ impl Cluster {
     /// Sorts keys by the servers they go to.
     pub fn sort<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Sorted {
         let mut sorted = Sorted::default();
+        // Keys of one server often follow one another, and all do where there is only one.
+        let (mut last, mut run) = (0, Vec::with_capacity(keys.size_hint().0));
         for (number, key) in keys.enumerate() {
             let form = match self.keys.form(key) {
                 Ok(form) => form,
@@ -252,13 +251,20 @@ impl Cluster {
                 }
             };
             match self.route(key) {
-                Route::To(at) | Route::Gutter(at) => sorted.push(at, (number, form)),
+                Route::To(at) | Route::Gutter(at) => {
+                    if at != last {
+                        sorted.append(last, &mut run);
+                        last = at;
+                    }
+                    run.push((number, form));
+                }
                 Route::Nowhere => sorted.nowhere.push(number),
                 Route::Dead(at) => {
                     sorted.refused.push((number, self.nodes[at].is_dead()));
                 }
             }
         }
+        sorted.append(last, &mut run);
         sorted
     }
 }
@@ -275,8 +281,16 @@ pub struct Sorted {
 }
 
 impl Sorted {
-    fn push(&mut self, at: usize, key: (usize, Form)) {
-        self.servers.entry(at).or_insert_with(|| Vec::with_capacity(128)).push(key);
+    fn append(&mut self, at: usize, run: &mut Vec<(usize, Form)>) {
+        if run.is_empty() {
+            return;
+        }
+        match self.servers.entry(at) {
+            Entry::Occupied(mut there) => there.get_mut().append(run),
+            Entry::Vacant(empty) => {
+                empty.insert(std::mem::take(run));
+            }
+        }
     }
 }
 

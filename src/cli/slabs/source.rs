@@ -6,7 +6,7 @@ use steelyard::{
     format::{Coder, Takes, Wrapped},
     marc::Record,
     memcache::{
-        Client, Options,
+        Client, Options, Stats,
         slabs::{Census, Classes, Item, PAGE, Settings},
     },
     record::{self, Document, Value},
@@ -130,7 +130,7 @@ pub fn live(url: &str, wish: &Wish) -> Result<Source> {
     }
     let options = Options { timeout: std::time::Duration::from_secs(10), ..Options::default() };
     let client = Client::new([host], options)?;
-    let one = |mut each: Vec<(String, Result<Vec<(String, String)>>)>| each.remove(0).1;
+    let one = |mut each: Vec<(String, Result<Stats>)>| each.remove(0).1;
     let stats = one(client.stats("settings"))?;
     let version = client.version().remove(0).1?;
     let of = |name: &str| stats.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str());

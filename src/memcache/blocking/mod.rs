@@ -201,7 +201,7 @@ impl Client {
             self.admin(at, &mut admin::flush_all(delay.as_secs(), &mut done))?;
             done
         });
-        each.into_iter().map(|(_, done)| done).collect()
+        each.into_iter().try_for_each(|(_, done)| done)
     }
 
     /// Lists all keys of a server, by its number: `each` is given the text of each, as `key=…

@@ -20,6 +20,8 @@ pub struct Pool {
 }
 
 struct State {
+    /// In boxes, as they are passed on for every call.
+    #[allow(clippy::vec_box)]
     idle: Vec<Box<Connection>>,
     /// Those in use and those idle.
     open: usize,

@@ -196,7 +196,7 @@ impl AsyncClient {
             self.admin(at, &mut admin::flush_all(delay.as_secs(), &mut done)).await?;
             done
         });
-        each.await.into_iter().map(|(_, done)| done).collect()
+        each.await.into_iter().try_for_each(|(_, done)| done)
     }
 
     /// Lists all keys of a server, by its number: `each` is given the text of each, as `key=…

@@ -16,6 +16,8 @@ pub struct Pool {
 
 #[derive(Default)]
 struct Idle {
+    /// In boxes, as they are passed on for every call.
+    #[allow(clippy::vec_box)]
     connections: Vec<Box<Connection>>,
     /// Counts up when all that are idle are thrown away: those in use are then, too.
     age: u64,

@@ -77,12 +77,16 @@ pub fn number(text: &[u8]) -> Option<u64> {
         return None;
     }
     let mut sum = 0u64;
-    for byte in text {
-        let digit = byte.wrapping_sub(b'0');
+    for (at, byte) in text.iter().enumerate() {
+        let digit = u64::from(byte.wrapping_sub(b'0'));
         if digit > 9 {
             return None;
         }
-        sum = sum.checked_mul(10)?.checked_add(u64::from(digit))?;
+        // Nineteen digits fit whatever they are.
+        sum = match at {
+            0..19 => sum * 10 + digit,
+            _ => sum.checked_mul(10)?.checked_add(digit)?,
+        };
     }
     Some(sum)
 }
@@ -172,9 +176,15 @@ pub fn parse(bytes: &[u8], limit: usize) -> Result<Parsed<'_>> {
 /// `key flags bytes [cas]`.
 #[inline]
 fn item(rest: &[u8]) -> Option<(&[u8], Marks, u64)> {
-    let mut words = rest.splitn(4, |b| *b == b' ');
-    let (key, flags, length) = (words.next()?, words.next()?, words.next()?);
-    let cas = words.next().map_or(Some(0), number)?;
+    let word = |text: &[u8]| text.iter().position(|b| *b == b' ');
+    let (key, rest) = rest.split_at(word(rest)?);
+    let rest = &rest[1..];
+    let (flags, rest) = rest.split_at(word(rest)?);
+    let rest = &rest[1..];
+    let (length, cas) = match word(rest) {
+        None => (rest, 0),
+        Some(end) => (&rest[..end], number(&rest[end + 1..])?),
+    };
     let flags = u32::try_from(number(flags)?).ok()?;
     Some((key, Marks { flags, cas, ..Marks::default() }, number(length)?))
 }

@@ -126,8 +126,8 @@ fn cut(runs: &[(u64, u64)], most: usize) -> Vec<u64> {
     for level in 1..=most.min(n) {
         let (mut next, mut from) = (vec![f64::INFINITY; n + 1], vec![0; n + 1]);
         for to in level..=n {
-            for start in level - 1..to {
-                let sum = best[start] + cost(start, to);
+            for (start, before) in best[..to].iter().enumerate().skip(level - 1) {
+                let sum = before + cost(start, to);
                 if sum < next[to] {
                     (next[to], from[to]) = (sum, start);
                 }

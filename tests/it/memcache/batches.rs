@@ -64,7 +64,7 @@ fn value(n: usize) -> Vec<u8> {
 #[tokio::test]
 async fn batches_of_any_size_come_through_in_bounded_memory() {
     let keys = amount("STEELYARD_MEMCACHE_KEYS", 50_000);
-    let megabytes = (keys * 1300 >> 20) + 64;
+    let megabytes = ((keys * 1300) >> 20) + 64;
     let Some(tcp) = started(megabytes as u64) else { return };
     let Some(unix) = OnSocket::start(megabytes) else { return };
     for address in [address(&tcp), unix.address()] {
