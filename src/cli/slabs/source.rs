@@ -152,8 +152,8 @@ pub fn live(url: &str, wish: &Wish) -> Result<Source> {
         false => wish.over(said),
     };
     let mut census = Census::default();
-    client
-        .list_keys(0, |line| {
+    let list = |how: &str, census: &mut Census| {
+        client.list_keys(0, how, |line| {
             let (key, total) = listed(line).ok_or_else(|| {
                 Error::malformed(format!("a listed key: {}", String::from_utf8_lossy(line)))
             })?;
@@ -162,14 +162,19 @@ pub fn live(url: &str, wish: &Wish) -> Result<Source> {
             census.add(Item::new(key, total.saturating_sub(head)));
             Ok(())
         })
-        .map_err(|e| match e.kind() {
-            ErrorKind::Unsupported => Error::unsupported(format!(
-                "{}; give the records themselves, in a file",
-                e.context()
-            ))
-            .in_place(host),
-            _ => e,
-        })?;
+    };
+    let done = match list("hash", &mut census) {
+        // Older servers list by use only.
+        Err(e) if e.kind() == ErrorKind::Unsupported => list("all", &mut census),
+        done => done,
+    };
+    done.map_err(|e| match e.kind() {
+        ErrorKind::Unsupported => {
+            let what = format!("{}; give the records themselves, in a file", e.context());
+            Error::unsupported(what).in_place(host)
+        }
+        _ => e,
+    })?;
     let pages = slabs.iter().filter(|(name, _)| name.ends_with(":total_pages"));
     let pages = pages.filter_map(|(_, value)| value.parse::<u64>().ok()).sum();
     Ok(Source {

@@ -197,7 +197,7 @@ impl Connection {
         until: Until,
     ) -> Result<(), Failure> {
         self.begin(exchange);
-        let mut sent = self.push(exchange)?;
+        let (mut sent, mut answered) = (self.push(exchange)?, false);
         if sent && until == Until::Sent {
             return Ok(());
         }
@@ -211,16 +211,18 @@ impl Connection {
             let ready = wait(&mut [self.wish(sent)], left)?[0];
             if ready.intersects(!PollFlags::POLLOUT) {
                 match self.pull(exchange)? {
-                    Some(true) if until == Until::Answered => return Ok(()),
-                    Some(_) if exchange.patient() => deadline = Deadline::new(deadline.limit),
+                    // A value that is refused is answered before it is sent whole; what is left of
+                    // it must be sent all the same.
+                    Some(true) => answered = until == Until::Answered,
+                    Some(false) if exchange.patient() => deadline = Deadline::new(deadline.limit),
                     _ => {}
                 }
             }
             if !sent && ready.contains(PollFlags::POLLOUT) {
                 sent = self.push(exchange)?;
-                if sent && until == Until::Sent {
-                    return Ok(());
-                }
+            }
+            if sent && (answered || until == Until::Sent) {
+                return Ok(());
             }
         }
     }

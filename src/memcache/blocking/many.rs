@@ -32,6 +32,7 @@ struct Lane<'c, E> {
     lease: Lease<'c>,
     exchange: E,
     sent: bool,
+    answered: bool,
     done: Option<Result<(), Failure>>,
 }
 
@@ -264,7 +265,7 @@ impl Client {
             }
             if !numbers.is_empty() {
                 let exchange = make(cluster.sent(dialect), numbers);
-                lanes.push(Lane { at, lease, exchange, sent: false, done: None });
+                lanes.push(Lane { at, lease, exchange, sent: false, answered: false, done: None });
             }
         }
         // One server is the usual case, and needs no watching of several.
@@ -369,13 +370,16 @@ fn side_by_side<E: Exchange>(lanes: &mut [Lane<'_, E>], deadline: &Deadline) {
             let connection = lane.lease.connection.as_mut().expect("a lane has a connection");
             if ready.intersects(!PollFlags::POLLOUT) {
                 match connection.pull(&mut lane.exchange) {
-                    Ok(Some(true)) => lane.done = Some(Ok(())),
+                    Ok(Some(true)) => lane.answered = true,
                     Ok(_) => {}
                     Err(failure) => lane.done = Some(Err(failure)),
                 }
             }
             if lane.done.is_none() && !lane.sent && ready.contains(PollFlags::POLLOUT) {
                 push(lane);
+            }
+            if lane.done.is_none() && lane.sent && lane.answered {
+                lane.done = Some(Ok(()));
             }
         }
     }

@@ -137,9 +137,9 @@ impl Client {
         };
         let deadline = Deadline::new(self.timeout);
         let (mut lease, dialect) = self.shared.lease(at, &deadline)?;
-        if dialect == Dialect::Classic {
-            let possible = call.possible(form, dialect);
-            possible.map_err(|e| e.in_place(cluster.nodes[at].name.clone()))?;
+        if let Err(e) = call.possible(form, dialect) {
+            lease.give_back();
+            return Err(e.in_place(cluster.nodes[at].name.clone()));
         }
         let mut one = One::new(&call, form, cluster.sent(dialect));
         self.shared.run(at, &mut lease, &mut one, deadline)?;
@@ -205,18 +205,24 @@ impl Client {
     }
 
     /// Lists all keys of a server, by its number: `each` is given the text of each, as `key=…
-    /// exp=… size=…`; the key in it has %-codes. On a connection of its own.
+    /// exp=… size=…`; the key in it has %-codes. On a connection of its own. `how` is `hash`, by the
+    /// table of keys, each once; or `all`, by the lists of use, which older servers have only.
     ///
     /// # Errors
     /// [`Conflict`](crate::ErrorKind::Conflict) where somebody else lists just now,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) where the server does not list keys.
-    pub fn list_keys(&self, server: usize, each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub fn list_keys(
+        &self,
+        server: usize,
+        how: &str,
+        each: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut ended = Listed::Whole;
         let deadline = Deadline::new(self.timeout);
         let cluster = &self.shared.cluster;
         let mut connection =
             self.shared.open(server, &deadline).map_err(|e| e.error(&cluster.nodes[server]))?;
-        let mut listing = admin::listing("all", &mut ended, each);
+        let mut listing = admin::listing(how, &mut ended, each);
         let run = connection.run(&mut listing, deadline, Until::Answered);
         drop(listing);
         run.map_err(|e| e.error(&cluster.nodes[server]))?;

@@ -65,6 +65,8 @@ pub struct Connection {
     sent: usize,
     /// All that was written has gone through the layers below.
     flushed: bool,
+    /// All of the exchange at hand is answered.
+    answered: bool,
     input: Input,
 }
 
@@ -93,6 +95,7 @@ impl Connection {
             out: Vec::with_capacity(16 << 10),
             sent: 0,
             flushed: true,
+            answered: false,
             input: Input::default(),
         })
     }
@@ -110,7 +113,7 @@ impl Connection {
         until: Until,
     ) -> Result<(), Failure> {
         self.out.clear();
-        self.sent = 0;
+        (self.sent, self.answered) = (0, false);
         exchange.write(&mut self.out);
         let mut deadline = deadline;
         loop {
@@ -165,7 +168,9 @@ impl Connection {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Step, Failure>> {
         let sent = self.push(exchange, cx)?.is_ready();
-        if sent && until == Until::Sent {
+        // A value that is refused is answered before it is sent whole; what is left of it must be
+        // sent all the same.
+        if sent && (self.answered || until == Until::Sent) {
             return Poll::Ready(Ok(Step::Done));
         }
         let mut some = false;
@@ -179,10 +184,9 @@ impl Connection {
                         return Poll::Ready(Err(Failure::closed()));
                     }
                     self.input.filled(n);
-                    if exchange.read(&mut self.input).map_err(Failure::Stream)?
-                        && until == Until::Answered
-                        && sent
-                    {
+                    self.answered = exchange.read(&mut self.input).map_err(Failure::Stream)?
+                        && until == Until::Answered;
+                    if self.answered && sent {
                         return Poll::Ready(Ok(Step::Done));
                     }
                     some = true;

@@ -125,9 +125,9 @@ impl AsyncClient {
         };
         let deadline = Deadline::new(self.timeout);
         let (mut lease, dialect) = self.shared.lease(at, &deadline).await?;
-        if dialect == Dialect::Classic {
-            let possible = call.possible(form, dialect);
-            possible.map_err(|e| e.in_place(cluster.nodes[at].name.clone()))?;
+        if let Err(e) = call.possible(form, dialect) {
+            lease.give_back();
+            return Err(e.in_place(cluster.nodes[at].name.clone()));
         }
         let mut one = One::new(&call, form, cluster.sent(dialect));
         self.shared.run(at, &mut lease, &mut one, deadline).await?;

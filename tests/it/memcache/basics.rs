@@ -72,7 +72,7 @@ fn every_operation_in_both_dialects() {
         let (_, settings) = c.stats("settings").remove(0);
         assert!(settings.unwrap().iter().any(|(name, _)| name == "item_size_max"));
         let mut seen = 0;
-        c.list_keys(0, |_| {
+        c.list_keys(0, "hash", |_| {
             seen += 1;
             Ok(())
         })
