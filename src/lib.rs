@@ -7,6 +7,7 @@
 //! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
 //! - [`format`](mod@format): records to bytes and back.
 //! - [`file`](mod@file): places that are files: opened by name and content, packed, split, written whole.
+//! - [`memcache`]: a client of memcached, and a model of its memory.
 
 pub mod bench;
 pub mod copy;
@@ -15,6 +16,7 @@ pub mod error;
 pub mod file;
 pub mod format;
 pub mod marc;
+pub mod memcache;
 pub mod record;
 pub mod report;
 pub mod server;

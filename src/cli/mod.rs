@@ -19,6 +19,7 @@ mod put;
 mod report;
 mod servers;
 mod show;
+mod slabs;
 mod stores;
 
 use std::{fmt::Display, io::Write, process::ExitCode};
@@ -64,6 +65,7 @@ enum Verb {
     Formats(formats::Args),
     Stores(stores::Args),
     Servers(servers::Args),
+    Slabs(slabs::Args),
     Completions(completions::Args),
     #[command(hide = true)]
     Man(completions::ManArgs),
@@ -97,6 +99,7 @@ pub fn run() -> ExitCode {
         Verb::Formats(args) => formats::run(args),
         Verb::Stores(args) => stores::run(args),
         Verb::Servers(args) => servers::run(args),
+        Verb::Slabs(args) => slabs::run(args),
         Verb::Completions(args) => completions::run(args, Cli::command()),
         Verb::Man(args) => completions::man(args, Cli::command()),
     };

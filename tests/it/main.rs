@@ -7,10 +7,12 @@ mod framing;
 mod iso2709;
 mod marc8;
 mod marcxml;
+mod memcache;
 mod page;
 mod programs;
 mod real;
 mod ruby_python;
+mod slabs;
 mod stores;
 #[cfg(feature = "redis")]
 mod stores_kv;

@@ -22,7 +22,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("marc", &["error", "record::dataset"]),
     ("format", &["error", "record", "marc"]),
     ("file", &["error", "record", "marc", "format"]),
-    ("memcache", &["error"]),
+    // `format` in `objects.rs` and `foreign.rs` only: values that are objects.
+    ("memcache", &["error", "format"]),
     ("server", &["error", "durability"]),
     ("store", &["error", "durability", "record", "marc", "format", "memcache", "server"]),
     ("copy", &["error", "record", "marc", "format", "file", "store"]),

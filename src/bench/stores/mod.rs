@@ -59,6 +59,9 @@ use crate::{
     store::{self, Place, Store},
 };
 
+/// Puts something around a store.
+pub type Around = fn(Arc<dyn Store>) -> Arc<dyn Store>;
+
 /// What to measure, and how.
 pub struct Options<'a> {
     /// What is done.
@@ -83,7 +86,7 @@ pub struct Options<'a> {
     /// Ends the run, at the next border of a phase.
     pub stop: Option<&'a AtomicBool>,
     /// Put around each store that is opened: for trying the bench itself.
-    pub around: Option<fn(Arc<dyn Store>) -> Arc<dyn Store>>,
+    pub around: Option<Around>,
 }
 
 impl Options<'_> {

@@ -74,24 +74,6 @@ impl Socket {
             false => Err(broken(IoKind::UnexpectedEof.into())),
         }
     }
-
-    /// Reads a line, and gives it without its CR LF.
-    pub async fn line(&mut self) -> Result<Vec<u8>> {
-        const LONGEST: u64 = 64 << 10;
-        let mut line = Vec::new();
-        (&mut self.0).take(LONGEST).read_until(b'\n', &mut line).await.map_err(broken)?;
-        match line.pop() {
-            Some(b'\n') => {}
-            Some(_) if line.len() as u64 + 1 == LONGEST => {
-                return Err(out_of_step("a line", &line));
-            }
-            _ => return Err(broken(IoKind::UnexpectedEof.into())),
-        }
-        if line.last() == Some(&b'\r') {
-            line.pop();
-        }
-        Ok(line)
-    }
 }
 
 /// The error of an answer that is none to what was asked.

@@ -14,10 +14,11 @@
 //! Durability is t0, always. A batch is not atomic: where a connection breaks, some of it may be
 //! there; `load` adds, tells a key that is taken, and keeps the others.
 //!
-//! This is a thin client, with no TLS and no login.
+//! Through the client of [`crate::memcache`], with no TLS and no login. No server is ever taken for
+//! dead: a store waits for its own records.
 
+mod listing;
 mod names;
-mod server;
 
 use std::{collections::HashSet, sync::Arc};
 
@@ -28,13 +29,20 @@ use futures_util::{
     stream::BoxStream,
 };
 
-use self::{names::Names, server::Server};
+use self::{listing::keys, names::Names};
 use super::{
     Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
     blobs::{CANNOT, fits},
-    kv::{Address, Limits, Portion, Spool, chunks},
+    kv::{Portion, Spool},
 };
-use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
+use crate::{
+    Error, ErrorKind, Result,
+    durability::Tier,
+    memcache::{
+        Address, AsyncClient, Expiry, Failed, Options, PORT, Patience, Ring, Server, Spread, Stats,
+    },
+    record::Kind,
+};
 
 pub const DRIVER: Driver = Driver {
     name: "memcached",
@@ -76,24 +84,23 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         common.shape("memcached", DRIVER.shapes)?;
         let mut addresses: Vec<_> = match socket {
             Some(path) => vec![Address::Unix(path.into())],
-            None if url.hosts.is_empty() => vec![Address::Tcp("127.0.0.1".into(), 11211)],
+            None if url.hosts.is_empty() => vec![Address::Tcp("127.0.0.1".into(), PORT)],
             None => Vec::new(),
         };
         for (host, port) in &url.hosts {
-            addresses.push(Address::Tcp(host.clone(), port.unwrap_or(11211)));
+            addresses.push(Address::Tcp(host.clone(), port.unwrap_or(PORT)));
         }
-        if let Some(twice) = (1..addresses.len()).find(|&i| addresses[..i].contains(&addresses[i]))
-        {
-            return Err(Error::invalid(format!("server {} is named twice", addresses[twice])));
-        }
-        let limits = Limits {
-            connect: common.connect_timeout,
-            operation: common.timeout,
+        let options = Options {
+            timeout: common.timeout,
+            connect_timeout: common.connect_timeout,
             pool: common.pool,
+            patience: Patience { failures: None, ..Patience::default() },
+            // What a server can be set to hold.
+            max_value: 1 << 30,
+            ..Options::default()
         };
-        let servers: Vec<_> =
-            addresses.into_iter().map(|address| Server::new(address, limits)).collect();
-        let settings = try_join_all(servers.iter().map(Server::settings)).await?;
+        let servers = Servers::new(addresses, options)?;
+        let settings = try_join_all(servers.each.iter().map(settings_of)).await?;
         let limit = settings.iter().flatten().filter(|(name, _)| name == "item_size_max");
         let limit = limit.filter_map(|(_, value)| value.parse::<usize>().ok()).min();
         let max_record = limit.map_or(ABILITIES.max_record, |max| max.saturating_sub(OVERHEAD));
@@ -103,9 +110,42 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
     .boxed()
 }
 
+/// The servers, together and each alone.
+struct Servers {
+    /// What finds the server of a key.
+    all: AsyncClient,
+    /// For what is asked of each: settings, lists of keys.
+    each: Vec<AsyncClient>,
+    ring: Ring,
+    limit: std::time::Duration,
+}
+
+impl Servers {
+    fn new(addresses: Vec<Address>, options: Options) -> Result<Servers> {
+        let servers: Vec<_> = addresses.into_iter().map(Server::new).collect();
+        let alone = |server: &Server| AsyncClient::of(vec![server.clone()], options.clone());
+        Ok(Servers {
+            ring: Ring::new(Spread::Rendezvous, &servers),
+            each: servers.iter().map(alone).collect::<Result<_>>()?,
+            limit: options.timeout,
+            all: AsyncClient::of(servers, options)?,
+        })
+    }
+
+    /// The number of the server that has a key.
+    fn owner(&self, full: &str) -> usize {
+        self.ring.owner(full.as_bytes(), |_| true).unwrap_or(0)
+    }
+}
+
+/// The settings of a server.
+async fn settings_of(client: &AsyncClient) -> Result<Stats> {
+    client.stats("settings").await.remove(0).1
+}
+
 /// A table over all the servers.
 struct Table {
-    servers: Arc<Vec<Server>>,
+    servers: Arc<Servers>,
     names: Names,
     abilities: Abilities,
     asked: Option<Tier>,
@@ -113,7 +153,7 @@ struct Table {
 
 impl Table {
     fn new(
-        servers: Arc<Vec<Server>>,
+        servers: Arc<Servers>,
         max_record: usize,
         asked: Option<Tier>,
         name: &str,
@@ -123,33 +163,22 @@ impl Table {
         Ok(Table { servers, names, abilities, asked })
     }
 
-    /// Sorts items by the servers of their keys.
-    fn by_server<T>(&self, items: impl Iterator<Item = (String, T)>) -> Vec<Vec<(String, T)>> {
-        let mut sorted: Vec<Vec<_>> = self.servers.iter().map(|_| Vec::new()).collect();
-        for (key, item) in items {
-            let at = owner(self.servers.iter().map(|server| server.name.as_str()), &key);
-            sorted[at].push((key, item));
-        }
-        sorted
-    }
-
-    async fn store(&self, command: &str, blobs: &[Blob]) -> Result<()> {
+    /// Keeps blobs, in place of what is there or only where nothing is.
+    async fn store(&self, blobs: &[Blob], add: bool) -> Result<()> {
         let full = |blob| self.checked(blob).map(|key| (key, blob));
         let items = blobs.iter().map(full).collect::<Result<Vec<_>>>()?;
-        let sorted = self.by_server(items.into_iter());
-        try_join_all(self.servers.iter().zip(sorted).map(|(server, items)| async move {
-            for items in chunks(&items, |(key, blob)| key.len() + blob.bytes.len()) {
-                let sent: Vec<_> =
-                    items.iter().map(|(key, blob)| (key.clone(), &*blob.bytes)).collect();
-                if let Some(&at) = server.store(command, &sent).await?.first() {
-                    let what = format!("key {} is taken", items[at].1.key.shown());
-                    return Err(Error::new(ErrorKind::Conflict, what));
-                }
-            }
-            Ok(())
-        }))
-        .await
-        .map(drop)
+        let bytes: Vec<(&str, &[u8])> =
+            items.iter().map(|(key, blob)| (key.as_str(), &*blob.bytes)).collect();
+        let failed = match add {
+            true => self.servers.all.add_multi(bytes, Expiry::Never).await,
+            false => self.servers.all.set_multi(bytes, Expiry::Never).await,
+        };
+        let Some(Failed { number, error, .. }) = failed.into_iter().next() else { return Ok(()) };
+        if error.kind() == ErrorKind::Conflict {
+            let what = format!("key {} is taken", items[number].1.key.shown());
+            return Err(Error::new(ErrorKind::Conflict, what));
+        }
+        Err(error)
     }
 
     /// The key on the wire, of a blob that can be kept.
@@ -161,33 +190,21 @@ impl Table {
     /// The table's keys on one server. Some that are another server's may be there, from times when
     /// there were fewer servers; they are of no account, but to be deleted with the table.
     async fn keys_on(&self, at: usize, also_foreign: bool) -> Result<Spool> {
-        let names = || self.servers.iter().map(|server| server.name.as_str());
-        let mine = |full: &str| also_foreign || owner(names(), full) == at;
-        self.servers[at].keys(&self.names, &mine).await
+        let mine = |full: &str| also_foreign || self.servers.owner(full) == at;
+        keys(&self.servers.each[at], self.servers.limit, &self.names, &mine).await
     }
 
-    /// The keys on the wire, by server, with their places. Those that cannot be there are left out.
-    fn sorted(&self, keys: &[Key]) -> Vec<Vec<(String, usize)>> {
-        let full = |(at, key)| Some((self.names.full(key).ok()?, at));
-        self.by_server(keys.iter().enumerate().filter_map(full))
+    /// The keys on the wire, with their places. Those that cannot be there are left out.
+    fn full(&self, keys: &[Key]) -> (Vec<usize>, Vec<String>) {
+        let full = |(at, key)| Some((at, self.names.full(key).ok()?));
+        keys.iter().enumerate().filter_map(full).unzip()
     }
 }
 
-/// Which of some servers has a key: the one whose name and the key have the highest hash together
-/// (Thaler and Ravishankar 1998).
-fn owner<'a>(servers: impl Iterator<Item = &'a str>, key: &str) -> usize {
-    // FNV-1a of 64 bits, and the last step of MurmurHash3, as FNV mixes its upper bits badly.
-    // The same everywhere and for ever: who hashes otherwise does not find what others kept.
-    let hash = |server: &str| {
-        let bytes = server.bytes().chain([0]).chain(key.bytes());
-        let fnv = bytes.fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        let mixed = (fnv ^ (fnv >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
-        let mixed = (mixed ^ (mixed >> 33)).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
-        mixed ^ (mixed >> 33)
-    };
-    servers.enumerate().max_by_key(|(_, server)| hash(server)).map_or(0, |(at, _)| at)
+/// How many of these keys were deleted.
+async fn delete(client: &AsyncClient, keys: &[String]) -> Result<u64> {
+    let (count, failed) = client.delete_multi(keys.iter().map(String::as_str)).await;
+    failed.into_iter().next().map_or(Ok(count), |failed| Err(failed.error))
 }
 
 #[async_trait]
@@ -211,7 +228,7 @@ impl Blobs for Table {
     }
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
-        self.store("set", blobs).await
+        self.store(blobs, false).await
     }
 
     async fn load(&self, blobs: &[Blob]) -> Result<()> {
@@ -220,44 +237,26 @@ impl Blobs for Table {
             let what = format!("key {} is there twice", blob.key.shown());
             return Err(Error::new(ErrorKind::Conflict, what));
         }
-        self.store("add", blobs).await
+        self.store(blobs, true).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         let mut found = vec![None; keys.len()];
-        let sorted = self.sorted(keys);
-        let parts = self.servers.iter().zip(&sorted).map(|(server, items)| async move {
-            if items.is_empty() {
-                return Ok(Vec::new());
-            }
-            let keys: Vec<_> = items.iter().map(|(key, _)| key.clone()).collect();
-            let some = server.get(&keys).await?;
-            let places = some.into_iter().map(|(at, value)| (items[at].1, value));
-            Ok::<Vec<_>, Error>(places.collect())
-        });
-        for (at, value) in try_join_all(parts).await?.into_iter().flatten() {
-            found[at] = Some(value);
+        let (places, full) = self.full(keys);
+        for (at, value) in places.into_iter().zip(self.servers.all.get_multi(&full).await) {
+            found[at] = value?.map(|value| value.bytes);
         }
         Ok(found)
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        let sorted = self.sorted(keys);
-        let parts = self.servers.iter().zip(&sorted).map(|(server, items)| async move {
-            let mut count = 0;
-            for items in chunks(items, |(key, _)| key.len()) {
-                let keys: Vec<_> = items.iter().map(|(key, _)| key.clone()).collect();
-                count += server.delete(&keys).await?;
-            }
-            Ok::<_, Error>(count)
-        });
-        Ok(try_join_all(parts).await?.into_iter().sum())
+        delete(&self.servers.all, &self.full(keys).1).await
     }
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         let range = range.clone();
         let blobs = async_stream::try_stream! {
-            for at in 0..self.servers.len() {
+            for at in 0..self.servers.each.len() {
                 let mut keys = self.keys_on(at, false).await?.read()?;
                 let mut portion = Portion::new();
                 loop {
@@ -281,12 +280,12 @@ impl Blobs for Table {
     }
 
     async fn count(&self) -> Result<u64> {
-        let lists = (0..self.servers.len()).map(|at| self.keys_on(at, false));
+        let lists = (0..self.servers.each.len()).map(|at| self.keys_on(at, false));
         Ok(try_join_all(lists).await?.iter().map(|keys| keys.count()).sum())
     }
 
     async fn drop_table(&self) -> Result<()> {
-        for at in 0..self.servers.len() {
+        for at in 0..self.servers.each.len() {
             let mut keys = self.keys_on(at, true).await?.read()?;
             loop {
                 let some = keys.take(1000)?;
@@ -295,20 +294,21 @@ impl Blobs for Table {
                 }
                 let full: Vec<_> =
                     some.iter().map(|key| self.names.full(key)).collect::<Result<_>>()?;
-                self.servers[at].delete(&full).await?;
+                delete(&self.servers.each[at], &full).await?;
             }
         }
         Ok(())
     }
 
     async fn describe(&self) -> Result<Description> {
-        let mut versions = try_join_all(self.servers.iter().map(Server::version)).await?;
+        let versions = self.servers.all.version().await.into_iter().map(|(_, version)| version);
+        let mut versions = versions.collect::<Result<Vec<_>>>()?;
         versions.sort();
         versions.dedup();
         const SHOWN: [&str; 3] = ["item_size_max", "maxbytes", "evictions"];
-        let mut settings = vec![("servers".to_owned(), self.servers.len().to_string())];
-        if let Some(first) = self.servers.first() {
-            let all = first.settings().await?;
+        let mut settings = vec![("servers".to_owned(), self.servers.each.len().to_string())];
+        if let Some(first) = self.servers.each.first() {
+            let all = settings_of(first).await?;
             settings.extend(all.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str())));
         }
         Ok(Description {
@@ -321,27 +321,5 @@ impl Blobs for Table {
             settings,
             disk: None,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_are_spread_evenly_and_stay_when_a_server_goes() {
-        let servers = ["a:11211", "b:11211", "c:11211", "d:11211"];
-        let mut counts = [0; 4];
-        for i in 0..40_000 {
-            let key = format!("pets:{i}");
-            let at = owner(servers.into_iter(), &key);
-            counts[at] += 1;
-            let less = owner(servers[..3].iter().copied(), &key);
-            assert!(at == 3 || less == at, "{key} moved from {at} to {less}");
-        }
-        assert!(counts.iter().all(|n| (9_500..10_500).contains(n)), "{counts:?}");
-        // What is kept somewhere has to be found there by later versions.
-        let found: Vec<_> = (0..8).map(|i| owner(servers.into_iter(), &format!("{i}"))).collect();
-        assert_eq!(found, [3, 3, 2, 3, 3, 0, 1, 3]);
     }
 }

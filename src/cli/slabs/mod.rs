@@ -1,0 +1,191 @@
+//! `steelyard slabs`: how memcached's memory holds records, and under which settings better.
+
+mod source;
+mod table;
+mod verify;
+
+use steelyard::{
+    Error, Result,
+    format::Wrapped,
+    memcache::slabs::{
+        Classes, Load, Settings,
+        advice::{warnings, what_if},
+    },
+};
+
+use self::source::Source;
+use super::{Outcome, parsed, print};
+
+/// Shows how memcached's memory holds records, and which settings would hold more of them.
+///
+/// The records are those of a file, or what a running memcached holds (memcached://host:port, which
+/// lists its keys). The model is exact for memcached 1.6; --verify checks it on a private one.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+#[command(arg_required_else_help = true)]
+pub struct Args {
+    #[command(subcommand)]
+    act: Option<Act>,
+    /// A file of records, - for standard input, or memcached://host:port.
+    #[arg(value_name = "RECORDS")]
+    records: Option<String>,
+    #[command(flatten)]
+    wish: Wish,
+    /// The field that holds the key; without one, or where a record has none, keys of 36 bytes.
+    #[arg(long, value_name = "FIELD")]
+    key: Option<String>,
+    /// The format the values are stored in.
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parsed::<Wrapped>)]
+    format: Wrapped,
+    /// The format of the file, where nothing tells.
+    #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
+    from: Option<Wrapped>,
+    /// Starts a private memcached with these settings, stores the records there, and compares.
+    #[arg(long)]
+    verify: bool,
+}
+
+#[derive(clap::Subcommand)]
+enum Act {
+    /// Prints the classes that settings make: number, chunk size, chunks a page.
+    Classes(ClassesArgs),
+}
+
+#[derive(clap::Args)]
+#[command(after_help = CLASSES_EXAMPLES)]
+struct ClassesArgs {
+    #[command(flatten)]
+    wish: Wish,
+}
+
+/// The settings of the server.
+#[derive(clap::Args)]
+struct Wish {
+    /// How much larger each class is than the one before (memcached -f).
+    #[arg(long, value_name = "F")]
+    factor: Option<f64>,
+    /// Room for key and value in the smallest class, in bytes (-n).
+    #[arg(long, value_name = "BYTES")]
+    chunk: Option<u64>,
+    /// The chunk sizes of all classes but the last, as 100-200-400 (-o slab_sizes).
+    #[arg(long, value_name = "SIZES", value_parser = sizes)]
+    slab_sizes: Option<Sizes>,
+    /// The largest item, as 1m (-I).
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_item: Option<u64>,
+    /// The largest chunk, as 512k (-o slab_chunk_max, whatever unit the server takes).
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    max_chunk: Option<u64>,
+    /// The memory for items, in megabytes (-m).
+    #[arg(long, value_name = "MB")]
+    memory: Option<u64>,
+    /// Without numbers for compare-and-swap (-C).
+    #[arg(long)]
+    no_cas: bool,
+}
+
+#[derive(Clone)]
+struct Sizes(Vec<u64>);
+
+const EXAMPLES: &str = "\
+Examples:
+  steelyard slabs orders.json --key id
+  steelyard slabs orders.json --format msgpack+zstd --factor 1.1 --memory 1024
+  steelyard slabs memcached://cache1:11211
+  steelyard slabs catalog.mrc --format marc21 --verify
+  steelyard slabs classes --factor 1.1";
+
+const CLASSES_EXAMPLES: &str = "\
+Examples:
+  steelyard slabs classes
+  steelyard slabs classes --factor 1.5 --chunk 80
+  steelyard slabs classes --slab-sizes 128-512-2048";
+
+/// A number of bytes, with k, m or g behind it.
+fn size(text: &str) -> Result<u64, String> {
+    let lower = text.to_ascii_lowercase();
+    let (digits, shift) = match lower.strip_suffix(['k', 'm', 'g']) {
+        Some(digits) => (
+            digits,
+            if lower.ends_with('k') {
+                10
+            } else if lower.ends_with('m') {
+                20
+            } else {
+                30
+            },
+        ),
+        None => (lower.as_str(), 0),
+    };
+    let number: u64 =
+        digits.parse().map_err(|_| "a number of bytes is expected, like 512k or 1m")?;
+    number.checked_mul(1 << shift).ok_or_else(|| "that is too much".into())
+}
+
+fn sizes(text: &str) -> Result<Sizes, String> {
+    let sizes = text.split('-').map(|size| size.parse().map_err(|_| ()));
+    let sizes: Result<Vec<u64>, ()> = sizes.collect();
+    sizes.map(Sizes).map_err(|()| "numbers of bytes are expected, like 100-200-400".into())
+}
+
+impl Wish {
+    /// Puts what is asked in place of what is usual, or what a server says of itself.
+    fn over(&self, usual: Settings) -> Settings {
+        Settings {
+            factor: self.factor.unwrap_or(usual.factor),
+            chunk: self.chunk.unwrap_or(usual.chunk),
+            slab_sizes: self.slab_sizes.as_ref().map(|sizes| sizes.0.clone()).or(usual.slab_sizes),
+            item_max: self.max_item.unwrap_or(usual.item_max),
+            chunk_max: self.max_chunk.or(usual.chunk_max),
+            memory: self.memory.unwrap_or(usual.memory),
+            cas: usual.cas && !self.no_cas,
+        }
+    }
+
+    /// Whether nothing is asked of the classes.
+    fn is_empty(&self) -> bool {
+        self.factor.is_none() && self.chunk.is_none() && self.slab_sizes.is_none()
+    }
+}
+
+pub fn run(args: Args) -> Result<Outcome> {
+    if let Some(Act::Classes(act)) = args.act {
+        let classes = Classes::new(&act.wish.over(Settings::default()))?;
+        print(table::classes(&classes))?;
+        return Ok(Outcome::Well);
+    }
+    let Some(records) = &args.records else {
+        return Err(Error::invalid("name a file of records, or memcached://host:port"));
+    };
+    let source = match records.starts_with("memcached://") {
+        true if args.verify => {
+            return Err(Error::invalid("--verify stores the records of a file, not of a server"));
+        }
+        true => source::live(records, &args.wish)?,
+        false => {
+            let settings = args.wish.over(Settings::default());
+            let reading = (args.from.clone(), args.format.clone(), args.key.as_deref());
+            Source { settings, ..source::file(records, reading)? }
+        }
+    };
+    let classes = Classes::new(&source.settings)?;
+    let load = Load::new(&classes, &source.census);
+    if source.census.is_empty() {
+        print(format!("{}\nno items\n", source.about))?;
+        return Ok(Outcome::Well);
+    }
+    let mut text = format!("{}\n\n", source.about);
+    text += &table::load(&load, &source);
+    text += &table::advice(&what_if(&source.settings, &source.census)?, &source);
+    for warning in warnings(&classes, &load) {
+        text += &format!("note: {warning}\n");
+    }
+    for note in &source.notes {
+        text += &format!("note: {note}\n");
+    }
+    print(text)?;
+    if args.verify {
+        return verify::run(&source, &load, &args);
+    }
+    Ok(Outcome::Well)
+}

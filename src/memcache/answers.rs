@@ -1,0 +1,64 @@
+//! What the answers to calls mean to a caller. None: the call went nowhere, as its server is dead and
+//! that is a miss.
+
+use super::{
+    cluster::Cluster,
+    protocol::Answer,
+    value::{Swap, Value},
+};
+use crate::{Error, Result};
+
+#[cold]
+fn odd(answer: &Answer) -> Error {
+    Error::malformed(format!("the server answers {answer:?}, which is no answer to that"))
+}
+
+pub fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<Value>> {
+    match answer {
+        Some(Answer::Found(found)) => cluster.value(found).map(Some),
+        Some(Answer::Miss) | None => Ok(None),
+        Some(other) => Err(odd(&other)),
+    }
+}
+
+/// Whether something was done; what went nowhere is.
+pub fn done(answer: Option<Answer>) -> Result<bool> {
+    match answer {
+        Some(Answer::Done) | None => Ok(true),
+        Some(Answer::Miss | Answer::NotStored | Answer::Exists) => Ok(false),
+        Some(other) => Err(odd(&other)),
+    }
+}
+
+/// Whether something was there; for what went nowhere nothing is.
+pub fn was_there(answer: Option<Answer>) -> Result<bool> {
+    match answer {
+        None => Ok(false),
+        some => done(some),
+    }
+}
+
+pub fn swap(answer: Option<Answer>) -> Result<Swap> {
+    match answer {
+        Some(Answer::Done) | None => Ok(Swap::Stored),
+        Some(Answer::Exists) => Ok(Swap::Changed),
+        Some(Answer::Miss | Answer::NotStored) => Ok(Swap::Gone),
+        Some(other) => Err(odd(&other)),
+    }
+}
+
+pub fn number(answer: Option<Answer>) -> Result<Option<u64>> {
+    match answer {
+        Some(Answer::Number(number)) => Ok(Some(number)),
+        Some(Answer::Miss | Answer::NotStored) | None => Ok(None),
+        Some(other) => Err(odd(&other)),
+    }
+}
+
+pub fn text(answer: Option<Answer>) -> Result<Option<String>> {
+    match answer {
+        Some(Answer::Text(text)) => Ok(Some(text)),
+        Some(Answer::Miss) | None => Ok(None),
+        Some(other) => Err(odd(&other)),
+    }
+}

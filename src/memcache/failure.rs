@@ -1,0 +1,66 @@
+//! How an exchange with a server fails, and what is told of it.
+
+use std::{io, time::Duration};
+
+use crate::{Error, ErrorKind, memcache::cluster::Node};
+
+/// What went wrong on a connection.
+#[derive(Debug)]
+pub enum Failure {
+    /// It could not be made.
+    Connect(io::Error),
+    /// The other side closed it, or the system did.
+    Closed(io::Error),
+    /// The time is over.
+    Late(Duration),
+    /// All connections are in use, and none became free in time.
+    Busy(Duration),
+    /// What came is no answer.
+    Stream(Error),
+}
+
+impl Failure {
+    /// Whether it says that the server is not there.
+    pub fn is_of_server(&self) -> bool {
+        matches!(self, Failure::Connect(_) | Failure::Late(_))
+    }
+
+    /// What an error of the system means on a connection that is open.
+    pub fn of_open(error: io::Error) -> Failure {
+        Failure::Closed(error)
+    }
+
+    /// The other side has closed the connection.
+    pub fn closed() -> Failure {
+        let what = "the server closed the connection";
+        Failure::Closed(io::Error::new(io::ErrorKind::UnexpectedEof, what))
+    }
+
+    /// The error to tell. It can be told to many.
+    pub fn error(&self, node: &Node) -> Error {
+        let again = |e: &io::Error| match e.raw_os_error() {
+            Some(code) => io::Error::from_raw_os_error(code),
+            None => io::Error::new(e.kind(), e.to_string()),
+        };
+        let error = match self {
+            Failure::Connect(e) => {
+                Error::unavailable(format!("cannot connect: {e}")).with_source(again(e))
+            }
+            Failure::Closed(e) => {
+                Error::unavailable(format!("the connection broke: {e}")).with_source(again(e))
+            }
+            Failure::Late(limit) => Error::unavailable(format!("no answer in {limit:?}")),
+            Failure::Busy(limit) => Error::unavailable(format!(
+                "all connections are in use, and none became free in {limit:?}; see pool"
+            )),
+            Failure::Stream(e) => Error::new(
+                match e.kind() {
+                    ErrorKind::TooLarge => ErrorKind::TooLarge,
+                    _ => ErrorKind::Malformed,
+                },
+                e.context(),
+            ),
+        };
+        error.in_place(node.name.clone())
+    }
+}

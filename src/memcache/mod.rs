@@ -1,0 +1,59 @@
+//! A client of memcached, and a model of its memory. Usable without the rest of the crate.
+//!
+//! [`Client`] waits for its answers, [`AsyncClient`] does not block; both are thin shells over the
+//! same core, which does no I/O: `protocol/` (what is said and what answers mean), `ring/` (which
+//! server has a key), `cluster.rs` (where a key goes now), `health.rs` (who is dead), `key.rs`.
+//! [`slabs`] is the model.
+//!
+//! What the core holds itself to:
+//! - Nothing that a caller passes can become a command: see [`Keys`].
+//! - A connection whose answers are in doubt (a timeout, a call that was dropped, a reply that is
+//!   none) is closed, and never used again.
+//! - A call ends within its time. A server that does not answer is dead: calls fail at once, and
+//!   it is probed in the background.
+//! - It reads while it writes, so that no batch is too large; memory is that of a portion.
+//! - Lengths are held against limits before anything is reserved for them.
+//!
+//! This room must not know records, stores or servers of ours; `objects.rs` alone knows `format`, and
+//! `foreign.rs` the kinds of value there.
+//!
+//! To add an operation: a variant of [`protocol::Op`] and its words in both dialects, a function in
+//! `calls.rs`, a method in `blocking/calls.rs` and in `nonblocking/calls.rs`.
+
+mod address;
+mod admin;
+mod answers;
+mod blocking;
+mod calls;
+mod cluster;
+mod compress;
+mod expiry;
+mod failure;
+mod foreign;
+mod health;
+mod key;
+mod nonblocking;
+mod objects;
+mod options;
+mod portion;
+pub mod protocol;
+mod ring;
+pub mod slabs;
+mod statistics;
+mod value;
+
+pub use address::{Address, PORT, Server};
+pub use admin::Stats;
+pub use blocking::{Client, NoBlock};
+pub use compress::{Compression, EMPTY, Method, ZLIB, ZSTD};
+pub use expiry::Expiry;
+pub use foreign::Foreign;
+pub use health::Patience;
+pub use key::{Form, Keys, LONGEST, LONGEST_CODED};
+pub use nonblocking::{AsyncClient, AsyncNoBlock};
+pub use objects::{AsyncObjects, Objects};
+pub use options::{Failover, Options};
+pub use protocol::{Dialect, How, Loss};
+pub use ring::{Ring, Spread};
+pub use statistics::Statistics;
+pub use value::{Failed, Fetch, Item, Swap, Value, View};
