@@ -7,6 +7,7 @@
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
 //! - `act.rs`: the phases of one store on one start; `drive.rs`, `pace.rs`: the timed loops
+//! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`, `audit.rs`: what is kept, used, synced
 //! - `null.rs`: what the harness itself costs
 //!
@@ -19,12 +20,13 @@ mod drive;
 mod null;
 mod ops;
 mod pace;
+mod plan;
 mod prove;
 mod target;
 mod watch;
 
 use std::{
-    collections::{BTreeMap, HashMap},
+    collections::HashMap,
     path::PathBuf,
     sync::{
         Arc,
@@ -43,13 +45,12 @@ use self::{
 use super::{
     derive::{derive, first_wide},
     instruments::{Instruments, Real},
-    machine,
-    results::{self, Cell, Dataset, Latency, Plan, Results, SCHEMA, Tally},
+    results::{self, Cell, Dataset, Latency, Plan, Results, Tally},
     run::{Progress, Stage},
     save,
-    schedule::{Limit, Orders, Pace, Stopped},
+    schedule::{Orders, Stopped},
     scratch::Scratch,
-    workload::{Act, Workload},
+    workload::Workload,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -187,7 +188,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let scratch = Scratch::new(options.folder.as_deref())?;
         let mut instruments = Real::new(scratch.path());
         Ok(Run {
-            results: blank(options, &records, &expected),
+            results: plan::blank(options, &records, &expected),
             begin: instruments.now(),
             options,
             progress,
@@ -478,128 +479,4 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             cell.offered = super::stats::median(all);
         }
     }
-}
-
-/// The results before anything is done.
-fn blank(options: &Options<'_>, all: &[(String, Records)], expected: &[Expected]) -> Results {
-    let workload = &options.workload;
-    let (first, records) = (&workload.tables[0], &all[0].1);
-    let mut dataset = match &options.records {
-        Some((_, dataset)) => dataset.clone(),
-        None => Dataset {
-            name: format!("{}, seed {}", first.dataset.name(), options.plan.seed),
-            of: records.count,
-            ..Dataset::default()
-        },
-    };
-    dataset.records = records.count;
-    if dataset.kind.is_empty() {
-        dataset.kind = "records".into();
-    }
-    dataset.sizes = sizes(records);
-    let phases = workload.phases.iter().zip(expected).map(|(phase, expected)| results::Phase {
-        id: phase.name.clone(),
-        name: phase.name.clone(),
-        table: workload.name.clone(),
-        about: about(phase),
-        units: match (&phase.act, phase.limit, expected) {
-            (Act::Load { .. }, _, _) => {
-                all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count)
-            }
-            (Act::Scan | Act::Delete(_), _, Expected::Records(n)) => *n,
-            (Act::Index(paths), _, _) => paths.len() as u64,
-            (Act::Prepare | Act::Settle, _, _) => 1,
-            (_, Some(Limit::Count(n)), _) => n,
-            // Known when it has been done once.
-            _ => 0,
-        },
-        unit: phase.unit().into(),
-        pace: phase.one_by_one().then_some(phase.pace),
-        concurrency: if phase.one_by_one() { phase.concurrency } else { 0 },
-        ..results::Phase::default()
-    });
-    Results {
-        schema: SCHEMA,
-        bench: "stores".into(),
-        workload: Some(results::Workload {
-            name: workload.name.clone(),
-            about: workload.about.clone(),
-            source: workload.source.clone(),
-            as_published: options.as_published,
-            text: workload.text.clone(),
-        }),
-        started: machine::now(),
-        plan: options.plan.clone(),
-        software: machine::software(),
-        machine: machine::describe(),
-        settings: BTreeMap::from([(
-            "Stores".to_owned(),
-            "one at a time, each on fresh data in every round; private servers are started anew for it; \
-             records are made and operations drawn outside of the timed windows"
-                .to_owned(),
-        )]),
-        dataset,
-        phases: phases.collect(),
-        ..Results::default()
-    }
-}
-
-/// What is inside a phase's window, for a reader.
-fn about(phase: &super::workload::Phase) -> String {
-    let mut text = match &phase.act {
-        Act::Prepare => "The table and its indexes".to_owned(),
-        Act::Load { way, batch } => match way {
-            super::workload::Way::Rows | super::workload::Way::Transaction => {
-                format!("Written {way}")
-            }
-            _ => format!("Written {way}, {batch} records at a time"),
-        },
-        Act::Index(_) => "An index on records that are there".into(),
-        Act::Get { batch: 1, .. } => "Records read by key".into(),
-        Act::Get { batch, .. } => format!("Records read by key, {batch} at a time"),
-        Act::Find { .. } => "Queries, their answers read in full".into(),
-        Act::Relate { .. } => "From a record to those that belong to it".into(),
-        Act::Update { .. } => "Records written again with fields changed".into(),
-        Act::Delete(_) => "All that fits deleted, counted before and after".into(),
-        Act::Scan => "All records read".into(),
-        Act::Mix { .. } => "Operations drawn by their shares".into(),
-        Act::Settle => "What the store had put off".into(),
-    };
-    if phase.concurrency > 1 {
-        text += &format!(", {} at once at most", phase.concurrency);
-    }
-    match phase.pace {
-        Pace::Free => {}
-        Pace::Fixed(rate) => text += &format!("; {rate} a second, evenly"),
-        Pace::Poisson(rate) => text += &format!("; {rate} a second, at random moments"),
-        Pace::Share(share) => {
-            text += &format!("; {} % of the capacity, at random moments", 100.0 * share);
-        }
-    }
-    text + "."
-}
-
-/// Bytes of the records as JSON lines, plain and compressed: of a sample, multiplied.
-fn sizes(records: &Records) -> BTreeMap<String, u64> {
-    const SAMPLE: u64 = 20_000;
-    use crate::format::{Format, Wrap};
-    let sample = records.count.min(SAMPLE);
-    let (mut lines, mut line) = (Vec::new(), Vec::new());
-    for n in 0..sample {
-        line.clear();
-        if Format::Json.encode(&records.document(n), &mut line).is_ok() {
-            lines.extend_from_slice(&line);
-            lines.push(b'\n');
-        }
-    }
-    let times = records.count as f64 / sample.max(1) as f64;
-    let mut sizes = BTreeMap::from([(String::new(), (lines.len() as f64 * times) as u64)]);
-    for name in ["gzip", "zstd"] {
-        let mut packed = Vec::new();
-        let wrapped = name.parse::<Wrap>().and_then(|wrap| wrap.wrap(&lines, &mut packed));
-        if wrapped.is_ok() {
-            sizes.insert(name.into(), (packed.len() as f64 * times) as u64);
-        }
-    }
-    sizes
 }

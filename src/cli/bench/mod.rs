@@ -41,14 +41,19 @@ enum What {
     Formats(formats::Args),
     Objects(objects::Args),
     /// Stores: people, by key and by query: init, create, query, delete.
+    #[command(after_help = stores::DOCUMENTS)]
     Documents(stores::Args),
     /// Stores: users, written row by row, in transactions, batches, bulk; ranges.
+    #[command(after_help = stores::INSERTS)]
     Inserts(stores::Args),
     /// Stores: users and their pets, embedded, by reference, by index.
+    #[command(after_help = stores::RELATIONS)]
     Relations(stores::Args),
     /// Stores: the YCSB mixes A to F, and reads at shares of the capacity.
+    #[command(after_help = stores::MIXED)]
     Mixed(stores::Args),
     /// Stores: your own records, written, read by key, gone through.
+    #[command(after_help = stores::KEEP)]
     Keep(stores::Args),
     /// Stores: a workload of your own, a file that ends in .toml.
     #[command(external_subcommand)]

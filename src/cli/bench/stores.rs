@@ -26,7 +26,6 @@ use super::{Common, Outcome, parsed};
 /// Stores are named by their word, and a private server is started for those that need one; or by
 /// their URL: then nothing is touched there but tables that are made for this and dropped after it.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
 pub struct Args {
     #[command(flatten)]
     on: On,
@@ -81,13 +80,33 @@ impl std::str::FromStr for Named {
     }
 }
 
-const EXAMPLES: &str = "\
+/// Examples of each built-in workload.
+pub const DOCUMENTS: &str = "\
 Examples:
   steelyard bench documents
   steelyard bench documents --on sqlite --on postgres --on ferretdb --durability t3
+  steelyard bench documents --as-published --on mariadb --rounds 1 --out results.json";
+
+pub const INSERTS: &str = "\
+Examples:
+  steelyard bench inserts
   steelyard bench inserts --on mariadb --on 'mariadb?engine=myisam' --on 'mariadb?binlog=on'
-  steelyard bench keep --records catalog.mrc --on sqlite --on 'redis?format=msgpack'
+  steelyard bench inserts --scale 10 --on sqlite --durability t1";
+
+pub const RELATIONS: &str = "\
+Examples:
+  steelyard bench relations
+  steelyard bench relations --on mariadb --on postgres --on ferretdb";
+
+pub const MIXED: &str = "\
+Examples:
+  steelyard bench mixed
   steelyard bench mixed --on postgres --rate 2000 --concurrency 64
+  steelyard bench mixed --on redis --on memcached --format html > mixed.html";
+
+pub const KEEP: &str = "\
+Examples:
+  steelyard bench keep --records catalog.mrc --on sqlite --on 'redis?format=msgpack'
   steelyard bench keep --on mysql://me:secret@db.example.com/scratch --out results.json";
 
 /// A workload from a file.

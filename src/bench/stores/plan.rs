@@ -1,0 +1,144 @@
+//! The results of a workload before anything is done: what is planned, on which records.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Options,
+    data::{Expected, Records},
+};
+use crate::{
+    bench::{
+        machine,
+        results::{self, Dataset, Results, SCHEMA},
+        schedule::{Limit, Pace},
+        workload::{self, Act},
+    },
+    format::{Format, Wrap},
+};
+
+/// The results before anything is done.
+pub(super) fn blank(
+    options: &Options<'_>,
+    all: &[(String, Records)],
+    expected: &[Expected],
+) -> Results {
+    let workload = &options.workload;
+    let (first, records) = (&workload.tables[0], &all[0].1);
+    let mut dataset = match &options.records {
+        Some((_, dataset)) => dataset.clone(),
+        None => Dataset {
+            name: format!("{}, seed {}", first.dataset.name(), options.plan.seed),
+            of: records.count,
+            ..Dataset::default()
+        },
+    };
+    dataset.records = records.count;
+    if dataset.kind.is_empty() {
+        dataset.kind = "records".into();
+    }
+    dataset.sizes = sizes(records);
+    let phases = workload.phases.iter().zip(expected).map(|(phase, expected)| results::Phase {
+        id: phase.name.clone(),
+        name: phase.name.clone(),
+        table: workload.name.clone(),
+        about: about(phase),
+        units: match (&phase.act, phase.limit, expected) {
+            (Act::Load { .. }, _, _) => {
+                all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count)
+            }
+            (Act::Scan | Act::Delete(_), _, Expected::Records(n)) => *n,
+            (Act::Index(paths), _, _) => paths.len() as u64,
+            (Act::Prepare | Act::Settle, _, _) => 1,
+            (_, Some(Limit::Count(n)), _) => n,
+            // Known when it has been done once.
+            _ => 0,
+        },
+        unit: phase.unit().into(),
+        pace: phase.one_by_one().then_some(phase.pace),
+        concurrency: if phase.one_by_one() { phase.concurrency } else { 0 },
+        ..results::Phase::default()
+    });
+    Results {
+        schema: SCHEMA,
+        bench: "stores".into(),
+        workload: Some(results::Workload {
+            name: workload.name.clone(),
+            about: workload.about.clone(),
+            source: workload.source.clone(),
+            as_published: options.as_published,
+            text: workload.text.clone(),
+        }),
+        started: machine::now(),
+        plan: options.plan.clone(),
+        software: machine::software(),
+        machine: machine::describe(),
+        settings: BTreeMap::from([(
+            "Stores".to_owned(),
+            "one at a time, each on fresh data in every round; private servers are started anew for it; \
+             records are made and operations drawn outside of the timed windows"
+                .to_owned(),
+        )]),
+        dataset,
+        phases: phases.collect(),
+        ..Results::default()
+    }
+}
+
+/// What is inside a phase's window, for a reader.
+fn about(phase: &workload::Phase) -> String {
+    let mut text = match &phase.act {
+        Act::Prepare => "The table and its indexes".to_owned(),
+        Act::Load { way, batch } => match way {
+            workload::Way::Rows | workload::Way::Transaction => {
+                format!("Written {way}")
+            }
+            _ => format!("Written {way}, {batch} records at a time"),
+        },
+        Act::Index(_) => "An index on records that are there".into(),
+        Act::Get { batch: 1, .. } => "Records read by key".into(),
+        Act::Get { batch, .. } => format!("Records read by key, {batch} at a time"),
+        Act::Find { .. } => "Queries, their answers read in full".into(),
+        Act::Relate { .. } => "From a record to those that belong to it".into(),
+        Act::Update { .. } => "Records written again with fields changed".into(),
+        Act::Delete(_) => "All that fits deleted, counted before and after".into(),
+        Act::Scan => "All records read".into(),
+        Act::Mix { .. } => "Operations drawn by their shares".into(),
+        Act::Settle => "What the store had put off".into(),
+    };
+    if phase.concurrency > 1 {
+        text += &format!(", {} at once at most", phase.concurrency);
+    }
+    match phase.pace {
+        Pace::Free => {}
+        Pace::Fixed(rate) => text += &format!("; {rate} a second, evenly"),
+        Pace::Poisson(rate) => text += &format!("; {rate} a second, at random moments"),
+        Pace::Share(share) => {
+            text += &format!("; {} % of the capacity, at random moments", 100.0 * share);
+        }
+    }
+    text + "."
+}
+
+/// Bytes of the records as JSON lines, plain and compressed: of a sample, multiplied.
+fn sizes(records: &Records) -> BTreeMap<String, u64> {
+    const SAMPLE: u64 = 20_000;
+    let sample = records.count.min(SAMPLE);
+    let (mut lines, mut line) = (Vec::new(), Vec::new());
+    for n in 0..sample {
+        line.clear();
+        if Format::Json.encode(&records.document(n), &mut line).is_ok() {
+            lines.extend_from_slice(&line);
+            lines.push(b'\n');
+        }
+    }
+    let times = records.count as f64 / sample.max(1) as f64;
+    let mut sizes = BTreeMap::from([(String::new(), (lines.len() as f64 * times) as u64)]);
+    for name in ["gzip", "zstd"] {
+        let mut packed = Vec::new();
+        let wrapped = name.parse::<Wrap>().and_then(|wrap| wrap.wrap(&lines, &mut packed));
+        if wrapped.is_ok() {
+            sizes.insert(name.into(), (packed.len() as f64 * times) as u64);
+        }
+    }
+    sizes
+}
