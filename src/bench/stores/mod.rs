@@ -26,7 +26,7 @@ mod target;
 mod watch;
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::PathBuf,
     sync::{
         Arc,
@@ -155,6 +155,8 @@ struct Run<'o, 'a, 'p> {
     rounds: u32,
     /// Planned rates of phases whose pace is a share, of each cell.
     offered: HashMap<usize, Vec<f64>>,
+    /// Stores that broke.
+    broken: HashSet<String>,
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
@@ -199,6 +201,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             scratch,
             rounds: 0,
             offered: HashMap::new(),
+            broken: HashSet::new(),
         })
     }
 
@@ -354,6 +357,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     async fn bout(&mut self, who: usize, place: u32) -> Result<()> {
         let target = self.targets.get(who).cloned();
         let label = target.as_ref().map_or(NULL.to_owned(), |t| t.label.clone());
+        if self.broken.contains(&label) {
+            return Ok(());
+        }
         self.tell(Stage::Preparing, &label, "", (0, self.results.phases.len()));
         let opened = match &target {
             Some(target) => Some(self.open(target).await.map_err(|e| e.in_place(label.as_str()))?),
@@ -438,6 +444,11 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                 Err(e) if e.kind() == ErrorKind::Unsupported => {
                     self.results.cells[cell].refused = Some(e.context().to_owned());
                 }
+                // A store that breaks is no reason to know nothing of the others.
+                Err(e) if e.kind() == ErrorKind::Unavailable && !self.stopped() => {
+                    self.broke(label, &phase.name, &e);
+                    break;
+                }
                 Err(e) => {
                     let at = format!("{label}, {}, round {}", phase.name, self.rounds + 1);
                     ended = Err(e.in_place(at));
@@ -448,6 +459,25 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         drop(bout);
         self.records = records;
         ended
+    }
+
+    /// Leaves a store out from here on, because it broke in a phase.
+    fn broke(&mut self, label: &str, phase: &str, error: &Error) {
+        let why = format!("failed: {}", error.context());
+        let mut reached = false;
+        for cell in self.results.cells.iter_mut().filter(|c| c.competitor == label) {
+            let here = cell.phase == phase;
+            reached |= here;
+            if reached && cell.rounds.is_empty() && cell.refused.is_none() {
+                cell.refused = Some(if here { why.clone() } else { format!("{phase} {why}") });
+            }
+        }
+        let round = self.rounds + 1;
+        let remark = format!(
+            "{label} broke in phase {phase} of round {round}, and was left out after it: {error}"
+        );
+        self.results.dataset.remarks.push(remark);
+        self.broken.insert(label.to_owned());
     }
 
     /// Puts down what a phase came to.

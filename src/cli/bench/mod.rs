@@ -13,7 +13,7 @@ use steelyard::{
     bench::{
         self,
         formats::load,
-        results::{Basis, Contender, Plan, Results},
+        results::{Basis, Cell, Contender, Plan, Results},
         run::{Progress, Stage},
         workload::Workload,
     },
@@ -173,7 +173,9 @@ impl Common {
         let all_well = |c: &Contender| {
             c.refused.is_none() && !c.store.as_ref().is_some_and(|kept| kept.durability.broken)
         };
-        let clean = results.competitors.iter().all(|c| all_well(c) || c.null);
+        let broke = |c: &Cell| c.refused.as_ref().is_some_and(|why| why.starts_with("failed: "));
+        let clean = results.competitors.iter().all(|c| all_well(c) || c.null)
+            && !results.cells.iter().any(broke);
         Ok(if clean || !named { Outcome::Well } else { Outcome::Found })
     }
 }
