@@ -19,18 +19,25 @@ use crate::{Error, ErrorKind, Result};
 /// [`Io`](ErrorKind::Io), naming the file.
 pub fn write(results: &Results, path: &Path) -> Result<()> {
     let named = |e: Error| e.in_place(path.display().to_string());
-    let beside = beside(path);
+    // A pipe or a device (`/dev/null`) is written to; putting a file in its place would end it.
+    let is_file = fs::metadata(path).map_or(true, |there| there.is_file());
+    let beside = if is_file { beside(path) } else { path.to_path_buf() };
     let put = || -> Result<()> {
         let mut file = BufWriter::new(File::create(&beside)?);
         serde_json::to_writer(&mut file, results)
             .map_err(|e| Error::new(ErrorKind::Io, "could not be written").with_source(e))?;
         file.write_all(b"\n")?;
         file.flush()?;
-        file.get_ref().sync_data()?;
-        Ok(fs::rename(&beside, path)?)
+        if is_file {
+            file.get_ref().sync_data()?;
+            fs::rename(&beside, path)?;
+        }
+        Ok(())
     };
     put().map_err(|e| {
-        let _ = fs::remove_file(&beside);
+        if is_file {
+            let _ = fs::remove_file(&beside);
+        }
         named(e)
     })
 }
@@ -83,6 +90,22 @@ mod tests {
         write(&results, &path).unwrap();
         assert_eq!(read(&path).unwrap(), results);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn what_is_no_file_is_written_to_and_stays_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let results = Results { schema: SCHEMA, ..Results::default() };
+        let read = std::thread::scope(|scope| {
+            let read = scope.spawn(|| fs::read_to_string(&pipe).unwrap());
+            write(&results, &pipe).unwrap();
+            read.join().unwrap()
+        });
+        assert!(read.starts_with("{\"schema\":1"), "{read}");
+        assert!(!fs::metadata(&pipe).unwrap().is_file());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 
     #[test]

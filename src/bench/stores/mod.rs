@@ -214,7 +214,8 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let mut widest = 0;
         loop {
             let probe = self.instruments.probe(self.rounds);
-            self.results.probes.push(probe);
+            // What others used since the last round was mostly the stores' own servers.
+            self.results.probes.push(results::Probe { others: None, ..probe });
             for (place, who) in orders.next_order().into_iter().enumerate() {
                 if self.stopped() {
                     return Ok(Stopped::Interrupted);
