@@ -44,3 +44,24 @@ pub fn found(program: &str) -> bool {
     }
     found
 }
+
+/// Whether this process runs nothing but the test of this name. Where it does not, the test is run
+/// in a process of its own, and must pass there: what is counted for a process (its peak of memory)
+/// is otherwise that of all tests that run beside it.
+#[track_caller]
+pub fn alone(test: &str) -> bool {
+    const ALONE: &str = "STEELYARD_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some_and(|name| name == test) {
+        return true;
+    }
+    let child = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([test, "--exact", "--nocapture"])
+        .env(ALONE, test)
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&child.stdout);
+    print!("{text}");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && text.contains("1 passed"), "{test}, alone: {text}{said}");
+    false
+}
