@@ -2,10 +2,10 @@
 
 use super::{
     marks,
-    number::{bytes, fixed, percent, short, times, whole},
+    number::{bytes, fixed, percent, short, times},
     page::Page,
     tables,
-    words::list,
+    words::{list, records, these},
 };
 use crate::bench::results::{Cell, Contender, Results, Verdict, Versus};
 
@@ -21,7 +21,7 @@ pub(super) fn page(results: &Results) -> Page {
         sections.push(tables::phase(results, phase, &title(&phase.table, &phase.name)));
     }
     Page {
-        title: format!("Formats for {} ({})", results.dataset.name, records(results)),
+        title: format!("Formats for {} ({})", results.dataset.name, records(&results.dataset)),
         lead,
         sections,
         notes: [vec![COLUMNS.to_owned()], marks::notes(results)].concat(),
@@ -35,14 +35,6 @@ const COLUMNS: &str = "rank: those of one rank were not shown to be slower than 
 
 fn title(table: &str, name: &str) -> String {
     format!("{name} ({table})")
-}
-
-fn records(results: &Results) -> String {
-    let data = &results.dataset;
-    match data.of > data.records {
-        true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
-        false => format!("{} {}", whole(data.records), data.kind),
-    }
 }
 
 /// What a trial of the method came to on this machine, where there was one (rule 22).
@@ -69,7 +61,7 @@ fn trial(results: &Results) -> Option<String> {
 fn verdict(results: &Results) -> Vec<String> {
     let mut paragraphs = Vec::new();
     let Some(smallest) = smallest(results, "") else { return paragraphs };
-    let mut first = format!("For these {}", records(results));
+    let mut first = format!("For {} {}", these(&results.dataset), records(&results.dataset));
     if let Some(size) = results.competitor(&results.baseline).and_then(|c| c.sizes.get("")) {
         first.push_str(&format!(" ({} as {})", bytes(*size), results.baseline));
     }

@@ -1,5 +1,8 @@
 //! Words that several pages share.
 
+use super::number::whole;
+use crate::bench::results::Dataset;
+
 /// `a`, `a and b`, `a, b and c`.
 pub(super) fn list(names: &[&str]) -> String {
     match names {
@@ -16,6 +19,20 @@ pub(super) fn moment(rfc3339: &str) -> String {
         (Some((day, time)), true) if time.len() >= 5 => format!("{day} {} UTC", &time[..5]),
         _ => rfc3339.to_owned(),
     }
+}
+
+/// `18,881 MARC records`, and of how many where that is more.
+pub(super) fn records(data: &Dataset) -> String {
+    match data.of > data.records {
+        true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
+        false if data.records == 1 => format!("1 {}", data.kind.trim_end_matches('s')),
+        false => format!("{} {}", whole(data.records), data.kind),
+    }
+}
+
+/// What points at [`records`].
+pub(super) fn these(data: &Dataset) -> &'static str {
+    if data.records == 1 { "this" } else { "these" }
 }
 
 #[cfg(test)]

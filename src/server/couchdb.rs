@@ -3,7 +3,7 @@
 
 use std::{fs, path::Path};
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -14,6 +14,7 @@ pub const PROGRAM: Program = Program {
     version: &["-version"],
     install: "CouchDB on PATH; or scripts/servers/couchdb, which needs node and npm",
     tiers: &[Tier::T3, Tier::T0],
+    settings: Settings::Known(&[]),
     plan,
 };
 

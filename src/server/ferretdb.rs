@@ -8,7 +8,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Launch, Plan, Program, Ready, Stop, find, mongodb::HELLO, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, Stop, find, mongodb::HELLO, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -18,6 +18,7 @@ pub const PROGRAM: Program = Program {
     version: &["--version"],
     install: "run scripts/servers/ferretdb",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
+    settings: Settings::Known(&[]),
     plan,
 };
 

@@ -8,7 +8,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Launch, Plan, Program, Ready, find, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, find, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -18,6 +18,7 @@ pub const PROGRAM: Program = Program {
     version: &["--no-defaults", "--version"],
     install: "apt-get install mariadb-server",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
+    settings: Settings::Known(&["engine", "binlog", "general_log"]),
     plan,
 };
 

@@ -1,7 +1,7 @@
 //! memcached.
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
-use crate::{Error, Result, durability::Tier};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
+use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
     name: "memcached",
@@ -10,20 +10,28 @@ pub const PROGRAM: Program = Program {
     version: &["-V"],
     install: "apt-get install memcached",
     tiers: &[Tier::T0],
+    settings: Settings::Known(SETTINGS),
     plan,
 };
 
-/// The settings it understands, and the arguments they become.
-const SETTINGS: [(&str, &[&str]); 7] = [
-    ("factor", &["-f", "{}"]),
-    ("chunk", &["-n", "{}"]),
-    ("item_max", &["-I", "{}"]),
-    ("slab_sizes", &["-o", "slab_sizes={}"]),
-    ("slab_chunk_max", &["-o", "slab_chunk_max={}"]),
-    ("threads", &["-t", "{}"]),
-    // Of the values on and off, the latter.
-    ("cas", &["-C"]),
-];
+/// The settings it understands.
+const SETTINGS: &[&str] =
+    &["factor", "chunk", "item_max", "slab_sizes", "slab_chunk_max", "threads", "cas"];
+
+/// The arguments that a setting becomes.
+fn arguments(name: &str, value: &str) -> Vec<String> {
+    let two = |option: &str, value: String| vec![option.to_owned(), value];
+    match name {
+        "factor" => two("-f", value.into()),
+        "chunk" => two("-n", value.into()),
+        "item_max" => two("-I", value.into()),
+        "threads" => two("-t", value.into()),
+        // Of the values on and off, the latter.
+        "cas" if value == "off" => vec!["-C".into()],
+        "cas" => Vec::new(),
+        option => two("-o", format!("{option}={value}")),
+    }
+}
 
 fn plan(plan: &mut Plan) -> Result<()> {
     let port = free_port()?;
@@ -35,15 +43,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
         launch = launch.args(["-t", "2"]);
     }
     for (name, value) in &plan.wish.settings {
-        let known = SETTINGS.iter().find(|(known, _)| known == name);
-        let (_, arguments) = known.ok_or_else(|| {
-            let names: Vec<_> = SETTINGS.iter().map(|(name, _)| *name).collect();
-            let what = format!("memcached has no setting {name:?}; known: {}", names.join(", "));
-            Error::invalid(what)
-        })?;
-        if name != "cas" || value == "off" {
-            launch = launch.args(arguments.iter().map(|text| text.replace("{}", value)));
-        }
+        launch = launch.args(arguments(name, value));
     }
     if nix::unistd::geteuid().is_root() {
         launch = launch.args(["-u", "nobody"]);

@@ -45,8 +45,19 @@ pub struct Program {
     pub install: &'static str,
     /// The tiers of durability it can be started with, the usual one first.
     pub tiers: &'static [Tier],
+    /// The settings of its own that it can be started with.
+    pub settings: Settings,
     /// Says which processes to start.
     pub plan: fn(&mut Plan) -> Result<()>,
+}
+
+/// Which settings of its own a server can be started with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settings {
+    /// These.
+    Known(&'static [&'static str]),
+    /// Any: the server itself refuses what it does not know.
+    Any,
 }
 
 /// Every kind of server there is.
@@ -210,13 +221,31 @@ impl Program {
         find::version(binary, self.version)
     }
 
+    /// Refuses settings that it does not have.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid), naming those it has.
+    pub fn check(&self, settings: &[(String, String)]) -> Result<()> {
+        let Settings::Known(known) = self.settings else { return Ok(()) };
+        let Some((name, _)) = settings.iter().find(|(n, _)| !known.contains(&n.as_str())) else {
+            return Ok(());
+        };
+        let there_are = match known {
+            [] => "it has none".to_owned(),
+            known => format!("known: {}", known.join(", ")),
+        };
+        Err(Error::invalid(format!("{} has no setting {name:?}; {there_are}", self.name)))
+    }
+
     /// Starts one, and waits until it answers.
     ///
     /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) for a setting it does not have;
     /// [`NotFound`](ErrorKind::NotFound) with how to install it, where it is not on this machine;
     /// [`Unsupported`](ErrorKind::Unsupported) for a tier it cannot promise;
     /// [`Unavailable`](ErrorKind::Unavailable) with the end of its log, where it does not start.
     pub fn start(&self, wish: &Wish) -> Result<Server> {
+        self.check(&wish.settings)?;
         if let Some(tier) = wish.tier
             && !self.tiers.contains(&tier)
         {
@@ -235,3 +264,24 @@ impl Program {
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it may take to stop in good order, before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_that_a_server_does_not_have_is_refused() {
+        let check = |server: &str, setting: &str| {
+            let settings = [(setting.to_owned(), "1".to_owned())];
+            named(server).unwrap().check(&settings).map_err(|e| e.to_string())
+        };
+        assert_eq!(check("mariadb", "engine"), Ok(()));
+        assert_eq!(check("postgres", "work_mem"), Ok(()));
+        let refused = check("mariadb", "engin").unwrap_err();
+        assert!(refused.contains("\"engin\"; known: engine, binlog, general_log"), "{refused}");
+        assert!(check("redis", "engine").unwrap_err().contains("it has none"));
+        for program in PROGRAMS.iter().filter(|p| p.settings != Settings::Any) {
+            assert!(program.check(&[("nonsense".into(), String::new())]).is_err());
+        }
+    }
+}

@@ -1,6 +1,6 @@
 //! MongoDB's own server.
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -11,6 +11,7 @@ pub const PROGRAM: Program = Program {
     install: "see mongodb.com; no package manager of the usual systems has it",
     // Which of them, each write says.
     tiers: &[Tier::T3, Tier::T2],
+    settings: Settings::Known(&[]),
     plan,
 };
 

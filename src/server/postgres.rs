@@ -10,7 +10,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Launch, Plan, Program, Ready, Stop, find, process::user_of, ready::free_port};
+use super::{
+    Launch, Plan, Program, Ready, Settings, Stop, find, process::user_of, ready::free_port,
+};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -20,6 +22,7 @@ pub const PROGRAM: Program = Program {
     version: &["--version"],
     install: "apt-get install postgresql",
     tiers: &[Tier::T3, Tier::T2, Tier::T0],
+    settings: Settings::Any,
     plan,
 };
 

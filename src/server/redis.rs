@@ -1,6 +1,6 @@
 //! Redis, and Valkey, which speaks the same.
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -10,6 +10,7 @@ pub const PROGRAM: Program = Program {
     version: &["--version"],
     install: "apt-get install redis-server",
     tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
+    settings: Settings::Known(&[]),
     plan,
 };
 

@@ -1,7 +1,7 @@
 //! Servers that speak S3: versitygw, which keeps objects as files, or gofakes3, which keeps them in
 //! memory. Neither syncs what it acknowledges.
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -11,6 +11,7 @@ pub const PROGRAM: Program = Program {
     version: &["--version"],
     install: "scripts/servers/s3, which needs go",
     tiers: &[Tier::T1, Tier::T0],
+    settings: Settings::Known(&[]),
     plan,
 };
 

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -17,6 +17,7 @@ pub const PROGRAM: Program = Program {
     install: INSTALL,
     // A sync is asked for by the client, with each batch.
     tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
+    settings: Settings::Known(&["type"]),
     plan,
 };
 

@@ -67,6 +67,7 @@ impl Target {
         }
         match PROGRAMS.iter().find(|program| program.name == name) {
             Some(program) => {
+                program.check(&own)?;
                 let at = At::Private(program.name, own);
                 Ok(Target { label: text.to_owned(), at, options: common })
             }

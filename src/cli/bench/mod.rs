@@ -63,10 +63,10 @@ enum What {
 #[derive(clap::Args)]
 struct Common {
     /// Stop after this many rounds at most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
     /// Stop after this many seconds at most.
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = above_nothing, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Compare processor time, not elapsed time: for machines that others use too.
     #[arg(long)]
@@ -133,6 +133,15 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
         );
     }
     Ok(outcome)
+}
+
+/// A number that there can be so many of: more than none, and finite.
+fn above_nothing(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "a number is expected")?;
+    match number.is_finite() && number > 0.0 {
+        true => Ok(number),
+        false => Err("a number above 0 is expected".into()),
+    }
 }
 
 impl Common {

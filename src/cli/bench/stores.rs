@@ -19,7 +19,7 @@ use steelyard::{
     record::{Document, Value, to_value},
 };
 
-use super::{Common, Outcome, parsed};
+use super::{Common, Outcome, above_nothing, parsed};
 
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
 ///
@@ -39,10 +39,10 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Send reads, queries and mixes at this rate a second, at random moments (an open loop).
-    #[arg(long, value_name = "OPS")]
+    #[arg(long, value_name = "OPS", value_parser = above_nothing, allow_negative_numbers = true)]
     rate: Option<f64>,
     /// So many operations may be on their way at once.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     concurrency: Option<u32>,
     #[command(flatten)]
     common: Common,
@@ -62,7 +62,8 @@ pub struct On {
     #[arg(long)]
     as_published: bool,
     /// So many times the records and operations.
-    #[arg(long, value_name = "FACTOR", conflicts_with = "as_published")]
+    #[arg(long, value_name = "FACTOR", conflicts_with = "as_published",
+          value_parser = above_nothing, allow_negative_numbers = true)]
     scale: Option<f64>,
     /// Do not count syncs beforehand.
     #[arg(long)]
@@ -149,7 +150,7 @@ fn measure(mut workload: Workload, args: Args, stop: &AtomicBool) -> Result<Outc
     for phase in &mut workload.phases {
         let single = phase.one_by_one();
         if let Some(n) = args.concurrency.filter(|_| single) {
-            phase.concurrency = n.max(1);
+            phase.concurrency = n;
         }
         let reads = !matches!(phase.act, Act::Load { .. });
         if let Some(rate) = args.rate.filter(|_| single && reads) {

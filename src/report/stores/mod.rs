@@ -12,9 +12,10 @@ mod verdict;
 
 use super::{
     marks,
-    number::{bytes, whole},
+    number::bytes,
     page::Page,
     tables,
+    words::{records, these},
 };
 use crate::bench::results::{Contender, Pace, Phase, Results};
 
@@ -39,7 +40,12 @@ pub(super) fn page(results: &Results) -> Page {
     notes.extend(kept::settings(results));
     notes.extend(marks::notes(results));
     let name = results.workload.as_ref().map_or("a workload", |w| w.name.as_str());
-    Page { title: format!("Stores: {name} on {}", records(results)), lead, sections, notes }
+    Page {
+        title: format!("Stores: {name} on {}", records(&results.dataset)),
+        lead,
+        sections,
+        notes,
+    }
 }
 
 /// What the columns of the tables hold.
@@ -49,20 +55,13 @@ const COLUMNS: &str = "rank: among stores of the same durability; those of one r
     processes. durability: t0 volatile, t1 survives the end of the process, t2 bounded loss when the \
     machine crashes, t3 durable when acknowledged.";
 
-/// `18,881 MARC records`.
-fn records(results: &Results) -> String {
-    let data = &results.dataset;
-    match data.of > data.records {
-        true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
-        false => format!("{} {}", whole(data.records), data.kind),
-    }
-}
-
-/// The same with their size: `18,881 MARC records (56.1 MB as JSON lines)`.
+/// What was kept, with its size: `these 18,881 MARC records (56.1 MB as JSON lines)`.
 fn weighed(results: &Results) -> String {
-    match results.dataset.sizes.get("") {
-        Some(size) => format!("{} ({} as JSON lines)", records(results), bytes(*size)),
-        None => records(results),
+    let data = &results.dataset;
+    let named = format!("{} {}", these(data), records(data));
+    match data.sizes.get("") {
+        Some(size) => format!("{named} ({} as JSON lines)", bytes(*size)),
+        None => named,
     }
 }
 

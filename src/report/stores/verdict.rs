@@ -32,12 +32,12 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         [(tier, stores)] => {
             if let Some(told) = told(results, stores) {
                 let all = if stores.len() > 1 { ", all " } else { ", " };
-                said.push(format!("For these {}{all}{}: {told}.", weighed(results), named(tier)));
+                said.push(format!("For {}{all}{}: {told}.", weighed(results), named(tier)));
             }
         }
         several => {
             said.push(format!(
-                "For these {}: the stores are of different durability, and those that promise \
+                "For {}: the stores are of different durability, and those that promise \
                  more do more, so each is compared with its equals only.",
                 weighed(results)
             ));

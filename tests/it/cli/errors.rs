@@ -68,6 +68,11 @@ fn errors_say_what_where_and_what_to_do() {
         ("generate novels", 2),
         ("bench formats a.mrc --formats json,yaml", 2),
         ("bench formats a.mrc --formats json --baseline msgpack", 2),
+        ("bench keep --on mariadb?engin=myisam", 2),
+        ("bench keep --on sqlite --concurrency 0", 2),
+        ("bench keep --on sqlite --scale 0", 2),
+        ("bench keep --on sqlite --rate -5", 2),
+        ("servers run redis --set maxmemory=1gb", 2),
         ("completions cmd", 2),
         // Files.
         ("copy missing.mrc b.json", 3),
