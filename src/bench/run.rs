@@ -95,6 +95,21 @@ pub struct Progress<'a> {
     pub seconds: f64,
     /// Seconds it may take.
     pub budget: f64,
+    /// Phases last long enough to be read of one by one.
+    pub long: bool,
+    /// What the phase came to, where it has just ended.
+    pub measured: Option<Measured<'a>>,
+}
+
+/// What a phase came to in a round.
+#[derive(Debug, Clone, Copy)]
+pub struct Measured<'a> {
+    /// Operations done …
+    pub units: u64,
+    /// … of what, in the plural …
+    pub unit: &'a str,
+    /// … in so many seconds.
+    pub seconds: f64,
 }
 
 /// What a run is doing.
@@ -276,6 +291,8 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             phase,
             seconds,
             budget: self.results.plan.stop.budget,
+            long: false,
+            measured: None,
         });
     }
 

@@ -262,6 +262,8 @@ fn proving(
         phase: "",
         seconds: 0.0,
         budget: options.plan.stop.budget,
+        long: false,
+        measured: None,
     });
 }
 

@@ -117,6 +117,8 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
             phase: "",
             seconds: 0.0,
             budget: options.plan.stop.budget,
+            long: false,
+            measured: None,
         });
         let mut contender = Contender::new(format, &options.wraps, &objects)?;
         let (proof, sizes) = contender.prove();

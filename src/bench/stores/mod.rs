@@ -46,7 +46,7 @@ use super::{
     derive::{derive, first_wide},
     instruments::{Instruments, Real},
     results::{self, Cell, Dataset, Latency, Plan, Results, Tally},
-    run::{Progress, Stage},
+    run::{Measured, Progress, Stage},
     save,
     schedule::{Orders, Stopped},
     scratch::Scratch,
@@ -262,6 +262,17 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     }
 
     fn tell(&mut self, stage: Stage, competitor: &str, phase: &str, of: (usize, usize)) {
+        self.tell_of(stage, competitor, phase, of, None);
+    }
+
+    fn tell_of(
+        &mut self,
+        stage: Stage,
+        competitor: &str,
+        phase: &str,
+        of: (usize, usize),
+        measured: Option<Measured<'_>>,
+    ) {
         let seconds = self.seconds();
         (self.progress)(Progress {
             stage,
@@ -272,6 +283,8 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             phase,
             seconds,
             budget: self.results.plan.stop.budget,
+            long: true,
+            measured,
         });
     }
 
@@ -441,7 +454,13 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                 continue;
             }
             match bout.act(phase, &self.expected[p]).await {
-                Ok(done) => self.note(cell, done, place),
+                Ok(done) => {
+                    let seconds = done.used.ns as f64 / 1e9;
+                    let of = (p + 1, workload.phases.len());
+                    let measured = Measured { units: done.units, unit: phase.unit(), seconds };
+                    self.note(cell, done, place);
+                    self.tell_of(Stage::Timing, label, &phase.name, of, Some(measured));
+                }
                 Err(e) if e.kind() == ErrorKind::Unsupported => {
                     self.results.cells[cell].refused = Some(e.context().to_owned());
                 }

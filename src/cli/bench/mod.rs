@@ -2,23 +2,24 @@
 
 mod formats;
 mod objects;
+mod progress;
 pub mod stores;
 
 use std::{io::IsTerminal, path::PathBuf, sync::atomic::AtomicBool};
 
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
 use steelyard::{
     Result,
     bench::{
         self,
         formats::load,
         results::{Basis, Cell, Contender, Plan, Results},
-        run::{Progress, Stage},
+        run::Progress,
         workload::Workload,
     },
 };
 
+use self::progress::Lines;
 use super::{Outcome, interrupt, parsed, print, say};
 
 /// Weighs formats and stores on your own records, with figures that hold up.
@@ -159,7 +160,7 @@ impl Common {
         plan
     }
 
-    /// Runs a bench with a line of progress, and prints its report.
+    /// Runs a bench with lines of progress, and prints its report.
     ///
     /// What was named and could not take part is found.
     fn told(
@@ -167,15 +168,9 @@ impl Common {
         named: bool,
         run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Results>,
     ) -> Result<Outcome> {
-        let bar = if std::io::stderr().is_terminal() {
-            ProgressBar::new(0)
-        } else {
-            ProgressBar::hidden()
-        };
-        let style = ProgressStyle::with_template("{bar:20} {msg}").expect("a template of our own");
-        bar.set_style(style);
-        let results = run(&mut |p: Progress<'_>| tell(&bar, &p));
-        bar.finish_and_clear();
+        let mut lines = Lines::new();
+        let results = run(&mut |p: Progress<'_>| lines.tell(&p));
+        drop(lines);
         let results = results?;
         let text = self.format.of(&results);
         print(text)?;
@@ -187,23 +182,4 @@ impl Common {
             && !results.cells.iter().any(broke);
         Ok(if clean || !named { Outcome::Well } else { Outcome::Found })
     }
-}
-
-/// Shows where a run is. Called between timed windows only.
-fn tell(bar: &ProgressBar, p: &Progress<'_>) {
-    let stage = match p.stage {
-        Stage::Proving => "proving",
-        Stage::Preparing => "preparing",
-        Stage::WarmingUp => "warming up",
-        Stage::Timing => "timing",
-    };
-    bar.set_length(p.budget.ceil() as u64);
-    bar.set_position(p.seconds as u64);
-    let (seconds, budget) = (p.seconds, p.budget);
-    bar.set_message(format!(
-        "{seconds:.0} of at most {budget:.0} s, round {}: {stage} {} {}",
-        p.rounds + 1,
-        p.competitor,
-        p.phase
-    ));
 }

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""What the bench itself costs its client: point reads through `steelyard bench` against the databases'
+own load generators, on the same private server.
+
+    scripts/harness.py [COUNT [ROUNDS [STORE,…]]]
+
+COUNT (50,000) reads by key, one at a time and eight at a time, of values of 1 KB in Redis, and of the
+same record in PostgreSQL and MariaDB through prepared statements; ROUNDS (5) of each, interleaved, the
+client on one processor and the server on the others. Printed is the user and system time of the client
+for each operation, the median of rounds, and the ratio. Ours decodes each answer into a record and
+counts it, keeps a histogram and is a whole run (proof, load and drop included in nothing but the peak
+of memory); of theirs, what it takes to start is taken off.
+"""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import rows
+from rows import STEELYARD, cpu, server
+
+KEYS = 10_000
+WORKLOAD = """
+name = "reads"
+about = "Point reads."
+
+[table.records]
+dataset = "{dataset}"
+count = {keys}
+
+[[phase]]
+name = "load"
+do = "load"
+
+[[phase]]
+name = "get"
+do = "get"
+keys = "random"
+count = {count}
+concurrency = {depth}
+"""
+
+
+def redis(url, folder, depth):
+    make = rows.redis(url, folder)
+    # Values of 1 KB under the keys that are read.
+    port = url.rsplit(":", 1)[1]
+    subprocess.run(["redis-benchmark", "-p", port, "-n", str(10 * KEYS), "-r", "9999", "-d", "1024", "-q", "-t", "set"],
+                   check=True, stdout=subprocess.DEVNULL)
+
+    def command(count):
+        words = make("get", count)
+        words[words.index("-c") + 1] = str(depth)
+        return [w.replace("records:k", "key:") if isinstance(w, str) else w for w in words]
+    return command
+
+
+def with_rows(make, option):
+    """The load generators of rows.py, at this depth, on records that the example has put there."""
+    def of(url, folder, depth):
+        subprocess.run([rows.OURS, url, "load", "0"], check=True, stdout=subprocess.DEVNULL)
+        command = make(url, folder)
+
+        def at_depth(count):
+            words = [str(w) for w in command("get", count)]
+            if option == "-c":
+                words[words.index("-c") + 1] = str(depth)
+                words[words.index("-t") + 1] = str(max(1, count // depth))
+                return words
+            return [w.replace("--threads=1", f"--threads={depth}") for w in words]
+        return at_depth
+    return of
+
+
+def pinned(command, processor):
+    return ["taskset", "-c", str(processor), *command]
+
+
+def ours(url, folder, depth, count, dataset, processor):
+    """Microseconds of CPU a read, and the peak of memory in MB."""
+    workload, out = folder / "reads.toml", folder / "out.json"
+    workload.write_text(WORKLOAD.format(dataset=dataset, keys=KEYS, count=count, depth=depth))
+    command = pinned([STEELYARD, "bench", workload, "--on", url, "--rounds", "1", "--no-audit", "--out", out],
+                     processor)
+    process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    output = process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        sys.exit(f"{command} failed: {output.decode()}")
+    results = json.loads(out.read_text())
+    cell = next(c for c in results["cells"] if c["phase"] == "get" and c["competitor"] != "null")
+    spent = cell["rounds"][0]
+    return (spent["user_ns"] + spent["system_ns"]) / 1e3 / spent["units"], used.ru_maxrss / 1024
+
+
+def compare(name, url, make, dataset, program, count, rounds, folder, processor):
+    for depth in (1, 8):
+        command = make(url.split("?")[0] if dataset == "fields" else url, folder, depth)
+        mine, theirs, peak = [], [], 0
+        for n in range(rounds):
+            for who in (0, 1) if n % 2 else (1, 0):
+                if who == 0:
+                    each, memory = ours(url, folder, depth, count, dataset, processor)
+                    mine.append(each)
+                    peak = max(peak, memory)
+                else:
+                    whole, start = (cpu(pinned(command(c), processor)) for c in (count, depth))
+                    theirs.append((whole - start) / count * 1e6)
+        a, b = statistics.median(mine), statistics.median(theirs)
+        print(f"{name:9} depth {depth}: ours {a:6.2f} µs, {program} {b:6.2f} µs, ratio {a / b:.2f}; "
+              f"our peak {peak:.0f} MB", flush=True)
+
+
+def main():
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
+    rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else ["redis", "postgres", "mariadb"]
+    processor = (os.cpu_count() or 1) - 1
+    others = set(range(os.cpu_count() or 1)) - {processor} or {processor}
+    kinds = {
+        "redis": ("t1", "redis-benchmark", "?layout=blob&format=msgpack", redis, "fields"),
+        "postgres": ("t2", "pgbench", "?durability=t2", with_rows(rows.postgres, "-c"), "people"),
+        "mariadb": ("t1", "sysbench", "", with_rows(rows.mariadb, "--threads"), "people"),
+    }
+    os.sched_setaffinity(0, others)
+    for name in chosen:
+        tier, program, options, make, dataset = kinds[name]
+        with server(name, tier) as url, tempfile.TemporaryDirectory() as folder:
+            compare(name, url + options, make, dataset, program, count, rounds, Path(folder), processor)
+
+
+if __name__ == "__main__":
+    main()
