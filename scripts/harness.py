@@ -5,8 +5,8 @@ own load generators, on the same private server.
     scripts/harness.py [COUNT [ROUNDS [STORE,…]]]
 
 COUNT (50,000) reads by key, one at a time and eight at a time, of values of 1 KB in Redis, and of the
-same record in PostgreSQL and MariaDB through prepared statements; ROUNDS (5) of each, interleaved, the
-client on one processor and the server on the others. Printed is the user and system time of the client
+same record in PostgreSQL and MariaDB through prepared statements; ROUNDS (5) of each, interleaved, all on
+one processor (why: rows.py). Printed is the user and system time of the client
 for each operation, the median of rounds, and the ratio. Ours decodes each answer into a record and
 counts it, keeps a histogram and is a whole run (proof, load and drop included in nothing but the peak
 of memory); of theirs, what it takes to start is taken off.
@@ -76,16 +76,11 @@ def with_rows(make, option):
     return of
 
 
-def pinned(command, processor):
-    return ["taskset", "-c", str(processor), *command]
-
-
-def ours(url, folder, depth, count, dataset, processor):
+def ours(url, folder, depth, count, dataset):
     """Microseconds of CPU a read, and the peak of memory in MB."""
     workload, out = folder / "reads.toml", folder / "out.json"
     workload.write_text(WORKLOAD.format(dataset=dataset, keys=KEYS, count=count, depth=depth))
-    command = pinned([STEELYARD, "bench", workload, "--on", url, "--rounds", "1", "--no-audit", "--out", out],
-                     processor)
+    command = [STEELYARD, "bench", workload, "--on", url, "--rounds", "1", "--no-audit", "--out", out]
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
@@ -98,18 +93,18 @@ def ours(url, folder, depth, count, dataset, processor):
     return (spent["user_ns"] + spent["system_ns"]) / 1e3 / spent["units"], used.ru_maxrss / 1024
 
 
-def compare(name, url, make, dataset, program, count, rounds, folder, processor):
+def compare(name, url, make, dataset, program, count, rounds, folder):
     for depth in (1, 8):
         command = make(url.split("?")[0] if dataset == "fields" else url, folder, depth)
         mine, theirs, peak = [], [], 0
         for n in range(rounds):
             for who in (0, 1) if n % 2 else (1, 0):
                 if who == 0:
-                    each, memory = ours(url, folder, depth, count, dataset, processor)
+                    each, memory = ours(url, folder, depth, count, dataset)
                     mine.append(each)
                     peak = max(peak, memory)
                 else:
-                    whole, start = (cpu(pinned(command(c), processor)) for c in (count, depth))
+                    whole, start = (cpu(command(c)) for c in (count, depth))
                     theirs.append((whole - start) / count * 1e6)
         a, b = statistics.median(mine), statistics.median(theirs)
         print(f"{name:9} depth {depth}: ours {a:6.2f} µs, {program} {b:6.2f} µs, ratio {a / b:.2f}; "
@@ -120,18 +115,16 @@ def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else ["redis", "postgres", "mariadb"]
-    processor = (os.cpu_count() or 1) - 1
-    others = set(range(os.cpu_count() or 1)) - {processor} or {processor}
     kinds = {
         "redis": ("t1", "redis-benchmark", "?layout=blob&format=msgpack", redis, "fields"),
         "postgres": ("t2", "pgbench", "?durability=t2", with_rows(rows.postgres, "-c"), "people"),
         "mariadb": ("t1", "sysbench", "", with_rows(rows.mariadb, "--threads"), "people"),
     }
-    os.sched_setaffinity(0, others)
+    os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     for name in chosen:
         tier, program, options, make, dataset = kinds[name]
         with server(name, tier) as url, tempfile.TemporaryDirectory() as folder:
-            compare(name, url + options, make, dataset, program, count, rounds, Path(folder), processor)
+            compare(name, url + options, make, dataset, program, count, rounds, Path(folder))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,10 @@ use steelyard::{
         results::{Comparison, Results},
         runs, save,
     },
-    report::{self, compared},
+    report::{
+        self, compared,
+        slabs::{self, Slabs},
+    },
 };
 
 use super::{Outcome, parsed, print, say};
@@ -90,6 +93,18 @@ impl Form {
             Form::Svg => report::svg(results),
             Form::Html => report::html(results),
             Form::Json => json(results),
+        }
+    }
+
+    /// Slabs in this form.
+    pub fn of_slabs(self, slabs: &Slabs<'_>) -> String {
+        match self {
+            Form::Text => slabs::text(slabs),
+            Form::Markdown => slabs::markdown(slabs),
+            Form::Csv => slabs::csv(slabs),
+            Form::Svg => slabs::svg(slabs),
+            Form::Html => slabs::html(slabs),
+            Form::Json => slabs::json(slabs) + "\n",
         }
     }
 

@@ -8,7 +8,7 @@
 //!
 //! Charts belong to the tables that they show; looks without pictures leave them out.
 //!
-//! [`compared`] reports a run beside earlier ones.
+//! [`compared`] reports a run beside earlier ones, [`slabs`] how memcached's memory holds records.
 //!
 //! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
 //! `page`, and its arm below.
@@ -24,6 +24,7 @@ mod number;
 mod objects;
 mod page;
 mod pictures;
+pub mod slabs;
 mod stores;
 mod svg;
 mod tables;

@@ -28,7 +28,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("store", &["error", "durability", "record", "marc", "format", "memcache", "server"]),
     ("copy", &["error", "record", "marc", "format", "file", "store"]),
     ("bench", &["error", "durability", "record", "marc", "format", "file", "store", "server"]),
-    ("report", &["error", "bench::results"]),
+    ("report", &["error", "bench::results", "memcache::slabs"]),
     ("gateway", &["error", "record", "format", "store"]),
     (
         "cli",

@@ -11,10 +11,11 @@ use steelyard::{
         Classes, Load, Settings,
         advice::{warnings, what_if},
     },
+    report::slabs::Slabs,
 };
 
 use self::source::Source;
-use super::{Outcome, parsed, print};
+use super::{Outcome, parsed, print, report::Form};
 
 /// Shows how memcached's memory holds records, and which settings would hold more of them.
 ///
@@ -40,6 +41,9 @@ pub struct Args {
     /// The format of the file, where nothing tells.
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
+    /// How to print it.
+    #[arg(long, value_name = "FORM", default_value = "text")]
+    form: Form,
     /// Starts a private memcached with these settings, stores the records there, and compares.
     #[arg(long)]
     verify: bool,
@@ -93,6 +97,7 @@ Examples:
   steelyard slabs orders.json --format msgpack+zstd --factor 1.1 --memory 1024
   steelyard slabs memcached://cache1:11211
   steelyard slabs catalog.mrc --format marc21 --verify
+  steelyard slabs orders.json --form html > slabs.html
   steelyard slabs classes --factor 1.1";
 
 const CLASSES_EXAMPLES: &str = "\
@@ -174,16 +179,22 @@ pub fn run(args: Args) -> Result<Outcome> {
         print(format!("{}\nno items\n", source.about))?;
         return Ok(Outcome::Well);
     }
-    let mut text = format!("{}\n\n", source.about);
-    text += &table::load(&load, &source);
-    text += &table::advice(&what_if(&source.settings, &source.census)?, &source);
-    for warning in warnings(&classes, &load) {
-        text += &format!("note: {warning}\n");
-    }
-    for note in &source.notes {
-        text += &format!("note: {note}\n");
-    }
-    print(text)?;
+    let outcomes = what_if(&source.settings, &source.census)?;
+    let notes: Vec<String> = warnings(&classes, &load)
+        .iter()
+        .map(ToString::to_string)
+        .chain(source.notes.clone())
+        .collect();
+    let slabs = Slabs {
+        about: &source.about,
+        settings: &source.settings,
+        version: source.version.as_deref().unwrap_or("1.6.18"),
+        load: &load,
+        outcomes: &outcomes,
+        there: source.pages,
+        notes: &notes,
+    };
+    print(args.form.of_slabs(&slabs))?;
     if args.verify {
         return verify::run(&source, &load, &args);
     }

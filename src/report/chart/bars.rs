@@ -1,7 +1,10 @@
 //! A bar for each competitor, from 0, with its interval as whiskers.
 
 use super::{
-    super::{markup::escaped, number::short},
+    super::{
+        markup::escaped,
+        number::{short, whole},
+    },
     Canvas, WIDTH, fitted,
     scale::{Axis, Scale},
     text_width,
@@ -30,6 +33,8 @@ pub(in crate::report) struct Bar {
     pub value: Figure,
     /// What comes on top of it, paler: log files on top of data.
     pub more: Option<f64>,
+    /// Whether it is a count, which is told to the last one.
+    pub counted: bool,
     /// Marks behind its figure.
     pub mark: String,
 }
@@ -42,7 +47,9 @@ impl Bar {
     fn figure(&self) -> String {
         let more = self.more.map_or(String::new(), |m| format!(" + {}", short(m)));
         let first = if self.first { " 1st" } else { "" };
-        format!("{}{more}{}{first}", short(self.value.middle), self.mark)
+        let middle = self.value.middle;
+        let figure = if self.counted { whole(middle as u64) } else { short(middle) };
+        format!("{figure}{more}{}{first}", self.mark)
     }
 
     /// Colour says who is first, which the figure says too; names say whose a bar is.

@@ -52,12 +52,23 @@ fn records_are_weighed_and_verified() {
         "20 000",
         "keys and values",
         "headers of items",
-        "what if",
-        "the fewest pages",
+        "What other settings come to",
+        "The fewest pages",
         "slab_sizes=",
     ] {
         assert!(out.replace(',', " ").contains(part), "{part:?} is not in\n{out}");
     }
+    let (_, page, _) = slabs(&[file, "--key", "id", "--form", "html"]);
+    for part in ["<!doctype html>", "Sizes of items", "<svg", "items by the chunk they fit in"] {
+        assert!(page.contains(part), "{part:?} is not in the page");
+    }
+    let (_, json, _) = slabs(&[file, "--key", "id", "--form", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let classes = json["classes"].as_array().unwrap();
+    let items: u64 = classes.iter().map(|class| class["items"].as_u64().unwrap()).sum();
+    assert_eq!((items, json["items"].as_u64()), (20_000, Some(20_000)));
+    let (_, csv, _) = slabs(&[file, "--key", "id", "--form", "csv"]);
+    assert_eq!(csv.lines().count(), classes.len() + 1);
     let (_, keyless, _) = slabs(&[file]);
     assert!(keyless.contains("without a key"), "{keyless}");
     let (_, thin, _) = slabs(&[file, "--key", "id", "--factor", "1.05", "--memory", "4"]);
@@ -81,7 +92,7 @@ fn a_server_that_runs_is_weighed() {
     // It says that its factor is 1.12, and its classes say that it is not.
     assert!(out.contains("-f 1.125") && out.contains("listed"), "{out}");
     let pages: u64 = super::shown(&client, "total_pages").iter().map(|(_, pages)| pages).sum();
-    assert!(out.contains(&format!("\n{pages} pages of 1 MB")), "{out}");
+    assert!(out.contains(&format!(" {pages} pages of 1 MB")), "{out}");
     let (code, _, err) = slabs(&["memcached://127.0.0.1:1"]);
     assert!(code == 3 && err.contains("127.0.0.1:1"), "{err}");
 }

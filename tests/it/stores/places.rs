@@ -35,8 +35,9 @@ const EXTRAS: &[(&str, &str)] = &[("mysql", "engine=myisam")];
 /// Settings that a private server needs to have a layout.
 const SETTINGS: &[(&str, Shape, (&str, &str))] = &[("tyrant", Shape::Blob, ("type", "hash"))];
 
-/// One store of each make. Where none are named, only these are tried in wrappers and in every
-/// format, so that the tests end in time. `STEELYARD_STORES` names others.
+/// One store of each make. Where none are named, only these are tried in each wrapper by itself and
+/// in every format, so that the tests end in time; all others bare, and in all wrappers together.
+/// `STEELYARD_STORES` names others.
 const QUICK: [&str; 3] = ["memory", "sqlite", "redis"];
 
 /// What is wrong with a store, and where in the tests that was found.
@@ -283,7 +284,7 @@ fn server(name: &'static str, shape: Shape) -> Option<String> {
 /// Every store to try, inside this.
 pub fn subjects(wrap: Wrap) -> Vec<Subject> {
     let wanted = |driver: &&Driver| match named() {
-        None => wrap == Wrap::Bare || QUICK.contains(&driver.name),
+        None => matches!(wrap, Wrap::Bare | Wrap::All) || QUICK.contains(&driver.name),
         Some(names) => names.contains(driver.name),
     };
     let mut found = Vec::new();
