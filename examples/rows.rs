@@ -1,16 +1,21 @@
 //! Records one at a time, for `scripts/rows.py` to hold against other clients:
-//! `rows URL load|get|put COUNT`, keys k0 to k9999.
+//! `rows URL load|get|put COUNT`, keys k0 to k9999. In layout columns a row is one text of 120
+//! characters, as sysbench's; else a document of four fields.
 
 use std::time::Instant;
 
 use steelyard::{
     record::{Document, Value},
-    store::{Key, Layout, Row},
+    store::{Column, Key, Layout, Row, Shape},
 };
 
 const KEYS: u64 = 10_000;
 
-fn row(n: u64) -> Row {
+fn row(n: u64, shape: Shape) -> Row {
+    if shape == Shape::Columns {
+        let record = Document::from_iter([("c", Value::from(format!("{n:0120}")))]);
+        return Row { key: key(n), record };
+    }
     let record = Document::from_iter([
         ("name", Value::from("Bob Jones")),
         ("email", Value::from(format!("bob{}@example.com", n % 1000))),
@@ -35,11 +40,19 @@ async fn run() -> steelyard::Result<()> {
     let [_, url, what, count] = &args[..] else { panic!("rows URL load|get|put COUNT") };
     let count: u64 = count.parse().expect("a number");
     let place = steelyard::open(url).await?;
+    let shape = place.store().shape();
     let begin = Instant::now();
     match &**what {
         "load" => {
-            place.prepare(&Layout::plain()).await?;
-            place.put(&(0..KEYS).map(row).collect::<Vec<_>>()).await?;
+            let rows: Vec<_> = (0..KEYS).map(|n| row(n, shape)).collect();
+            let layout = match shape {
+                Shape::Columns => {
+                    Layout::plain().with_columns(Column::infer(rows.iter().map(|row| &row.record))?)
+                }
+                _ => Layout::plain(),
+            };
+            place.prepare(&layout).await?;
+            place.put(&rows).await?;
         }
         "get" => {
             for n in 0..count {
@@ -49,7 +62,7 @@ async fn run() -> steelyard::Result<()> {
         }
         "put" => {
             // Always the same record, as the others write.
-            let mut one = row(7);
+            let mut one = row(7, shape);
             for n in 0..count {
                 one.key = key(n.wrapping_mul(7919));
                 place.put(std::slice::from_ref(&one)).await?;

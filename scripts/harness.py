@@ -46,7 +46,7 @@ concurrency = {depth}
 
 
 def redis(url, folder, depth):
-    make = rows.redis(url, folder)
+    make = rows.redis(url, folder, *rows.ROWS["document"][:2])
     # Values of 1 KB under the keys that are read.
     port = url.rsplit(":", 1)[1]
     subprocess.run(["redis-benchmark", "-p", port, "-n", str(10 * KEYS), "-r", "9999", "-d", "1024", "-q", "-t", "set"],
@@ -63,7 +63,7 @@ def with_rows(make, option):
     """The load generators of rows.py, at this depth, on records that the example has put there."""
     def of(url, folder, depth):
         subprocess.run([rows.OURS, url, "load", "0"], check=True, stdout=subprocess.DEVNULL)
-        command = make(url, folder)
+        command = make(url, folder, *rows.ROWS["document"][:2])
 
         def at_depth(count):
             words = [str(w) for w in command("get", count)]
