@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+"""Shows that nothing disturbs a timed window: instructions an operation inside it, without a terminal and
+on one, where progress is shown.
+
+    scripts/undisturbed.py [RUNS]
+
+Runs `steelyard bench` on the store in memory under callgrind, which counts inside the loop of the
+window only (`bench/stores/drive.rs`), RUNS times (3) each. Needs valgrind and script.
+"""
+
+import re
+import shlex
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+STEELYARD = ROOT / "target/release/steelyard"
+LOOP = "steelyard::bench::stores::drive::closed::{{closure}}::{{closure}}"
+SEND = "steelyard::bench::stores::drive::send::{{closure}}"
+WORKLOAD = """
+name = "reads"
+about = "Point reads."
+
+[table.records]
+dataset = "people"
+count = 2_000
+
+[[phase]]
+name = "load"
+do = "load"
+
+[[phase]]
+name = "get"
+do = "get"
+keys = "random"
+count = 20_000
+"""
+
+
+def measure(folder, terminal):
+    """Instructions an operation, of the loop and of the store, and how often the progress was drawn."""
+    out = folder / "counted"
+    command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", f"--toggle-collect={LOOP}",
+               STEELYARD, "bench", folder / "reads.toml", "--on", "memory", "--rounds", "1", "--no-audit"]
+    line = shlex.join(str(word) for word in command)
+    if terminal:
+        said = subprocess.run(["script", "-qec", "stty cols 120; " + line, "/dev/null"], capture_output=True, check=True)
+    else:
+        said = subprocess.run(line, shell=True, capture_output=True, check=True)
+    drawn = (said.stdout + said.stderr).count(b"timing")
+    tree = subprocess.run(["callgrind_annotate", "--tree=calling", "--inclusive=yes", "--threshold=100", out],
+                          capture_output=True, text=True, check=True).stdout
+
+    def called(function):
+        """Instructions in all calls of a function, and how many there were."""
+        found = re.findall(r"([\d,]+) \([ \d.]+%\)  >   \S*?" + function + r" \(([\d,]+)x\)", tree)
+        return [sum(int(pair[i].replace(",", "")) for pair in found) for i in (0, 1)]
+
+    total = int(re.search(r"([\d,]+) \(100.0%\)  PROGRAM TOTALS", tree).group(1).replace(",", ""))
+    (sent, sends), (got, gets) = called(re.escape(SEND)), called(r"<steelyard::store::memory::Memory<.*?::get::{{closure}}")
+    return (total - sent) / sends, got / gets, drawn
+
+
+def main():
+    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        (folder / "reads.toml").write_text(WORKLOAD)
+        for terminal in (False, True):
+            seen = [measure(folder, terminal) for _ in range(runs)]
+            loop, get, drawn = (statistics.median(each) for each in zip(*seen))
+            where = "on a terminal" if terminal else "without one"
+            print(f"{where}: {loop:.1f} instructions an operation in the loop, {get:.1f} in the store; "
+                  f"progress drawn {drawn:.0f} times a run")
+
+
+if __name__ == "__main__":
+    main()
