@@ -41,6 +41,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &[],
     loses: "",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: true,
     max_key: LONGEST,

@@ -19,6 +19,7 @@ mod blobs;
 mod couchdb;
 mod dir;
 // Not everything in it is used by every choice of features.
+mod join;
 #[allow(dead_code)]
 mod json;
 mod key;
@@ -64,6 +65,7 @@ use futures_util::{
 
 pub use abilities::{Abilities, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
+pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
@@ -157,6 +159,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can`] tells.
     async fn find(&self, query: &Query) -> Result<Rows<'_>>;
+
+    /// The records that fit, each with those of another table of the same place that belong to it:
+    /// one question, one answer, all at once.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can_join`] and
+    /// [`Abilities::can`] tell; [`TooLarge`](crate::ErrorKind::TooLarge) beyond 10,000 records of the
+    /// other table.
+    async fn join(&self, _join: &Join) -> Result<Vec<Joined>> {
+        self.abilities().can_join()?;
+        Err(no(self.abilities(), "join tables"))
+    }
 
     /// Deletes the records that fit, and says how many those were.
     ///

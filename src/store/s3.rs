@@ -232,6 +232,7 @@ impl S3 {
             keeps: &[],
             loses: "",
             cannot: &[],
+            joins: false,
             atomic: false,
             ordered: true,
             // Of characters that stand for themselves.

@@ -59,6 +59,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &Kind::ALL,
     loses: "",
     cannot: CANNOT,
+    joins: false,
     atomic: false,
     ordered: false,
     max_key: names::LONGEST,

@@ -75,6 +75,7 @@ const ABILITIES: Abilities = Abilities {
             of more than 34 digits and whole numbers beyond 64 bits are refused; a field _id, which \
             is the key, is not given back",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: true,
     max_key: MAX_KEY,

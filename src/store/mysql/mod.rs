@@ -36,6 +36,7 @@ mod dialect;
 mod direct;
 mod engine;
 mod exact;
+mod join;
 mod known;
 mod load;
 mod login;
@@ -58,8 +59,9 @@ use self::{
     write::Taken,
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout, Query, Row,
-    Rows, Shape, Store, Url, sql,
+    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
+    Query, Row, Rows, Shape, Store, Url,
+    sql::{self, Others},
 };
 use crate::{Error, Result, record::Document};
 
@@ -91,7 +93,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
             None => facts.sibling(&pool)?,
         };
         let table = Lazy::new(common.table.clone(), names, Arc::new(facts));
-        let store = MySql { pool, table };
+        let store = MySql { pool, table, others: Others::default() };
         Ok(match shape {
             Shape::Blob => {
                 Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
@@ -106,6 +108,8 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
 struct MySql {
     pool: Arc<Pool>,
     table: Lazy,
+    /// Tables that were joined with this one.
+    others: Others<MySql>,
 }
 
 /// What is read of a row of a table with documents or columns.
@@ -135,7 +139,7 @@ impl MySql {
         check_name("table", name)?;
         let facts = Arc::new(self.table.facts.sibling(&self.pool)?);
         let table = Lazy::new(name.into(), Names::default(), facts);
-        Ok(MySql { pool: self.pool.clone(), table })
+        Ok(MySql { pool: self.pool.clone(), table, others: Others::default() })
     }
 
     async fn known(&self) -> Result<Arc<Known>> {
@@ -279,6 +283,11 @@ impl Store for MySql {
             page.into_iter().map(row).collect()
         });
         Ok(rows.boxed())
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        self.abilities().can(&Query::new(join.filter.clone()))?;
+        self.joined(join).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

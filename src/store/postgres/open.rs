@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Error, Result,
     durability::Tier,
-    store::{Common, Encoded, Shape, Store, Url, line::Address},
+    store::{Common, Encoded, Shape, Store, Url, line::Address, sql::Others},
 };
 
 /// The oldest version whose catalogues are understood.
@@ -50,7 +50,7 @@ pub fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn S
             &set_up,
         )?);
         look_at(&pool, common.durability).await?;
-        let store = PostgreSql { pool, table };
+        let store = PostgreSql { pool, table, others: Others::default() };
         Ok(match shape {
             Shape::Blob => {
                 Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>

@@ -52,6 +52,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &Kind::ALL,
     loses: "",
     cannot: CANNOT,
+    joins: false,
     atomic: false,
     ordered: false,
     // Redis itself would hold half a gigabyte.

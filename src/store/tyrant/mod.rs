@@ -53,6 +53,7 @@ const DOCUMENT: Abilities = Abilities {
     keeps: SCALARS,
     loses: "lists, maps, text with NUL, infinities and floats beyond 64 bits are refused",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: false,
     max_key: 1 << 20,

@@ -13,6 +13,7 @@
 mod broken;
 mod contract;
 mod hostile;
+mod joins;
 mod model;
 pub mod naive;
 mod places;
