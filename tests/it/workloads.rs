@@ -67,6 +67,35 @@ fn what_a_store_cannot_do_is_left_out_with_its_reason() {
     assert!(refused("query").is_some() && refused("create").is_none());
 }
 
+#[test]
+fn joins_are_for_those_that_can_and_for_layouts_that_hold_their_tables() {
+    let workload = Workload::named("relations").unwrap().scaled(0.02);
+    let on = ["sqlite", "sqlite?layout=columns", "memory?format=json"];
+    let results = run(&options(workload, &on)).unwrap();
+    let refused = |on: &str, phase: &str| {
+        let cell = results.cell(on, phase).unwrap();
+        assert!(cell.refused.is_some() || cell.rounds[0].units > 0, "{on}, {phase}");
+        cell.refused.clone().unwrap_or_default()
+    };
+    for phase in ["load keepers", "load pairs", "join", "key/value join"] {
+        assert_eq!(refused("sqlite", phase) + &refused("sqlite?layout=columns", phase), "");
+        let why = refused("memory?format=json", phase);
+        assert!(why.contains("cannot join two tables"), "{phase}: {why}");
+    }
+    // Lists are in no column, and what goes from them is left out with the same reason.
+    for phase in ["load owners", "load families", "embedded", "references", "indexed field"] {
+        assert_eq!(refused("sqlite", phase), "");
+        let why = refused("sqlite?layout=columns", phase);
+        assert!(why.contains("\"pets\" holds a list"), "{phase}: {why}");
+    }
+    // A table without its indexes is there all the same.
+    assert_eq!(refused("memory?format=json", "load pets"), "");
+    assert_eq!(refused("memory?format=json", "references"), "");
+    let read = |phase: &str| results.cell("sqlite", phase).unwrap();
+    assert_eq!(read("join").items, 6 * read("join").units);
+    assert_eq!(read("key/value join").items, 15 * read("key/value join").units);
+}
+
 /// A store that loses the last record of a large batch and says nothing of it.
 fn losing(_: Arc<dyn Store>) -> Arc<dyn Store> {
     Arc::new(Naive::new(Flaw::DropsLast))

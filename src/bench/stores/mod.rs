@@ -7,6 +7,7 @@
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
 //! - `act.rs`: the phases of one store on one start; `drive.rs`, `pace.rs`: the timed loops
+//! - `relate.rs`: from records to those that belong to them
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`, `audit.rs`: what is kept, used, synced
 //! - `null.rs`: what the harness itself costs
@@ -22,6 +23,7 @@ mod ops;
 mod pace;
 mod plan;
 mod prove;
+mod relate;
 mod target;
 mod watch;
 
@@ -50,7 +52,7 @@ use super::{
     save,
     schedule::{Orders, Stopped},
     scratch::Scratch,
-    workload::Workload,
+    workload::{Table, Workload},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -157,6 +159,15 @@ struct Run<'o, 'a, 'p> {
     offered: HashMap<usize, Vec<f64>>,
     /// Stores that broke.
     broken: HashSet<String>,
+}
+
+/// What a table is called in a store; on the user's own server a name that no table there can have
+/// had before.
+fn name(target: &Target, table: &str) -> String {
+    match target.is_own() {
+        true => format!("steelyard_bench_{}_{table}", std::process::id()),
+        false => table.to_owned(),
+    }
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
@@ -316,9 +327,13 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
 
     async fn look(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
         let opened = self.open(target).await?;
-        let table = &self.options.workload.tables[0];
         let store = self.store(target, &opened.place, PROOF)?;
-        let proof = prove::proof(&store, table, &self.records[0].1).await?;
+        // The first whose records the layout has room for; phases of others are left out.
+        let tables = self.options.workload.tables.iter().zip(&self.records);
+        let fits = |of: &(&Table, &(String, Records))| of.1.1.layout(of.0, store.shape()).is_ok();
+        let first = tables.clone().find(fits).or(tables.clone().next());
+        let (table, (_, records)) = first.ok_or_else(|| Error::invalid("no table"))?;
+        let proof = prove::proof(&store, table, records).await?;
         let mut kept = prove::kept(target, &opened.place).await?;
         if self.options.audit && !target.is_own() {
             let seen = audit::observe(&opened, &store).await;
@@ -344,13 +359,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         Ok(folder)
     }
 
-    /// A table of a store; on the user's own server under a name that no table there can have had
-    /// before.
+    /// A table of a store.
     fn store(&self, target: &Target, place: &Place, table: &str) -> Result<Arc<dyn Store>> {
-        let store = match target.is_own() {
-            true => place.table(&format!("steelyard_bench_{}_{table}", std::process::id()))?,
-            false => place.table(table)?,
-        };
+        let store = place.table(&name(target, table))?;
         Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
     }
 
@@ -367,16 +378,19 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             None => None,
         };
         let empty = opened.as_ref().and_then(|o| self.allocated(o));
-        let mut tables = HashMap::new();
+        let (mut tables, mut names) = (HashMap::new(), HashMap::new());
         for table in &self.options.workload.tables {
             let store = match (&target, &opened) {
-                (Some(target), Some(opened)) => self.store(target, &opened.place, &table.name)?,
+                (Some(target), Some(opened)) => {
+                    names.insert(table.name.clone(), name(target, &table.name));
+                    self.store(target, &opened.place, &table.name)?
+                }
                 _ => Arc::new(Null) as Arc<dyn Store>,
             };
             tables.insert(table.name.clone(), store);
         }
         let stores: Vec<Arc<dyn Store>> = tables.values().cloned().collect();
-        let done = self.phases(&label, place, opened.as_ref(), tables).await;
+        let done = self.phases(&label, place, opened.as_ref(), (tables, names)).await;
         if target.as_ref().is_some_and(Target::is_own) {
             for store in &stores {
                 // Also where it failed: what is the user's is left as it was.
@@ -417,7 +431,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         label: &str,
         place: u32,
         opened: Option<&Opened>,
-        tables: HashMap<String, Arc<dyn Store>>,
+        (tables, names): (HashMap<String, Arc<dyn Store>>, HashMap<String, String>),
     ) -> Result<()> {
         let options = self.options;
         let workload = &options.workload;
@@ -425,7 +439,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let records = std::mem::take(&mut self.records);
         let seed = self.results.plan.seed.wrapping_add(u64::from(self.rounds));
         let mut bout = Bout::new(workload, &records, tables, server, seed);
-        bout.null = opened.is_none();
+        (bout.null, bout.names) = (opened.is_none(), names);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {
             if self.stopped() {

@@ -96,7 +96,12 @@ Examples:
 pub const RELATIONS: &str = "\
 Examples:
   steelyard bench relations
-  steelyard bench relations --on mariadb --on postgres --on ferretdb";
+  steelyard bench relations --on mariadb --on postgres --on ferretdb
+  steelyard bench relations --on 'mariadb?layout=columns' --on 'postgres?layout=columns'
+
+From a user to the five pets: embedded, by references, by an indexed field (two questions), by a join
+(one), and by a key/value table joined with itself. Joins are for sqlite, MySQL, PostgreSQL and
+memory; other stores leave them out and say so.";
 
 pub const MIXED: &str = "\
 Examples:
