@@ -27,6 +27,7 @@ pub const DRIVER: Driver = Driver {
     about: "in this process, gone when it ends; a name is shared by all that open it here",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &[],
+    databases: None,
     open,
 };
 

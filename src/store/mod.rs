@@ -17,6 +17,9 @@ mod abilities;
 mod blobs;
 #[cfg(feature = "couchdb")]
 mod couchdb;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
+mod databases;
 mod dir;
 // Not everything in it is used by every choice of features.
 mod join;
@@ -65,6 +68,7 @@ use futures_util::{
 
 pub use abilities::{Abilities, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
+pub use databases::{Databases, Scratch};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
@@ -291,6 +295,8 @@ pub struct Driver {
     pub shapes: &'static [Shape],
     /// The private servers it can talk to ([`server`](mod@crate::server)), by name; none where it needs none.
     pub servers: &'static [&'static str],
+    /// How a database of its own is made and dropped; none where a place has no databases.
+    pub databases: Option<Databases>,
     /// Opens one: options of its own are taken out of the URL, then [`Url::done`] is asked.
     pub open: fn(Url, Common) -> Opening,
 }

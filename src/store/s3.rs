@@ -50,6 +50,7 @@ pub const DRIVER: Driver = Driver {
     about: "Amazon's S3 and what speaks its protocol; an object for each record",
     shapes: &[Shape::Blob],
     servers: &["s3"],
+    databases: None,
     open,
 };
 

@@ -7,6 +7,7 @@
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
 //! - `act.rs`: the phases of one store on one start; `drive.rs`, `pace.rs`: the timed loops
+//! - `own.rs`: what is made for a run in stores of the user's own
 //! - `relate.rs`: from records to those that belong to them
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`, `audit.rs`: what is kept, used, synced
@@ -20,6 +21,7 @@ mod data;
 mod drive;
 mod null;
 mod ops;
+mod own;
 mod pace;
 mod plan;
 mod prove;
@@ -43,6 +45,7 @@ use self::{
     act::{Bout, Done},
     data::{Expected, Records},
     null::Null,
+    own::Made,
 };
 use super::{
     derive::{derive, first_wide},
@@ -127,6 +130,16 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut run = Run::new(options, progress)?;
     let ended = runtime.block_on(run.go());
+    // However it ended: what is the user's is left as it was.
+    let dropped = runtime.block_on(run.made.drop_all());
+    let ended = match (ended, dropped) {
+        (Ok(stopped), Ok(())) => Ok(stopped),
+        (Ok(_), Err(e)) | (Err(e), Ok(())) => Err(e),
+        (Err(e), Err(left)) => {
+            let what = format!("{}; {}", e.context(), left.context());
+            Err(Error::new(e.kind(), what).in_place(e.place().name.clone()))
+        }
+    };
     let mut results = run.results;
     derive(&mut results);
     match ended {
@@ -153,21 +166,14 @@ struct Run<'o, 'a, 'p> {
     results: Results,
     instruments: Real,
     scratch: Scratch,
+    /// In stores of the user's own.
+    made: Made,
     begin: u64,
     rounds: u32,
     /// Planned rates of phases whose pace is a share, of each cell.
     offered: HashMap<usize, Vec<f64>>,
     /// Stores that broke.
     broken: HashSet<String>,
-}
-
-/// What a table is called in a store; on the user's own server a name that no table there can have
-/// had before.
-fn name(target: &Target, table: &str) -> String {
-    match target.is_own() {
-        true => format!("steelyard_bench_{}_{table}", std::process::id()),
-        false => table.to_owned(),
-    }
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
@@ -210,6 +216,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             expected,
             instruments,
             scratch,
+            made: Made::default(),
             rounds: 0,
             offered: HashMap::new(),
             broken: HashSet::new(),
@@ -294,7 +301,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             let count = left.len() + i;
             self.tell(Stage::Proving, &target.label, "", (i, count.max(1)));
             let mut row = results::Contender { name: target.label.clone(), ..Default::default() };
-            match self.look(&target).await {
+            match self.begin_at(&target).await {
                 Ok((proof, kept)) => {
                     (row.proof, row.store) = (Some(proof), Some(kept));
                     left.push(target);
@@ -325,6 +332,15 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         Ok(())
     }
 
+    /// Makes what a store of the user's own needs, says so, and looks at the store.
+    async fn begin_at(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
+        if let Some(told) = self.made.make(target, self.results.plan.seed).await? {
+            self.tell(Stage::Making, &target.label, &told, (0, 1));
+            self.results.settings.insert(format!("In {}", target.label), told);
+        }
+        self.look(target).await
+    }
+
     async fn look(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
         let opened = self.open(target).await?;
         let store = self.store(target, &opened.place, PROOF)?;
@@ -333,7 +349,15 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let fits = |of: &(&Table, &(String, Records))| of.1.1.layout(of.0, store.shape()).is_ok();
         let first = tables.clone().find(fits).or(tables.clone().next());
         let (table, (_, records)) = first.ok_or_else(|| Error::invalid("no table"))?;
-        let proof = prove::proof(&store, table, records).await?;
+        for table in self.options.workload.tables.iter().map(|t| t.name.as_str()).chain([PROOF]) {
+            let named = opened.place.table(&self.made.name(target, table))?;
+            self.made.absent(target, table, &*named).await?;
+        }
+        let proof = prove::proof(&store, table, records).await;
+        if proof.is_err() && target.is_own() {
+            let _ = store.drop_table().await;
+        }
+        let proof = proof?;
         let mut kept = prove::kept(target, &opened.place).await?;
         if self.options.audit && !target.is_own() {
             let seen = audit::observe(&opened, &store).await;
@@ -347,7 +371,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let folder = self.folder()?;
         // Off the runtime's thread nothing else runs: it may stand still for a server to start.
         let server = target.start()?;
-        let place = store::open(&target.url(server.as_ref(), &folder)).await?;
+        let place = store::open(&self.made.at(target).url(server.as_ref(), &folder)).await?;
         Ok(Opened { place, server })
     }
 
@@ -361,7 +385,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
 
     /// A table of a store.
     fn store(&self, target: &Target, place: &Place, table: &str) -> Result<Arc<dyn Store>> {
-        let store = place.table(&name(target, table))?;
+        let store = place.table(&self.made.name(target, table))?;
         Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
     }
 
@@ -382,7 +406,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         for table in &self.options.workload.tables {
             let store = match (&target, &opened) {
                 (Some(target), Some(opened)) => {
-                    names.insert(table.name.clone(), name(target, &table.name));
+                    names.insert(table.name.clone(), self.made.name(target, &table.name));
                     self.store(target, &opened.place, &table.name)?
                 }
                 _ => Arc::new(Null) as Arc<dyn Store>,

@@ -125,9 +125,22 @@ impl Target {
         }
     }
 
-    /// Whether it is the user's own, where nothing but scratch tables may be touched.
+    /// Whether it is the user's own, where nothing may be touched but what is made for the run.
     pub fn is_own(&self) -> bool {
         matches!(self.at, At::Own(_))
+    }
+
+    /// The URL of the user's own.
+    pub fn own_url(&self) -> Option<&str> {
+        match &self.at {
+            At::Own(url) => Some(url),
+            At::Embedded(_) | At::Private(..) => None,
+        }
+    }
+
+    /// The same at another URL.
+    pub fn at(&self, url: &str) -> Target {
+        Target { at: At::Own(url.to_owned()), ..self.clone() }
     }
 
     /// The tier asked for.

@@ -183,6 +183,7 @@ impl Common {
 /// Shows where a run is. Called between timed windows only.
 fn tell(bar: &ProgressBar, p: &Progress<'_>) {
     let stage = match p.stage {
+        Stage::Making => return bar.suspend(|| say(format_args!("{}: {}", p.competitor, p.phase))),
         Stage::Proving => "proving",
         Stage::Preparing => "preparing",
         Stage::WarmingUp => "warming up",

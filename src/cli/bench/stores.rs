@@ -24,7 +24,9 @@ use super::{Common, Outcome, parsed};
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
 ///
 /// Stores are named by their word, and a private server is started for those that need one; or by
-/// their URL: then nothing is touched there but tables that are made for this and dropped after it.
+/// their URL: then nothing is touched there but a database that is made for this, whose name is told,
+/// and dropped after it (beside a file of sqlite: another file). Where there are no databases, or you
+/// may make none, it is tables of a name that nobody has.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -53,6 +53,7 @@ pub const DRIVER: Driver = Driver {
     about: "CouchDB; couchdbs:// with TLS; a database for each table, named place+table",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &["couchdb"],
+    databases: None,
     open,
 };
 

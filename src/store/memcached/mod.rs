@@ -51,6 +51,7 @@ pub const DRIVER: Driver = Driver {
     about: "memcached, one or several: values in memory, the least used thrown out; found by key",
     shapes: &[Shape::Blob],
     servers: &["memcached"],
+    databases: None,
     open,
 };
 

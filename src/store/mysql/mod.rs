@@ -32,6 +32,7 @@
 //! and not limited, holds all keys it found.
 
 mod blob;
+mod databases;
 mod dialect;
 mod direct;
 mod engine;
@@ -72,15 +73,22 @@ pub const DRIVER: Driver = Driver {
     about: "MySQL and MariaDB; engines InnoDB, MyISAM and Aria",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     servers: &["mariadb"],
+    databases: Some(databases::DATABASES),
     open,
 };
 
-fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+/// What the options of a URL say, all of which are taken out.
+fn options(mut url: Url, common: &Common) -> Result<(Names, Option<Engine>, mysql_async::Opts)> {
+    let names = Names { key: url.take("key"), column: url.take("column") };
+    let engine = url.take_word("engine", &["innodb", "myisam", "aria"])?.map(Engine::named);
+    let options = pool::options(&mut url, common)?;
+    url.done()?;
+    Ok((names, engine, options))
+}
+
+fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
-        let names = Names { key: url.take("key"), column: url.take("column") };
-        let engine = url.take_word("engine", &["innodb", "myisam", "aria"])?.map(Engine::named);
-        let options = pool::options(&mut url, &common)?;
-        url.done()?;
+        let (names, engine, options) = options(url, &common)?;
         let shape = common.shape("mysql", DRIVER.shapes)?;
         check_name("table", &common.table)?;
         let pool = Arc::new(Pool::open(options, &common).await?);

@@ -21,6 +21,7 @@
 //! may have written such) compare by value, too.
 
 mod blob;
+mod databases;
 mod dialect;
 mod direct;
 mod error;
@@ -66,6 +67,7 @@ pub const DRIVER: Driver = Driver {
     about: "PostgreSQL; documents are jsonb",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     servers: &["postgres"],
+    databases: Some(databases::DATABASES),
     open: open::open,
 };
 

@@ -14,6 +14,7 @@
 //! the caller's, which is quicker for one that does nothing else.
 
 mod blob;
+mod databases;
 mod dialect;
 mod join;
 mod pool;
@@ -50,6 +51,7 @@ pub const DRIVER: Driver = Driver {
     about: "SQLite, inside this process; without a path, in memory",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     servers: &[],
+    databases: Some(databases::DATABASES),
     open,
 };
 

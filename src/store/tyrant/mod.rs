@@ -45,6 +45,7 @@ pub const DRIVER: Driver = Driver {
     about: "Tokyo Tyrant: a table database (document) or a hash database (blob), as the server has",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &["tyrant"],
+    databases: None,
     open,
 };
 

@@ -16,6 +16,6 @@ mod hostile;
 mod joins;
 mod model;
 pub mod naive;
-mod places;
+pub mod places;
 mod proxy;
 mod queries;
