@@ -14,6 +14,7 @@ pub const PROGRAM: Program = Program {
     version: &["-version"],
     install: "CouchDB on PATH; or scripts/servers/couchdb, which needs node and npm",
     tiers: &[Tier::T3, Tier::T0],
+    sockets: false,
     plan,
 };
 

@@ -18,6 +18,7 @@ pub const PROGRAM: Program = Program {
     version: &["--version"],
     install: "run scripts/servers/ferretdb",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
+    sockets: false,
     plan,
 };
 

@@ -11,6 +11,7 @@ pub const PROGRAM: Program = Program {
     install: "see mongodb.com; no package manager of the usual systems has it",
     // Which of them, each write says.
     tiers: &[Tier::T3, Tier::T2],
+    sockets: false,
     plan,
 };
 

@@ -11,6 +11,7 @@ pub const PROGRAM: Program = Program {
     version: &["--version"],
     install: "scripts/servers/s3, which needs go",
     tiers: &[Tier::T1, Tier::T0],
+    sockets: false,
     plan,
 };
 

@@ -17,6 +17,7 @@ pub const PROGRAM: Program = Program {
     install: INSTALL,
     // A sync is asked for by the client, with each batch.
     tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
+    sockets: false,
     plan,
 };
 

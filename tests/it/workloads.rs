@@ -18,7 +18,7 @@ use steelyard::{
         stores::{self, Options, Target},
         workload::{BUILT_IN, Workload},
     },
-    server::Wish,
+    server::{PROGRAMS, Wish},
     store::{DRIVERS, Store},
 };
 
@@ -94,6 +94,36 @@ fn joins_are_for_those_that_can_and_for_layouts_that_hold_their_tables() {
     let read = |phase: &str| results.cell("sqlite", phase).unwrap();
     assert_eq!(read("join").items, 6 * read("join").units);
     assert_eq!(read("key/value join").items, 15 * read("key/value join").units);
+}
+
+/// By a socket or by a port: the report says which, and it is that one.
+fn by_a_socket(program: &str) {
+    let Some(server) = programs::server(program, &Wish { socket: true, ..Wish::default() }) else {
+        return;
+    };
+    let connection = |on: &str| {
+        let workload = Workload::named("keep").unwrap().scaled(0.02);
+        let results = run(&options(workload, &[on])).unwrap();
+        assert_eq!(results.cell(&results.baseline, "get").unwrap().refused, None, "{on}");
+        let row = results.competitors.iter().find(|c| c.name == results.baseline).unwrap();
+        row.store.as_ref().unwrap().connection.clone()
+    };
+    // Nobody answers at that address, which is kept for examples (RFC 5737): only the socket can.
+    let on = server.url().replace("127.0.0.1", "192.0.2.1");
+    assert!(on.contains("socket="), "{on}");
+    assert_eq!(connection(&on), "unix socket");
+    assert_eq!(connection(&format!("{program}?socket=unix")), "unix socket");
+    assert_eq!(connection(program), "TCP, loopback");
+}
+
+#[test]
+fn stores_are_reached_by_a_socket_where_they_have_one() {
+    for program in PROGRAMS.iter().filter(|program| program.sockets) {
+        by_a_socket(program.name);
+    }
+    let workload = Workload::named("keep").unwrap().scaled(0.02);
+    let error = run(&options(workload, &["ferretdb?socket=unix"])).unwrap_err().to_string();
+    assert!(error.contains("those that can: mariadb, postgres, redis, memcached"), "{error}");
 }
 
 /// A store that loses the last record of a large batch and says nothing of it.

@@ -109,6 +109,7 @@ pub const MIXED: &str = "\
 Examples:
   steelyard bench mixed
   steelyard bench mixed --on postgres --rate 2000 --concurrency 64
+  steelyard bench mixed --on redis --on 'redis?socket=unix'
   steelyard bench mixed --on redis --on memcached --format html > mixed.html";
 
 pub const KEEP: &str = "\
