@@ -170,7 +170,7 @@ fn makes_do_with_tables(on: &str, list: List<'_>) {
     let new: Vec<_> = seen.meanwhile.difference(&before).collect();
     // Folders write an underscore as its code.
     let ours = |name: &&String| name.replace("_5f", "_").starts_with("steelyard_bench_");
-    assert!(!new.is_empty() && new.iter().all(|name| ours(name)), "{new:?}");
+    assert!(!new.is_empty() && new.iter().all(ours), "{new:?}");
     assert!(seen.told.starts_with("tables steelyard_bench_"), "{}", seen.told);
     assert_eq!(list(), before);
     let mut faulty = options(on);

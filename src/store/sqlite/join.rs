@@ -46,3 +46,57 @@ impl Sqlite3 {
         done.await.inspect_err(|_| self.others.forget())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::*;
+    use crate::{
+        record::{Kind, Value},
+        store::{
+            Column, Filter,
+            query::{Path, Test},
+            sql::{Body, Table},
+            sqlite::dialect::extract,
+        },
+    };
+
+    fn plan(connection: &Connection, body: &dyn Fn() -> Body) -> String {
+        let table = |name: &str| Table { name: name.into(), key: "_key".into(), body: body() };
+        let (own, other) = (table("owners"), table("pets"));
+        let path = |name: &str| Path::new([name]);
+        let join = Join {
+            filter: Filter::Field(path("_key"), Test::Eq(Value::from("3"))),
+            on: path("_key"),
+            table: "pets".into(),
+            field: path("owner"),
+        };
+        let sql = sql::join(&join, (&own, &Sqlite, "a._key"), (&other, &Sqlite, "b._key")).unwrap();
+        let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", sql.text)).unwrap();
+        let lines = plan.query_map(params_from_iter(["3"]), |row| row.get::<_, String>(3)).unwrap();
+        lines.map(|line| line.unwrap() + "\n").collect()
+    }
+
+    #[test]
+    fn both_sides_are_found_by_their_indexes() {
+        let connection = Connection::open_in_memory().unwrap();
+        let make = |columns: &str, on: &str| {
+            let tables = ["owners", "pets"].map(|name| {
+                format!("DROP TABLE IF EXISTS {name}; CREATE TABLE {name} (_key TEXT PRIMARY KEY NOT NULL, {columns});")
+            });
+            let index = format!("CREATE INDEX of_owner ON pets ({on})");
+            connection.execute_batch(&(tables.concat() + &index)).unwrap();
+        };
+        let by_owner = extract("\"record\"", &Path::new(["owner"]));
+        make("\"record\" TEXT NOT NULL", &by_owner);
+        let documents = plan(&connection, &|| Body::Document("record".into()));
+        make("\"owner\" TEXT", "\"owner\"");
+        let column = || Column { name: "owner".into(), kind: Kind::Text };
+        let columns = plan(&connection, &|| Body::Columns(vec![column()]));
+        for plan in [documents, columns] {
+            assert!(plan.contains("INDEX of_owner ("), "{plan}");
+            assert!(plan.contains("sqlite_autoindex_owners") && !plan.contains("SCAN"), "{plan}");
+        }
+    }
+}
