@@ -117,6 +117,8 @@ pub struct Measured<'a> {
 pub enum Stage {
     /// Checking that records come back, and other work before the run.
     Proving,
+    /// Something was made in a store of the user's own, as the phase tells: to be told for good.
+    Making,
     /// Making fresh data.
     Preparing,
     /// Running until steady.

@@ -15,6 +15,7 @@ pub const PROGRAM: Program = Program {
     install: "CouchDB on PATH; or scripts/servers/couchdb, which needs node and npm",
     tiers: &[Tier::T3, Tier::T0],
     settings: Settings::Known(&[]),
+    sockets: false,
     plan,
 };
 

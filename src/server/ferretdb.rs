@@ -19,6 +19,7 @@ pub const PROGRAM: Program = Program {
     install: "run scripts/servers/ferretdb",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
     settings: Settings::Known(&[]),
+    sockets: false,
     plan,
 };
 

@@ -19,6 +19,7 @@ pub const PROGRAM: Program = Program {
     install: "apt-get install mariadb-server",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
     settings: Settings::Known(&["engine", "binlog", "general_log"]),
+    sockets: true,
     plan,
 };
 
@@ -100,8 +101,11 @@ fn plan(plan: &mut Plan) -> Result<()> {
     }
     plan.launches.push(launch);
     plan.url = format!("mysql://root@127.0.0.1:{port}/{DATABASE}");
-    if let Some(engine) = engine {
-        plan.url += &format!("?engine={engine}");
+    let engine = engine.map(|engine| format!("engine={engine}"));
+    let socket = plan.wish.socket.then(|| format!("socket={}", path("s")));
+    for (i, option) in engine.into_iter().chain(socket).enumerate() {
+        plan.url += if i == 0 { "?" } else { "&" };
+        plan.url += &option;
     }
     plan.data = data;
     Ok(())

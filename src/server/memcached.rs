@@ -1,6 +1,8 @@
-//! memcached.
+//! memcached. By a unix socket it is reached by nothing else.
 
-use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
+use std::os::unix::fs::chown;
+
+use super::{Launch, Plan, Program, Ready, Settings, process::user_of, ready::free_port};
 use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -11,8 +13,12 @@ pub const PROGRAM: Program = Program {
     install: "apt-get install memcached",
     tiers: &[Tier::T0],
     settings: Settings::Known(SETTINGS),
+    sockets: true,
     plan,
 };
+
+/// Who runs it where we are root.
+const USER: &str = "nobody";
 
 /// The settings it understands.
 const SETTINGS: &[&str] =
@@ -34,21 +40,40 @@ fn arguments(name: &str, value: &str) -> Vec<String> {
 }
 
 fn plan(plan: &mut Plan) -> Result<()> {
-    let port = free_port()?;
-    let ready = Ready::Answers { port, ask: b"version\r\n", answer: b"VERSION " };
+    const ASK: &[u8] = b"version\r\n";
+    const ANSWER: &[u8] = b"VERSION ";
+    let root = nix::unistd::geteuid().is_root();
+    let mut launch = match plan.wish.socket {
+        true => {
+            let socket = plan.folder.join("s");
+            let path = socket.display().to_string();
+            plan.url = format!("memcached:?socket={path}");
+            if root {
+                // It makes its socket when it is root no more.
+                chown(&plan.folder, Some(user_of(USER)?.uid.as_raw()), None)?;
+            }
+            let ready = Ready::AnswersAt { socket, ask: ASK, answer: ANSWER };
+            Launch::new(&plan.binary, ready).args(["-s", &path])
+        }
+        false => {
+            let port = free_port()?;
+            plan.url = format!("memcached://127.0.0.1:{port}");
+            let ready = Ready::Answers { port, ask: ASK, answer: ANSWER };
+            let launch = Launch::new(&plan.binary, ready).args(["-l", "127.0.0.1", "-U", "0"]);
+            launch.args(["-p", &port.to_string()])
+        }
+    };
     let megabytes = plan.wish.memory.unwrap_or(64);
-    let mut launch = Launch::new(&plan.binary, ready).args(["-l", "127.0.0.1", "-U", "0"]);
-    launch = launch.args(["-p", &port.to_string(), "-m", &megabytes.to_string()]);
+    launch = launch.args(["-m", &megabytes.to_string()]);
     if plan.setting("threads").is_none() {
         launch = launch.args(["-t", "2"]);
     }
     for (name, value) in &plan.wish.settings {
         launch = launch.args(arguments(name, value));
     }
-    if nix::unistd::geteuid().is_root() {
-        launch = launch.args(["-u", "nobody"]);
+    if root {
+        launch = launch.args(["-u", USER]);
     }
     plan.launches.push(launch);
-    plan.url = format!("memcached://127.0.0.1:{port}");
     Ok(())
 }

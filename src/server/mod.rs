@@ -47,6 +47,8 @@ pub struct Program {
     pub tiers: &'static [Tier],
     /// The settings of its own that it can be started with.
     pub settings: Settings,
+    /// Whether it can be talked to by a unix socket.
+    pub sockets: bool,
     /// Says which processes to start.
     pub plan: fn(&mut Plan) -> Result<()>,
 }
@@ -80,6 +82,8 @@ pub struct Wish {
     pub tier: Option<Tier>,
     /// Megabytes of memory for its caches; a small amount where none is named.
     pub memory: Option<u64>,
+    /// The URL is to be one by a unix socket, not by a port of the loopback address.
+    pub socket: bool,
     /// Settings of the server's own, by name: `engine=myisam`.
     pub settings: Vec<(String, String)>,
 }
@@ -188,6 +192,15 @@ pub enum Ready {
         /// What its answer begins with; nothing where any answer will do.
         answer: &'static [u8],
     },
+    /// The same at a unix socket.
+    AnswersAt {
+        /// Where it is.
+        socket: PathBuf,
+        /// As of [`Answers`](Ready::Answers).
+        ask: &'static [u8],
+        /// As of [`Answers`](Ready::Answers).
+        answer: &'static [u8],
+    },
 }
 
 /// How a process is asked to stop.
@@ -250,6 +263,15 @@ impl Program {
             && !self.tiers.contains(&tier)
         {
             return Err(tier.refused(self.name, self.tiers));
+        }
+        if wish.socket && !self.sockets {
+            let can = PROGRAMS.iter().filter(|program| program.sockets).map(|program| program.name);
+            let can: Vec<_> = can.collect();
+            return Err(Error::unsupported(format!(
+                "{} by a unix socket; those that can: {}",
+                self.name,
+                can.join(", ")
+            )));
         }
         let binary = self.find().ok_or_else(|| {
             let what =

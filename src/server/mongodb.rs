@@ -12,6 +12,7 @@ pub const PROGRAM: Program = Program {
     // Which of them, each write says.
     tiers: &[Tier::T3, Tier::T2],
     settings: Settings::Known(&[]),
+    sockets: false,
     plan,
 };
 

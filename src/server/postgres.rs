@@ -23,6 +23,7 @@ pub const PROGRAM: Program = Program {
     install: "apt-get install postgresql",
     tiers: &[Tier::T3, Tier::T2, Tier::T0],
     settings: Settings::Any,
+    sockets: true,
     plan,
 };
 
@@ -66,6 +67,10 @@ fn plan(plan: &mut Plan) -> Result<()> {
     launch.stop = Stop::Interrupt;
     plan.launches.push(launch);
     plan.url = format!("postgres://test@127.0.0.1:{port}/postgres");
+    if plan.wish.socket {
+        // It is in the folder, and named for the port.
+        plan.url += &format!("?socket={}", plan.folder.display());
+    }
     plan.data = data;
     Ok(())
 }

@@ -21,7 +21,10 @@ use nix::{
     unistd::{Pid, User},
 };
 
-use super::{GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish, ready};
+use super::{
+    GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish,
+    ready::{self, Door},
+};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 /// The variable that marks the processes of a server; its value is the server's folder.
@@ -71,26 +74,28 @@ impl Server {
     /// Starts the processes one after another.
     fn launch(&mut self) -> Result<()> {
         for launch in &self.launches {
-            match &launch.ready {
-                Ready::Ends => run(launch, &self.folder)?,
-                Ready::Answers { port, ask, answer } => {
-                    let log = self.folder.join(format!("{}.log", self.children.len()));
-                    let mut child = command(launch, &self.folder, &log)?.spawn().map_err(|e| {
-                        Error::from(e).in_place(launch.binary.display().to_string())
-                    })?;
-                    let ready = ready::wait_for(*port, ask, answer, PATIENCE, || {
-                        match child.try_wait()? {
-                            None => Ok(()),
-                            Some(status) => Err(Error::unavailable(format!(
-                                "it ended at once ({status}): {}",
-                                end_of(&log)
-                            ))),
-                        }
-                    });
-                    self.children.push(child);
-                    ready?;
+            let (door, ask, answer) = match &launch.ready {
+                Ready::Ends => {
+                    run(launch, &self.folder)?;
+                    continue;
                 }
-            }
+                Ready::Answers { port, ask, answer } => (Door::Port(*port), ask, answer),
+                Ready::AnswersAt { socket, ask, answer } => (Door::Socket(socket), ask, answer),
+            };
+            let log = self.folder.join(format!("{}.log", self.children.len()));
+            let mut child = command(launch, &self.folder, &log)?
+                .spawn()
+                .map_err(|e| Error::from(e).in_place(launch.binary.display().to_string()))?;
+            let ready =
+                ready::wait_for(door, ask, answer, PATIENCE, || match child.try_wait()? {
+                    None => Ok(()),
+                    Some(status) => Err(Error::unavailable(format!(
+                        "it ended at once ({status}): {}",
+                        end_of(&log)
+                    ))),
+                });
+            self.children.push(child);
+            ready?;
         }
         Ok(())
     }
@@ -182,7 +187,7 @@ impl Server {
         let stops: Vec<Stop> = self
             .launches
             .iter()
-            .filter(|launch| matches!(launch.ready, Ready::Answers { .. }))
+            .filter(|launch| !matches!(launch.ready, Ready::Ends))
             .map(|launch| launch.stop)
             .collect();
         let mut children: Vec<_> = self.children.drain(..).zip(stops).collect();

@@ -1,8 +1,10 @@
-//! Free ports, and waiting until somebody answers on one.
+//! Free ports, and waiting until somebody answers on one, or on a socket.
 
 use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream},
+    os::unix::net::UnixStream,
+    path::Path,
     thread,
     time::{Duration, Instant},
 };
@@ -17,12 +19,21 @@ pub fn free_port() -> Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
 
+/// Where a server is asked.
+#[derive(Debug, Clone, Copy)]
+pub enum Door<'a> {
+    /// A port of the loopback address.
+    Port(u16),
+    /// A socket of this machine.
+    Socket(&'a Path),
+}
+
 /// Waits until a server answers as it should, or `over` says that this will not happen.
 ///
 /// # Errors
 /// What `over` says; [`Unavailable`](crate::ErrorKind::Unavailable) when `patience` is at an end.
 pub fn wait_for(
-    port: u16,
+    door: Door<'_>,
     ask: &[u8],
     answer: &[u8],
     patience: Duration,
@@ -32,23 +43,41 @@ pub fn wait_for(
     // Asked often at first, as many servers take some milliseconds only.
     let mut pause = Duration::from_millis(1);
     loop {
-        if answers(port, ask, answer).is_ok() {
+        if answers(door, ask, answer).is_ok() {
             return Ok(());
         }
         over()?;
         if begin.elapsed() > patience {
             let seconds = patience.as_secs();
-            return Err(Error::unavailable(format!("no answer on port {port} within {seconds} s")));
+            let place = match door {
+                Door::Port(port) => format!("port {port}"),
+                Door::Socket(path) => path.display().to_string(),
+            };
+            return Err(Error::unavailable(format!("no answer on {place} within {seconds} s")));
         }
         thread::sleep(pause);
         pause = (pause * 3 / 2).min(Duration::from_millis(50));
     }
 }
 
-fn answers(port: u16, ask: &[u8], answer: &[u8]) -> std::io::Result<()> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
-    stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+fn answers(door: Door<'_>, ask: &[u8], answer: &[u8]) -> std::io::Result<()> {
+    const PATIENCE: Option<Duration> = Some(Duration::from_secs(2));
+    match door {
+        Door::Port(port) => {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            let stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;
+            stream.set_read_timeout(PATIENCE)?;
+            asked(stream, ask, answer)
+        }
+        Door::Socket(path) => {
+            let stream = UnixStream::connect(path)?;
+            stream.set_read_timeout(PATIENCE)?;
+            asked(stream, ask, answer)
+        }
+    }
+}
+
+fn asked(mut stream: impl Read + Write, ask: &[u8], answer: &[u8]) -> std::io::Result<()> {
     stream.write_all(ask)?;
     let mut head = vec![0; answer.len().max(1)];
     stream.read_exact(&mut head)?;

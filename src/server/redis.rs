@@ -11,6 +11,7 @@ pub const PROGRAM: Program = Program {
     install: "apt-get install redis-server",
     tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
     settings: Settings::Known(&[]),
+    sockets: true,
     plan,
 };
 
@@ -33,8 +34,13 @@ fn plan(plan: &mut Plan) -> Result<()> {
     if let Some(megabytes) = plan.wish.memory {
         launch = launch.args(["--maxmemory", &format!("{megabytes}mb")]);
     }
-    plan.launches.push(launch);
     plan.url = format!("redis://127.0.0.1:{port}");
+    if plan.wish.socket {
+        let path = plan.folder.join("s").display().to_string();
+        plan.url += &format!("?socket={path}");
+        launch = launch.args(["--unixsocket", &path, "--unixsocketperm", "700"]);
+    }
+    plan.launches.push(launch);
     plan.data = data;
     Ok(())
 }

@@ -12,6 +12,7 @@ pub const PROGRAM: Program = Program {
     install: "scripts/servers/s3, which needs go",
     tiers: &[Tier::T1, Tier::T0],
     settings: Settings::Known(&[]),
+    sockets: false,
     plan,
 };
 

@@ -18,6 +18,7 @@ pub const PROGRAM: Program = Program {
     // A sync is asked for by the client, with each batch.
     tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
     settings: Settings::Known(&["type"]),
+    sockets: false,
     plan,
 };
 

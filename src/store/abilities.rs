@@ -16,6 +16,8 @@ pub struct Abilities {
     pub loses: &'static str,
     /// What of queries it cannot do, or not in the way that [`Query`] means it.
     pub cannot: &'static [Need],
+    /// It answers what belongs to records in one question ([`Store::join`](super::Store::join)).
+    pub joins: bool,
     /// A batch is written whole or not at all.
     pub atomic: bool,
     /// [`scan`](super::Store::scan) goes in the order of keys.
@@ -38,6 +40,21 @@ impl Abilities {
             Some(need) => {
                 Err(Error::unsupported(format!("{} cannot {}", self.driver, need.phrase())))
             }
+        }
+    }
+
+    /// Answers whether tables can be joined.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported), saying who can.
+    pub fn can_join(&self) -> Result<()> {
+        match self.joins {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!(
+                "{} cannot join two tables in one question here; stores that speak SQL can, in the \
+                 layouts document and columns",
+                self.driver
+            ))),
         }
     }
 }

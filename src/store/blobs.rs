@@ -181,6 +181,7 @@ impl Encoded {
             keeps: if info.takes == Takes::Marc { &[] } else { info.keeps },
             loses: info.loses,
             cannot: CANNOT,
+            joins: false,
             ..blobs.abilities().clone()
         };
         let coders = Coders { format, idle: Mutex::default() };

@@ -33,6 +33,7 @@ pub const DRIVER: Driver = Driver {
     about: "a folder with a file for each record, moved into place when it is whole",
     shapes: &[Shape::Blob],
     servers: &[],
+    databases: None,
     open,
 };
 
@@ -41,6 +42,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &[],
     loses: "",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: true,
     max_key: LONGEST,

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
 
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout,
-    Query, Row, Rows, Shape, Store, Url, blobs,
+    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Filter, Join, Joined, Key,
+    KeyRange, Layout, Query, Row, Rows, Shape, Store, Url, blobs, join::Groups,
 };
 use crate::{
     Error, Result,
@@ -27,6 +27,7 @@ pub const DRIVER: Driver = Driver {
     about: "in this process, gone when it ends; a name is shared by all that open it here",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &[],
+    databases: None,
     open,
 };
 
@@ -35,6 +36,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &Kind::ALL,
     loses: "",
     cannot: &[],
+    joins: true,
     atomic: true,
     ordered: true,
     max_key: 1 << 20,
@@ -235,6 +237,29 @@ impl Store for Memory<Document> {
             row.record = query.project(std::mem::take(&mut row.record));
         }
         Ok(super::in_batches(rows.into_iter()).boxed())
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        let query = Query::new(join.filter.clone());
+        query.check()?;
+        let mut own: HashMap<String, Vec<Row>> = HashMap::new();
+        for (key, record) in self.read().iter().filter(|(key, record)| query.matches(key, record)) {
+            if let Some(text) = join.on.text_in(key, record) {
+                let row = Row { key: key.clone(), record: record.clone() };
+                own.entry(text.to_owned()).or_default().push(row);
+            }
+        }
+        // Not before the first lock is gone: it may be the same table.
+        let other = Memory::open(self.all, self.place.clone(), join.table.clone());
+        let mut groups = Groups::default();
+        for (key, record) in other.read().iter() {
+            let text = join.field.text_in(key, record);
+            for of in text.and_then(|text| own.get(text)).into_iter().flatten() {
+                let row = Row { key: key.clone(), record: record.clone() };
+                groups.add(of.key.clone(), || Ok(of.record.clone()), row)?;
+            }
+        }
+        Ok(groups.done())
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

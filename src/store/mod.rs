@@ -17,8 +17,12 @@ mod abilities;
 mod blobs;
 #[cfg(feature = "couchdb")]
 mod couchdb;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
+mod databases;
 mod dir;
 // Not everything in it is used by every choice of features.
+mod join;
 #[allow(dead_code)]
 mod json;
 mod key;
@@ -64,6 +68,8 @@ use futures_util::{
 
 pub use abilities::{Abilities, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
+pub use databases::{Databases, Scratch};
+pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
@@ -157,6 +163,18 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can`] tells.
     async fn find(&self, query: &Query) -> Result<Rows<'_>>;
+
+    /// The records that fit, each with those of another table of the same place that belong to it:
+    /// one question, one answer, all at once.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::can_join`] and
+    /// [`Abilities::can`] tell; [`TooLarge`](crate::ErrorKind::TooLarge) beyond 10,000 records of the
+    /// other table.
+    async fn join(&self, _join: &Join) -> Result<Vec<Joined>> {
+        self.abilities().can_join()?;
+        Err(no(self.abilities(), "join tables"))
+    }
 
     /// Deletes the records that fit, and says how many those were.
     ///
@@ -277,6 +295,8 @@ pub struct Driver {
     pub shapes: &'static [Shape],
     /// The private servers it can talk to ([`server`](mod@crate::server)), by name; none where it needs none.
     pub servers: &'static [&'static str],
+    /// How a database of its own is made and dropped; none where a place has no databases.
+    pub databases: Option<Databases>,
     /// Opens one: options of its own are taken out of the URL, then [`Url::done`] is asked.
     pub open: fn(Url, Common) -> Opening,
 }

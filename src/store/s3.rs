@@ -50,6 +50,7 @@ pub const DRIVER: Driver = Driver {
     about: "Amazon's S3 and what speaks its protocol; an object for each record",
     shapes: &[Shape::Blob],
     servers: &["s3"],
+    databases: None,
     open,
 };
 
@@ -232,6 +233,7 @@ impl S3 {
             keeps: &[],
             loses: "",
             cannot: &[],
+            joins: false,
             atomic: false,
             ordered: true,
             // Of characters that stand for themselves.

@@ -8,6 +8,7 @@ mod iso2709;
 mod marc8;
 mod marcxml;
 mod memcache;
+mod own;
 mod page;
 mod programs;
 mod real;

@@ -18,7 +18,7 @@ use steelyard::{
         stores::{self, Options, Target},
         workload::{BUILT_IN, Workload},
     },
-    server::Wish,
+    server::{PROGRAMS, Wish},
     store::{DRIVERS, Store},
 };
 
@@ -65,6 +65,65 @@ fn what_a_store_cannot_do_is_left_out_with_its_reason() {
     let refused = |phase: &str| results.cell("dir", phase).unwrap().refused.clone();
     assert!(refused("init").unwrap().contains("no index"), "{:?}", refused("init"));
     assert!(refused("query").is_some() && refused("create").is_none());
+}
+
+#[test]
+fn joins_are_for_those_that_can_and_for_layouts_that_hold_their_tables() {
+    let workload = Workload::named("relations").unwrap().scaled(0.02);
+    let on = ["sqlite", "sqlite?layout=columns", "memory?format=json"];
+    let results = run(&options(workload, &on)).unwrap();
+    let refused = |on: &str, phase: &str| {
+        let cell = results.cell(on, phase).unwrap();
+        assert!(cell.refused.is_some() || cell.rounds[0].units > 0, "{on}, {phase}");
+        cell.refused.clone().unwrap_or_default()
+    };
+    for phase in ["load keepers", "load pairs", "join", "key/value join"] {
+        assert_eq!(refused("sqlite", phase) + &refused("sqlite?layout=columns", phase), "");
+        let why = refused("memory?format=json", phase);
+        assert!(why.contains("cannot join two tables"), "{phase}: {why}");
+    }
+    // Lists are in no column, and what goes from them is left out with the same reason.
+    for phase in ["load owners", "load families", "embedded", "references", "indexed field"] {
+        assert_eq!(refused("sqlite", phase), "");
+        let why = refused("sqlite?layout=columns", phase);
+        assert!(why.contains("\"pets\" holds a list"), "{phase}: {why}");
+    }
+    // A table without its indexes is there all the same.
+    assert_eq!(refused("memory?format=json", "load pets"), "");
+    assert_eq!(refused("memory?format=json", "references"), "");
+    let read = |phase: &str| results.cell("sqlite", phase).unwrap();
+    assert_eq!(read("join").items, 6 * read("join").units);
+    assert_eq!(read("key/value join").items, 15 * read("key/value join").units);
+}
+
+/// By a socket or by a port: the report says which, and it is that one.
+fn by_a_socket(program: &str) {
+    let Some(server) = programs::server(program, &Wish { socket: true, ..Wish::default() }) else {
+        return;
+    };
+    let connection = |on: &str| {
+        let workload = Workload::named("keep").unwrap().scaled(0.02);
+        let results = run(&options(workload, &[on])).unwrap();
+        assert_eq!(results.cell(&results.baseline, "get").unwrap().refused, None, "{on}");
+        let row = results.competitors.iter().find(|c| c.name == results.baseline).unwrap();
+        row.store.as_ref().unwrap().connection.clone()
+    };
+    // Nobody answers at that address, which is kept for examples (RFC 5737): only the socket can.
+    let on = server.url().replace("127.0.0.1", "192.0.2.1");
+    assert!(on.contains("socket="), "{on}");
+    assert_eq!(connection(&on), "unix socket");
+    assert_eq!(connection(&format!("{program}?socket=unix")), "unix socket");
+    assert_eq!(connection(program), "TCP, loopback");
+}
+
+#[test]
+fn stores_are_reached_by_a_socket_where_they_have_one() {
+    for program in PROGRAMS.iter().filter(|program| program.sockets) {
+        by_a_socket(program.name);
+    }
+    let workload = Workload::named("keep").unwrap().scaled(0.02);
+    let error = run(&options(workload, &["ferretdb?socket=unix"])).unwrap_err().to_string();
+    assert!(error.contains("those that can: mariadb, postgres, redis, memcached"), "{error}");
 }
 
 /// A store that loses the last record of a large batch and says nothing of it.

@@ -41,6 +41,8 @@ pub(super) struct Bout<'a> {
     pub records: &'a [(String, Records)],
     /// The tables, by the name they have in the workload.
     pub tables: HashMap<String, Arc<dyn Store>>,
+    /// What they are called in the store.
+    pub names: HashMap<String, String>,
     pub server: Option<&'a Server>,
     /// Draws follow from it.
     pub seed: u64,
@@ -50,6 +52,8 @@ pub(super) struct Bout<'a> {
     prepared: HashSet<String>,
     /// Tables whose indexes the store cannot have, and why.
     unindexed: HashMap<String, String>,
+    /// Tables that the store cannot have at all, and why.
+    unmade: HashMap<String, String>,
     /// Operations a second without a pace, by table: what shares are shares of.
     capacity: HashMap<String, f64>,
     /// Records that phases have added to tables.
@@ -95,11 +99,13 @@ impl<'a> Bout<'a> {
             workload,
             records,
             tables,
+            names: HashMap::new(),
             server,
             seed,
             null: false,
             prepared: HashSet::new(),
             unindexed: HashMap::new(),
+            unmade: HashMap::new(),
             capacity: HashMap::new(),
             grown: HashMap::new(),
             there: HashMap::new(),
@@ -112,6 +118,7 @@ impl<'a> Bout<'a> {
     /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot do it: it is then left out;
     /// [`Mismatch`](ErrorKind::Mismatch) where counts do not agree; those of the store.
     pub async fn act(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
+        self.possible(phase)?;
         let store = Arc::clone(self.table(&phase.table)?);
         match &phase.act {
             Act::Prepare => self.make(phase).await,
@@ -166,6 +173,21 @@ impl<'a> Bout<'a> {
         }
     }
 
+    /// Whether the store has the tables of a phase, and could do something with them.
+    fn possible(&self, phase: &Phase) -> Result<()> {
+        let to = match &phase.act {
+            Act::Relate { to, .. } => Some(to),
+            _ => None,
+        };
+        if let Some(why) = self.unmade.get(&phase.table).or(to.and_then(|to| self.unmade.get(to))) {
+            return Err(Error::unsupported(why.clone()));
+        }
+        match self.workload.only_joined(&phase.table) {
+            true => self.table(&phase.table)?.abilities().can_join(),
+            false => Ok(()),
+        }
+    }
+
     fn table(&self, name: &str) -> Result<&Arc<dyn Store>> {
         self.tables.get(name).ok_or_else(|| Error::invalid(format!("no table {name}")))
     }
@@ -204,7 +226,7 @@ impl<'a> Bout<'a> {
     fn agree(&self, what: &str, got: u64, expected: &Expected) -> Result<()> {
         match expected {
             Expected::Records(wanted) => self.same(what, got, *wanted),
-            Expected::Numbers(_) | Expected::Unknown => Ok(()),
+            Expected::Numbers(_) | Expected::Belonging(_) | Expected::Unknown => Ok(()),
         }
     }
 
@@ -219,7 +241,11 @@ impl<'a> Bout<'a> {
     async fn make(&mut self, phase: &Phase) -> Result<Done> {
         let (table, records) = (self.declared(&phase.table)?, self.records(&phase.table)?);
         let store = Arc::clone(self.table(&phase.table)?);
-        let layout = records.layout(table, store.shape())?;
+        let layout = records.layout(table, store.shape()).inspect_err(|e| {
+            if e.kind() == ErrorKind::Unsupported {
+                self.unmade.insert(phase.table.clone(), e.context().to_owned());
+            }
+        })?;
         let before = self.before();
         let made = store.prepare(&layout).await;
         let done = self.after(before, 1);
@@ -238,7 +264,11 @@ impl<'a> Bout<'a> {
     async fn load(&mut self, phase: &Phase, way: Way, batch: usize) -> Result<Done> {
         let (store, records) = (Arc::clone(self.table(&phase.table)?), self.records(&phase.table)?);
         if !self.prepared.contains(&phase.table) {
-            self.make(phase).await?;
+            match self.make(phase).await {
+                // Without its indexes; what needs them says so itself.
+                Err(_) if self.unindexed.contains_key(&phase.table) => {}
+                made => drop(made?),
+            }
         }
         let count = records.count;
         let mut done = Done { settled: true, ..Done::default() };
@@ -307,21 +337,27 @@ impl<'a> Bout<'a> {
     async fn one_by_one(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
         let (stores, records) = (self.stores(phase)?, self.records(&phase.table)?);
         let grown = self.grown.get(&phase.table).copied().unwrap_or(0);
-        let (mut drawn, inserted) = ops::ops(phase, records, expected, grown, self.seed)?;
+        let to = match &phase.act {
+            Act::Relate { to, .. } => self.names.get(to).map_or(to.as_str(), String::as_str),
+            _ => "",
+        };
+        let (mut drawn, inserted) = ops::ops(phase, records, expected, grown, to, self.seed)?;
         if self.null {
-            // Nothing is all that can come, and it names no others.
+            // Nothing is all that can come.
             for op in &mut drawn {
                 match op {
                     Op::Find(_, expected) => *expected = None,
-                    Op::Follow(key, _) => *op = Op::Get([key.clone()].into()),
+                    Op::Relate(relate) => *op = Op::Get([relate.key.clone()].into()),
                     _ => {}
                 }
             }
         }
         let ops = Arc::<[Op]>::from(drawn);
         for op in ops.iter().take(100) {
-            if let Op::Find(query, _) = op {
-                stores.table.abilities().can(query)?;
+            match op {
+                Op::Find(query, _) => stores.table.abilities().can(query)?,
+                Op::Relate(relate) => relate.possible(&stores)?,
+                _ => {}
             }
         }
         if inserted > 0 && matches!(phase.limit, Some(Limit::Seconds(_))) {

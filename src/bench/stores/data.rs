@@ -1,11 +1,12 @@
 //! The records of a workload, made where they are needed and not all at once, and what must come out
 //! of each phase: the counts are known before a store is asked.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
+use super::relate::{Belong, naming, naming_in_pairs};
 use crate::{
-    Error, Result,
-    bench::workload::{Act, Phase, Range, Table, Workload},
+    Error, ErrorKind, Result,
+    bench::workload::{Act, Phase, Range, Relation, Table, Workload},
     record::{Document, Value, dataset::Dataset},
     store::{Column, Filter, Index, Key, Layout, Query, Row, Shape},
 };
@@ -83,6 +84,9 @@ impl Records {
     }
 
     /// How they are to lie: columns are found from a sample, kinds of indexes from the first value.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where columns cannot hold them.
     pub fn layout(&self, table: &Table, shape: Shape) -> Result<Layout> {
         const SAMPLE: u64 = 1_000;
         let step = (self.count / SAMPLE).max(1);
@@ -90,7 +94,11 @@ impl Records {
             (0..self.count).step_by(step as usize).map(|n| self.document(n)).collect();
         let mut layout = Layout::plain();
         if shape == Shape::Columns {
-            layout = layout.with_columns(Column::infer(&sample)?);
+            let columns = Column::infer(&sample).map_err(|e| match e.kind() {
+                ErrorKind::Invalid => Error::unsupported(e.context().to_owned()),
+                _ => e,
+            });
+            layout = layout.with_columns(columns?);
         }
         for path in &table.index {
             layout.indexes.push(self.index(path, &sample)?);
@@ -116,7 +124,8 @@ impl Records {
     }
 }
 
-fn value<'a>(document: &'a Document, names: &[String]) -> Option<&'a Value> {
+/// What lies under these names.
+pub(super) fn value<'a>(document: &'a Document, names: &[String]) -> Option<&'a Value> {
     let (first, rest) = names.split_first()?;
     let value = document.get(first)?;
     match rest {
@@ -132,6 +141,8 @@ pub(super) enum Expected {
     Records(u64),
     /// As many as there are numbers in the range that is drawn; these are all of them, sorted.
     Numbers(Vec<i64>),
+    /// To each key so many; nothing to those that are not among them.
+    Belonging(Arc<HashMap<String, Belong>>),
     /// It cannot be known beforehand: an earlier phase has changed records.
     Unknown,
 }
@@ -141,13 +152,21 @@ pub(super) fn expected(workload: &Workload, records: &[(String, Records)]) -> Ve
     let mut gone: Vec<(&str, &Filter)> = Vec::new();
     let mut changed: Vec<&str> = Vec::new();
     let mut all = Vec::with_capacity(workload.phases.len());
+    let records_of = |name: &str| records.iter().find(|r| r.0 == name).map(|r| &r.1);
     for phase in &workload.phases {
         let table = phase.table.as_str();
         let known = !changed.contains(&table);
-        let of = records.iter().find(|r| r.0 == table).map(|r| &r.1);
         let gone_here: Vec<&Filter> = gone.iter().filter(|g| g.0 == table).map(|g| g.1).collect();
-        all.push(match of {
-            Some(records) if known => count(phase, records, &gone_here),
+        all.push(match records_of(table) {
+            Some(records) if known => match &phase.act {
+                Act::Relate { by, to, field } => {
+                    let untouched =
+                        !changed.contains(&to.as_str()) && !gone.iter().any(|g| g.0 == to);
+                    let to = records_of(to).filter(|_| untouched);
+                    to.map_or(Expected::Unknown, |to| belonging(*by, to, field))
+                }
+                _ => count(phase, records, &gone_here),
+            },
             _ => Expected::Unknown,
         });
         match &phase.act {
@@ -157,6 +176,16 @@ pub(super) fn expected(workload: &Workload, records: &[(String, Records)]) -> Ve
         }
     }
     all
+}
+
+/// What belongs to whom, where it is found by what it names.
+fn belonging(by: Relation, to: &Records, field: &crate::store::query::Path) -> Expected {
+    let documents = || (0..to.count).map(|n| to.document(n));
+    Expected::Belonging(Arc::new(match by {
+        Relation::Index | Relation::Join => naming(documents(), field),
+        Relation::Pairs => naming_in_pairs(documents, field),
+        Relation::Embedded | Relation::References => return Expected::Unknown,
+    }))
 }
 
 fn count(phase: &Phase, records: &Records, gone: &[&Filter]) -> Expected {

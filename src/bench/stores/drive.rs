@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use tokio::{sync::Mutex, task::JoinSet};
 
-use super::pace::Pacer;
+use super::{pace::Pacer, relate::Relate};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -17,11 +17,8 @@ use crate::{
         results::{Latency, Tally},
         schedule::Moments,
     },
-    record::{Document, Value},
-    store::{
-        Filter, Key, Query, Row, Store,
-        query::{Path, Test},
-    },
+    record::Document,
+    store::{Key, Query, Row, Store},
 };
 
 /// One operation, ready to be sent.
@@ -35,10 +32,8 @@ pub(super) enum Op {
     Put(Box<Row>),
     /// Reads this, puts these fields in, writes it.
     Change(Key, Box<Document>),
-    /// Reads a record, and those whose keys it names.
-    Follow(Key, Path),
-    /// Reads a record, and those that name it in a field.
-    Owned(Key, Path),
+    /// Goes from a record to what belongs to it.
+    Relate(Box<Relate>),
 }
 
 /// What a window came to.
@@ -94,7 +89,7 @@ impl Window {
 }
 
 /// How an operation ended that did not fail.
-enum Outcome {
+pub(super) enum Outcome {
     /// Good, with so many records read.
     Done(u64),
     /// Something that had to be there was not.
@@ -239,11 +234,12 @@ async fn send(stores: &Stores, op: &Op) -> Result<Outcome> {
             Ok(Outcome::Done(1))
         }
         Op::Change(key, fields) => change(stores, key, fields).await,
-        Op::Follow(..) | Op::Owned(..) => relate(stores, op).await,
+        Op::Relate(relate) => relate.send(stores).await,
     }
 }
 
-fn missing(key: Option<&Key>) -> Outcome {
+/// A record that has to be there and is not.
+pub(super) fn missing(key: Option<&Key>) -> Outcome {
     let key = key.map_or_else(String::new, |key| key.shown());
     Outcome::Missed(format!("there is no record {key}, which was written"))
 }
@@ -260,44 +256,8 @@ async fn change(stores: &Stores, key: &Key, fields: &Document) -> Result<Outcome
     Ok(Outcome::Done(1))
 }
 
-/// From a record to what belongs to it.
-async fn relate(stores: &Stores, op: &Op) -> Result<Outcome> {
-    let (Op::Follow(key, field) | Op::Owned(key, field)) = op else {
-        return Ok(Outcome::Done(0));
-    };
-    let other = stores.other.as_ref().expect("a relation has two tables");
-    let found = stores.table.get(std::slice::from_ref(key)).await?;
-    let Some(record) = found.into_iter().next().flatten() else {
-        return Ok(missing(Some(key)));
-    };
-    let belong = match op {
-        Op::Owned(..) => {
-            let test = Test::Eq(Value::from(&**key));
-            let query = Query::new(Filter::Field(field.clone(), test));
-            drained(&**other, &query).await?
-        }
-        _ => {
-            let Some(Value::List(names)) = field.names().first().and_then(|f| record.get(f)) else {
-                return Ok(Outcome::Missed("the record names no others".into()));
-            };
-            let keys: Vec<Key> = (names.iter())
-                .filter_map(|name| match name {
-                    Value::Text(name) => Key::new(name.as_str()).ok(),
-                    _ => None,
-                })
-                .collect();
-            let found = other.get(&keys).await?;
-            match found.iter().position(Option::is_none) {
-                Some(at) => return Ok(missing(keys.get(at))),
-                None => found.len() as u64,
-            }
-        }
-    };
-    Ok(Outcome::Done(1 + belong))
-}
-
 /// Asks a query and reads its whole answer.
-async fn drained(store: &dyn Store, query: &Query) -> Result<u64> {
+pub(super) async fn drained(store: &dyn Store, query: &Query) -> Result<u64> {
     let mut rows = store.find(query).await?;
     let mut read = 0;
     while let Some(batch) = rows.try_next().await? {

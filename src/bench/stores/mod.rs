@@ -7,6 +7,8 @@
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
 //! - `act.rs`: the phases of one store on one start; `drive.rs`, `pace.rs`: the timed loops
+//! - `own.rs`: what is made for a run in stores of the user's own
+//! - `relate.rs`: from records to those that belong to them
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`, `audit.rs`: what is kept, used, synced
 //! - `null.rs`: what the harness itself costs
@@ -19,9 +21,11 @@ mod data;
 mod drive;
 mod null;
 mod ops;
+mod own;
 mod pace;
 mod plan;
 mod prove;
+mod relate;
 mod target;
 mod watch;
 
@@ -41,6 +45,7 @@ use self::{
     act::{Bout, Done},
     data::{Expected, Records},
     null::Null,
+    own::Made,
 };
 use super::{
     derive::{derive, first_wide},
@@ -50,7 +55,7 @@ use super::{
     save,
     schedule::{Orders, Stopped},
     scratch::Scratch,
-    workload::Workload,
+    workload::{Table, Workload},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -125,6 +130,16 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut run = Run::new(options, progress)?;
     let ended = runtime.block_on(run.go());
+    // However it ended: what is the user's is left as it was.
+    let dropped = runtime.block_on(run.made.drop_all());
+    let ended = match (ended, dropped) {
+        (Ok(stopped), Ok(())) => Ok(stopped),
+        (Ok(_), Err(e)) | (Err(e), Ok(())) => Err(e),
+        (Err(e), Err(left)) => {
+            let what = format!("{}; {}", e.context(), left.context());
+            Err(Error::new(e.kind(), what).in_place(e.place().name.clone()))
+        }
+    };
     let mut results = run.results;
     derive(&mut results);
     match ended {
@@ -151,6 +166,8 @@ struct Run<'o, 'a, 'p> {
     results: Results,
     instruments: Real,
     scratch: Scratch,
+    /// In stores of the user's own.
+    made: Made,
     begin: u64,
     rounds: u32,
     /// Planned rates of phases whose pace is a share, of each cell.
@@ -199,6 +216,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             expected,
             instruments,
             scratch,
+            made: Made::default(),
             rounds: 0,
             offered: HashMap::new(),
             broken: HashSet::new(),
@@ -296,7 +314,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             let count = left.len() + i;
             self.tell(Stage::Proving, &target.label, "", (i, count.max(1)));
             let mut row = results::Contender { name: target.label.clone(), ..Default::default() };
-            match self.look(&target).await {
+            match self.begin_at(&target).await {
                 Ok((proof, kept)) => {
                     (row.proof, row.store) = (Some(proof), Some(kept));
                     left.push(target);
@@ -327,11 +345,32 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         Ok(())
     }
 
+    /// Makes what a store of the user's own needs, says so, and looks at the store.
+    async fn begin_at(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
+        if let Some(told) = self.made.make(target, self.results.plan.seed).await? {
+            self.tell(Stage::Making, &target.label, &told, (0, 1));
+            self.results.settings.insert(format!("In {}", target.label), told);
+        }
+        self.look(target).await
+    }
+
     async fn look(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
         let opened = self.open(target).await?;
-        let table = &self.options.workload.tables[0];
         let store = self.store(target, &opened.place, PROOF)?;
-        let proof = prove::proof(&store, table, &self.records[0].1).await?;
+        // The first whose records the layout has room for; phases of others are left out.
+        let tables = self.options.workload.tables.iter().zip(&self.records);
+        let fits = |of: &(&Table, &(String, Records))| of.1.1.layout(of.0, store.shape()).is_ok();
+        let first = tables.clone().find(fits).or(tables.clone().next());
+        let (table, (_, records)) = first.ok_or_else(|| Error::invalid("no table"))?;
+        for table in self.options.workload.tables.iter().map(|t| t.name.as_str()).chain([PROOF]) {
+            let named = opened.place.table(&self.made.name(target, table))?;
+            self.made.absent(target, table, &*named).await?;
+        }
+        let proof = prove::proof(&store, table, records).await;
+        if proof.is_err() && target.is_own() {
+            let _ = store.drop_table().await;
+        }
+        let proof = proof?;
         let mut kept = prove::kept(target, &opened.place).await?;
         if self.options.audit && !target.is_own() {
             let seen = audit::observe(&opened, &store).await;
@@ -345,7 +384,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let folder = self.folder()?;
         // Off the runtime's thread nothing else runs: it may stand still for a server to start.
         let server = target.start()?;
-        let place = store::open(&target.url(server.as_ref(), &folder)).await?;
+        let place = store::open(&self.made.at(target).url(server.as_ref(), &folder)).await?;
         Ok(Opened { place, server })
     }
 
@@ -357,13 +396,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         Ok(folder)
     }
 
-    /// A table of a store; on the user's own server under a name that no table there can have had
-    /// before.
+    /// A table of a store.
     fn store(&self, target: &Target, place: &Place, table: &str) -> Result<Arc<dyn Store>> {
-        let store = match target.is_own() {
-            true => place.table(&format!("steelyard_bench_{}_{table}", std::process::id()))?,
-            false => place.table(table)?,
-        };
+        let store = place.table(&self.made.name(target, table))?;
         Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
     }
 
@@ -380,16 +415,19 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             None => None,
         };
         let empty = opened.as_ref().and_then(|o| self.allocated(o));
-        let mut tables = HashMap::new();
+        let (mut tables, mut names) = (HashMap::new(), HashMap::new());
         for table in &self.options.workload.tables {
             let store = match (&target, &opened) {
-                (Some(target), Some(opened)) => self.store(target, &opened.place, &table.name)?,
+                (Some(target), Some(opened)) => {
+                    names.insert(table.name.clone(), self.made.name(target, &table.name));
+                    self.store(target, &opened.place, &table.name)?
+                }
                 _ => Arc::new(Null) as Arc<dyn Store>,
             };
             tables.insert(table.name.clone(), store);
         }
         let stores: Vec<Arc<dyn Store>> = tables.values().cloned().collect();
-        let done = self.phases(&label, place, opened.as_ref(), tables).await;
+        let done = self.phases(&label, place, opened.as_ref(), (tables, names)).await;
         if target.as_ref().is_some_and(Target::is_own) {
             for store in &stores {
                 // Also where it failed: what is the user's is left as it was.
@@ -430,7 +468,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         label: &str,
         place: u32,
         opened: Option<&Opened>,
-        tables: HashMap<String, Arc<dyn Store>>,
+        (tables, names): (HashMap<String, Arc<dyn Store>>, HashMap<String, String>),
     ) -> Result<()> {
         let options = self.options;
         let workload = &options.workload;
@@ -438,7 +476,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let records = std::mem::take(&mut self.records);
         let seed = self.results.plan.seed.wrapping_add(u64::from(self.rounds));
         let mut bout = Bout::new(workload, &records, tables, server, seed);
-        bout.null = opened.is_none();
+        (bout.null, bout.names) = (opened.is_none(), names);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {
             if self.stopped() {

@@ -22,6 +22,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &Kind::ALL,
     loses: "",
     cannot: &[],
+    joins: true,
     atomic: true,
     ordered: true,
     max_key: usize::MAX,

@@ -3,12 +3,13 @@
 use super::{
     data::{Expected, Records},
     drive::Op,
+    relate::Relate,
 };
 use crate::{
     Error, Result,
     bench::{
         schedule::Limit,
-        workload::{Act, Draw, Kind, Phase, Range, Relation, Spread},
+        workload::{Act, Draw, Kind, Phase, Range, Spread},
     },
     record::{Document, Value},
     store::{
@@ -32,12 +33,13 @@ fn usual(phase: &Phase, records: u64) -> u64 {
 }
 
 /// The operations of a phase on a table that has grown by so many records so far, and how many
-/// records they add to it.
+/// records they add to it. The store knows the table of what belongs to records by the name `to`.
 pub(super) fn ops(
     phase: &Phase,
     records: &Records,
     expected: &Expected,
     grown: u64,
+    to: &str,
     seed: u64,
 ) -> Result<(Vec<Op>, u64)> {
     let count = match phase.limit {
@@ -64,11 +66,7 @@ pub(super) fn ops(
             let mut draw = Draw::new(Spread::Random, records.count, seed);
             let mut op = || -> Result<Op> {
                 let key = records.key(draw.draw())?;
-                Ok(match by {
-                    Relation::Embedded => Op::Get(Box::new([key])),
-                    Relation::References => Op::Follow(key, field.clone()),
-                    Relation::Index => Op::Owned(key, field.clone()),
-                })
+                Ok(Op::Relate(Box::new(Relate::new(*by, key, field, to, expected))))
             };
             (0..count).map(|_| op()).collect::<Result<_>>()?
         }
@@ -209,7 +207,7 @@ mod tests {
         let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
         let phase = &workload.phases[at];
         let records = &records.iter().find(|r| r.0 == phase.table).unwrap().1;
-        ops(phase, records, &expected[at], 3, 7).unwrap()
+        ops(phase, records, &expected[at], 3, "other", 7).unwrap()
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
         machine,
         results::{self, Dataset, Results, SCHEMA},
         schedule::{Limit, Pace},
-        workload::{self, Act},
+        workload::{self, Act, Relation},
     },
     format::{Format, Wrap},
 };
@@ -98,7 +98,16 @@ fn about(phase: &workload::Phase) -> String {
         Act::Get { batch: 1, .. } => "Records read by key".into(),
         Act::Get { batch, .. } => format!("Records read by key, {batch} at a time"),
         Act::Find { .. } => "Queries, their answers read in full".into(),
-        Act::Relate { .. } => "From a record to those that belong to it".into(),
+        Act::Relate { by, .. } => {
+            let how = match by {
+                Relation::Embedded => "which lie in it",
+                Relation::References => "by the keys it names, in two questions",
+                Relation::Index => "by a field of theirs, in two questions",
+                Relation::Join => "by a field of theirs, joined in one question",
+                Relation::Pairs => "put together of rows of a key/value table joined with itself",
+            };
+            format!("From a record to those that belong to it, {how}")
+        }
         Act::Update { .. } => "Records written again with fields changed".into(),
         Act::Delete(_) => "All that fits deleted, counted before and after".into(),
         Act::Scan => "All records read".into(),

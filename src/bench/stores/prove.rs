@@ -79,8 +79,8 @@ pub(super) async fn kept(target: &Target, place: &Place) -> Result<Kept> {
     let broken = asked.zip(set).is_some_and(|(asked, set)| asked != set);
     let remark = broken.then(|| "its settings give another tier than was asked for".to_owned());
     Ok(Kept {
-        // Where a run's own folder or server was says nothing to anybody after it.
-        url: if target.is_own() { place.url().to_string() } else { target.label.clone() },
+        // Where a run's own folder, server or database was says nothing to anybody after it.
+        url: target.label.clone(),
         product: said.product,
         version: said.version,
         server: target.program().map(|program| program.name.to_owned()),

@@ -24,7 +24,7 @@ enum At {
     /// In this process, in a folder of the run's own.
     Embedded(&'static str),
     /// A private server, with settings of its own.
-    Private(&'static str, Vec<(String, String)>),
+    Private { name: &'static str, settings: Vec<(String, String)>, socket: bool },
     /// The user's own, by its URL.
     Own(String),
 }
@@ -67,8 +67,18 @@ impl Target {
         }
         match PROGRAMS.iter().find(|program| program.name == name) {
             Some(program) => {
-                program.check(&own)?;
-                let at = At::Private(program.name, own);
+                let (socket, settings): (Vec<_>, Vec<_>) =
+                    own.into_iter().partition(|(name, _)| name == "socket");
+                let socket = match socket.first().map(|(_, kind)| kind.as_str()) {
+                    None | Some("tcp") => false,
+                    Some("unix") => true,
+                    Some(other) => {
+                        let what = format!("{name}?socket={other}: unix or tcp");
+                        return Err(Error::invalid(what));
+                    }
+                };
+                program.check(&settings)?;
+                let at = At::Private { name: program.name, settings, socket };
                 Ok(Target { label: text.to_owned(), at, options: common })
             }
             None => {
@@ -94,7 +104,7 @@ impl Target {
     pub fn with(mut self, name: &str, value: &str) -> Target {
         let there = match &self.at {
             At::Own(url) => url.contains(&format!("{name}=")),
-            At::Embedded(_) | At::Private(..) => self.options.iter().any(|o| o.0 == name),
+            At::Embedded(_) | At::Private { .. } => self.options.iter().any(|o| o.0 == name),
         };
         if !there {
             self.options.push((name.to_owned(), value.to_owned()));
@@ -114,21 +124,34 @@ impl Target {
         let said = |name: &str| name == "layout" || name == "format";
         match &self.at {
             At::Own(url) => url.contains("layout=") || url.contains("format="),
-            At::Embedded(_) | At::Private(..) => self.options.iter().any(|o| said(&o.0)),
+            At::Embedded(_) | At::Private { .. } => self.options.iter().any(|o| said(&o.0)),
         }
     }
 
     /// The private server's name, where it needs one.
     pub fn program(&self) -> Option<&'static Program> {
         match &self.at {
-            At::Private(name, _) => server::named(name).ok(),
+            At::Private { name, .. } => server::named(name).ok(),
             At::Embedded(_) | At::Own(_) => None,
         }
     }
 
-    /// Whether it is the user's own, where nothing but scratch tables may be touched.
+    /// Whether it is the user's own, where nothing may be touched but what is made for the run.
     pub fn is_own(&self) -> bool {
         matches!(self.at, At::Own(_))
+    }
+
+    /// The URL of the user's own.
+    pub fn own_url(&self) -> Option<&str> {
+        match &self.at {
+            At::Own(url) => Some(url),
+            At::Embedded(_) | At::Private { .. } => None,
+        }
+    }
+
+    /// The same at another URL.
+    pub fn at(&self, url: &str) -> Target {
+        Target { at: At::Own(url.to_owned()), ..self.clone() }
     }
 
     /// The tier asked for.
@@ -142,7 +165,7 @@ impl Target {
                 let mut url = Url::parse(url).ok()?;
                 url.take("durability").and_then(|tier| tier.parse().ok()).or(option(&self.options))
             }
-            At::Embedded(_) | At::Private(..) => option(&self.options),
+            At::Embedded(_) | At::Private { .. } => option(&self.options),
         }
     }
 
@@ -150,7 +173,8 @@ impl Target {
     pub fn connection(&self) -> &'static str {
         match &self.at {
             At::Embedded(_) => "in this process",
-            At::Private(..) => "TCP, loopback",
+            At::Private { socket: true, .. } => "unix socket",
+            At::Private { .. } => "TCP, loopback",
             At::Own(url) if url.contains("socket=") => "unix socket",
             At::Own(url) if url.contains("://") => "TCP",
             At::Own(_) => "in this process",
@@ -162,8 +186,9 @@ impl Target {
     /// # Errors
     /// As [`Program::start`].
     pub fn start(&self) -> Result<Option<Server>> {
-        let At::Private(name, settings) = &self.at else { return Ok(None) };
-        let wish = Wish { tier: self.tier(), settings: settings.clone(), ..Wish::default() };
+        let At::Private { name, settings, socket } = &self.at else { return Ok(None) };
+        let (tier, settings) = (self.tier(), settings.clone());
+        let wish = Wish { tier, settings, socket: *socket, ..Wish::default() };
         server::named(name)?.start(&wish).map(Some)
     }
 
@@ -176,8 +201,8 @@ impl Target {
                 let file = EMBEDDED.iter().find(|e| e.0 == *name).map_or("", |e| e.1);
                 format!("{name}:{}", folder.join(file).display())
             }
-            (At::Private(..), Some(server)) => server.url().to_owned(),
-            (At::Private(..), None) => String::new(),
+            (At::Private { .. }, Some(server)) => server.url().to_owned(),
+            (At::Private { .. }, None) => String::new(),
         };
         for (name, value) in &self.options {
             url += if url.contains('?') { "&" } else { "?" };
@@ -195,9 +220,17 @@ mod tests {
     fn options_go_to_the_store_or_to_its_server() {
         let target = Target::parse("mariadb?engine=myisam&layout=columns").unwrap();
         assert_eq!(target.options, [("layout".to_owned(), "columns".to_owned())]);
-        let At::Private("mariadb", settings) = &target.at else { panic!("{target:?}") };
+        let At::Private { name: "mariadb", settings, socket: false } = &target.at else {
+            panic!("{target:?}")
+        };
         assert_eq!(settings, &[("engine".to_owned(), "myisam".to_owned())]);
         assert!(target.has_layout() && target.tier().is_none());
+
+        let target = Target::parse("mariadb?socket=unix&engine=myisam").unwrap();
+        let At::Private { settings, socket: true, .. } = &target.at else { panic!("{target:?}") };
+        assert_eq!((settings.len(), target.connection()), (1, "unix socket"));
+        let error = Target::parse("redis?socket=/run/redis").unwrap_err().to_string();
+        assert!(error.contains("unix or tcp"), "{error}");
 
         let target = Target::parse("sqlite").unwrap().with("durability", "t3");
         assert_eq!(target.url(None, Path::new("/x")), "sqlite:/x/records.db?durability=t3");

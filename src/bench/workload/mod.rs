@@ -181,8 +181,13 @@ pub enum Relation {
     Embedded,
     /// The record names the keys.
     References,
-    /// Each names the record, in an indexed field.
+    /// Each names the record, in an indexed field: asked for after it was read.
     Index,
+    /// The same, asked for together with the record.
+    Join,
+    /// Each lies in rows of a key/value table, of `id`, `name` and `value`, one of which names the
+    /// record: asked for by that table joined with itself.
+    Pairs,
 }
 
 /// A kind of operation in a mix.
@@ -230,6 +235,8 @@ impl Word for Relation {
         ("embedded", Relation::Embedded),
         ("references", Relation::References),
         ("index", Relation::Index),
+        ("join", Relation::Join),
+        ("pairs", Relation::Pairs),
     ];
 }
 
@@ -284,6 +291,19 @@ impl Workload {
     /// The table of this name.
     pub fn table(&self, name: &str) -> Option<&Table> {
         self.tables.iter().find(|table| table.name == name)
+    }
+
+    /// Whether a table is there only to be joined: of no use to a store that cannot.
+    pub fn only_joined(&self, table: &str) -> bool {
+        let joins = |phase: &Phase| match &phase.act {
+            Act::Relate { by, to, .. } if phase.table == table || to == table => {
+                Some(matches!(by, Relation::Join | Relation::Pairs))
+            }
+            Act::Prepare | Act::Load { .. } | Act::Index(_) | Act::Settle => None,
+            _ => (phase.table == table).then_some(false),
+        };
+        let all: Vec<bool> = self.phases.iter().filter_map(joins).collect();
+        !all.is_empty() && all.iter().all(|joins| *joins)
     }
 
     /// The same with the counts of the published test.

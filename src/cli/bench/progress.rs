@@ -9,7 +9,7 @@ use std::{collections::HashMap, io::IsTerminal, time::Duration};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use steelyard::bench::run::{Measured, Progress, Stage};
 
-use super::super::progress::grouped;
+use super::super::{progress::grouped, say};
 
 /// Lines on the standard error, or nothing where that is no terminal.
 pub struct Lines {
@@ -35,6 +35,10 @@ impl Lines {
 
     /// Shows where a run is. Called between timed windows only.
     pub fn tell(&mut self, p: &Progress<'_>) {
+        if p.stage == Stage::Making {
+            // Nothing is drawn where this is no terminal, and this is to be known there too.
+            return self.all.suspend(|| say(format_args!("{}: {}", p.competitor, p.phase)));
+        }
         self.whole.set_length(p.budget.ceil() as u64);
         self.whole.set_position(p.seconds as u64);
         self.whole.set_message(whole(p));
@@ -67,7 +71,7 @@ fn style(template: &str) -> ProgressStyle {
 /// The line for the whole.
 fn whole(p: &Progress<'_>) -> String {
     let stage = match p.stage {
-        Stage::Proving => "proving",
+        Stage::Making | Stage::Proving => "proving",
         Stage::Preparing => "preparing",
         Stage::WarmingUp => "warming up",
         Stage::Timing => "timing",

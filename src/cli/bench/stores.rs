@@ -24,7 +24,9 @@ use super::{Common, Outcome, above_nothing, parsed};
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
 ///
 /// Stores are named by their word, and a private server is started for those that need one; or by
-/// their URL: then nothing is touched there but tables that are made for this and dropped after it.
+/// their URL: then nothing is touched there but a database that is made for this, whose name is told,
+/// and dropped after it (beside a file of sqlite: another file). Where there are no databases, or you
+/// may make none, it is tables of a name that nobody has.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -97,12 +99,18 @@ Examples:
 pub const RELATIONS: &str = "\
 Examples:
   steelyard bench relations
-  steelyard bench relations --on mariadb --on postgres --on ferretdb";
+  steelyard bench relations --on mariadb --on postgres --on ferretdb
+  steelyard bench relations --on 'mariadb?layout=columns' --on 'postgres?layout=columns'
+
+From a user to the five pets: embedded, by references, by an indexed field (two questions), by a join
+(one), and by a key/value table joined with itself. Joins are for sqlite, MySQL, PostgreSQL and
+memory; other stores leave them out and say so.";
 
 pub const MIXED: &str = "\
 Examples:
   steelyard bench mixed
   steelyard bench mixed --on postgres --rate 2000 --concurrency 64
+  steelyard bench mixed --on redis --on 'redis?socket=unix'
   steelyard bench mixed --on redis --on memcached --format html > mixed.html";
 
 pub const KEEP: &str = "\

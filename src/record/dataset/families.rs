@@ -1,6 +1,7 @@
-//! Users and their five pets, in three shapes: the relation that belongs to the published users.
+//! Users and their five pets: the relation that belongs to the published users.
 //!
 //! - `owners`: a user who names the keys of the pets
+//! - `keepers`: the same user, who names nothing
 //! - `pets`: a pet that names its owner's key
 //! - `families`: a user with the pets inside
 //!
@@ -18,6 +19,15 @@ pub(super) const OWNERS: Info = Info {
     published: 500_000,
     key: None,
     make: Make::Documents(owner),
+};
+
+pub(super) const KEEPERS: Info = Info {
+    name: "keepers",
+    about: "users, whose pets name them",
+    count: 4_000,
+    published: 500_000,
+    key: None,
+    make: Make::Documents(keeper),
 };
 
 pub(super) const HOLDINGS: Info = Info {
@@ -52,6 +62,11 @@ pub fn owner(_seed: u64, number: u64) -> Document {
     let keys = (0..EACH).map(|i| Value::from((EACH * number + i).to_string()));
     owner.push("pets", Value::List(keys.collect()));
     owner
+}
+
+/// User `number`, who names nothing.
+pub fn keeper(_seed: u64, number: u64) -> Document {
+    user(number)
 }
 
 /// Pet `number`, which names its owner's key.

@@ -13,6 +13,7 @@
 pub mod families;
 pub mod fields;
 pub mod objects;
+pub mod pairs;
 pub mod people;
 pub mod random;
 pub mod users;
@@ -33,6 +34,8 @@ pub enum Dataset {
     Owners,
     Pets,
     Families,
+    Keepers,
+    Pairs,
 }
 
 /// What there is to know about a dataset without making a record of it.
@@ -81,6 +84,8 @@ impl Dataset {
         Dataset::Owners,
         Dataset::Pets,
         Dataset::Families,
+        Dataset::Keepers,
+        Dataset::Pairs,
     ];
 
     /// What there is to know about it.
@@ -94,6 +99,8 @@ impl Dataset {
             Dataset::Owners => &families::OWNERS,
             Dataset::Pets => &families::HOLDINGS,
             Dataset::Families => &families::FAMILIES,
+            Dataset::Keepers => &families::KEEPERS,
+            Dataset::Pairs => &pairs::INFO,
         }
     }
 
@@ -227,7 +234,9 @@ mod tests {
                 "fields 2432eaf9e5c39fc2",
                 "owners 65c08da7a537a8a6",
                 "pets b7b65abf127f00f0",
-                "families 4d9e119086e57068"
+                "families 4d9e119086e57068",
+                "keepers b15c6334f3023027",
+                "pairs ee2945af94c65721"
             ]
         );
     }

@@ -53,6 +53,7 @@ pub const DRIVER: Driver = Driver {
     about: "CouchDB; couchdbs:// with TLS; a database for each table, named place+table",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &["couchdb"],
+    databases: None,
     open,
 };
 
@@ -70,6 +71,7 @@ const COUCHDB: Abilities = Abilities {
             without a fraction may come back as whole numbers, and -0.0 as 0; times, decimals and \
             whole numbers beyond 64 bits become text",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: true,
     max_key: 1 << 16,

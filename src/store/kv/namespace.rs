@@ -84,6 +84,7 @@ mod tests {
             keeps: &[],
             loses: "",
             cannot: &[],
+            joins: false,
             atomic: false,
             ordered: false,
             max_key: 100,

@@ -51,6 +51,7 @@ pub const DRIVER: Driver = Driver {
     about: "memcached, one or several: values in memory, the least used thrown out; found by key",
     shapes: &[Shape::Blob],
     servers: &["memcached"],
+    databases: None,
     open,
 };
 
@@ -59,6 +60,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &Kind::ALL,
     loses: "",
     cannot: CANNOT,
+    joins: false,
     atomic: false,
     ordered: false,
     max_key: names::LONGEST,

@@ -19,6 +19,7 @@
 mod blob;
 mod connect;
 mod convert;
+mod databases;
 mod error;
 mod filter;
 mod table;
@@ -51,6 +52,7 @@ pub const DRIVER: Driver = Driver {
     about: "MongoDB and FerretDB: native documents, every kind of value as BSON has it",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &["mongodb", "ferretdb"],
+    databases: Some(databases::DATABASES),
     open,
 };
 
@@ -75,6 +77,7 @@ const ABILITIES: Abilities = Abilities {
             of more than 34 digits and whole numbers beyond 64 bits are refused; a field _id, which \
             is the key, is not given back",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: true,
     max_key: MAX_KEY,

@@ -346,10 +346,31 @@ impl sql::Dialect for Dialect {
         Ok(vec![texts, exact])
     }
 
-    fn by_bytes(&self, column: &str) -> String {
+    fn by_bytes_of(&self, of: &str, column: &str) -> String {
         match self.inexact.iter().any(|inexact| inexact == column) {
-            true => format!("CONVERT({column} USING utf8mb4) COLLATE {}", self.collation),
-            false => column.to_owned(),
+            true => format!("CONVERT({of}{column} USING utf8mb4) COLLATE {}", self.collation),
+            false => format!("{of}{column}"),
         }
+    }
+
+    fn text(&self, column: &str, path: &Path) -> Result<String> {
+        check_path(path)?;
+        let json = Json::new(self.maria, column, path);
+        let (is, text) = (self.is_text(&json), self.by_bytes_in(&json.text));
+        Ok(format!("CASE WHEN {is} THEN {text} END"))
+    }
+
+    fn equals(&self, of: &str, column: &str, path: &Path, with: &str) -> Result<String> {
+        check_path(path)?;
+        let json = Json::new(self.maria, &format!("{of}{column}"), path);
+        let (is, text) = (self.is_text(&json), self.by_bytes_in(&json.text));
+        Ok(match self.index(path, On::Text) {
+            // The index holds the beginnings of texts, and whole ones that are shorter.
+            Some(index) => format!(
+                "({of}{index} = LEFT({with}, {INDEXED_CHARS}) AND (CHAR_LENGTH({with}) < \
+                 {INDEXED_CHARS} OR {text} = {with}))"
+            ),
+            None => format!("({is} AND {text} = {with})"),
+        })
     }
 }

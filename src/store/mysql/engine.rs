@@ -152,6 +152,7 @@ impl Facts {
             keeps,
             loses,
             cannot,
+            joins: true,
             atomic: engine.atomic,
             ordered: true,
             max_key: engine.max_key,

@@ -11,7 +11,8 @@ use crate::{
     record::{Document, Value},
     store::{
         Key, Layout, Row, Shape, json,
-        sql::{Dialect as _, Table},
+        query::Path,
+        sql::{Dialect as _, Table, no_text_key},
     },
 };
 
@@ -56,9 +57,15 @@ impl Known {
 
     /// The columns that are read: the key, then the body.
     pub fn what(&self) -> String {
-        let mut what = self.key_what();
+        self.what_of("")
+    }
+
+    /// The same of a table that has another name in the statement.
+    pub fn what_of(&self, of: &str) -> String {
+        let mut what = self.key_what_of(of);
         for column in &self.body {
             what += ", ";
+            what += of;
             what += &quote(&column.name);
         }
         what
@@ -66,10 +73,26 @@ impl Known {
 
     /// The key as it is read.
     pub fn key_what(&self) -> String {
+        self.key_what_of("")
+    }
+
+    fn key_what_of(&self, of: &str) -> String {
+        let name = self.key_name();
         match self.key.holds {
-            Type::Int(..) | Type::Chars(..) | Type::Text(_) | Type::Bytes(..) => self.key_name(),
-            _ => format!("CAST({} AS CHAR)", self.key_name()),
+            Type::Int(..) | Type::Chars(..) | Type::Text(_) | Type::Bytes(..) => {
+                format!("{of}{name}")
+            }
+            _ => format!("CAST({of}{name} AS CHAR)"),
         }
+    }
+
+    /// Where a path is that of the key, the key has to be text.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where it is not.
+    pub fn text_key(&self, path: &Path) -> Result<()> {
+        let is_text = matches!(self.key.holds, Type::Chars(..) | Type::Text(_));
+        no_text_key(path.is_key() && !is_text, &self.table)
     }
 
     /// Columns that are written: the key, then the body.
@@ -191,7 +214,11 @@ impl Known {
 
     /// A row as it was read.
     pub fn row(&self, cells: Cells) -> Result<Row> {
-        let mut cells = cells.unwrap().into_iter();
+        self.row_of(cells.unwrap().into_iter())
+    }
+
+    /// The same from its cells.
+    pub fn row_of(&self, mut cells: impl Iterator<Item = Cell>) -> Result<Row> {
         let key = self.key_of(cells.next())?;
         let record = self.record(&key, cells).map_err(|e| about(e, &key))?;
         Ok(Row { key, record })
@@ -218,7 +245,8 @@ impl Known {
         }
     }
 
-    fn record(&self, key: &Key, mut cells: impl Iterator<Item = Cell>) -> Result<Document> {
+    /// The record in the cells that follow the key's.
+    pub fn record(&self, key: &Key, mut cells: impl Iterator<Item = Cell>) -> Result<Document> {
         if self.shape != Shape::Columns {
             return json::read(&bytes(cells.next())?);
         }

@@ -32,10 +32,12 @@
 //! and not limited, holds all keys it found.
 
 mod blob;
+mod databases;
 mod dialect;
 mod direct;
 mod engine;
 mod exact;
+mod join;
 mod known;
 mod load;
 mod login;
@@ -58,8 +60,9 @@ use self::{
     write::Taken,
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout, Query, Row,
-    Rows, Shape, Store, Url, sql,
+    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
+    Query, Row, Rows, Shape, Store, Url,
+    sql::{self, Others},
 };
 use crate::{Error, Result, record::Document};
 
@@ -70,15 +73,22 @@ pub const DRIVER: Driver = Driver {
     about: "MySQL and MariaDB; engines InnoDB, MyISAM and Aria",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     servers: &["mariadb"],
+    databases: Some(databases::DATABASES),
     open,
 };
 
-fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+/// What the options of a URL say, all of which are taken out.
+fn options(mut url: Url, common: &Common) -> Result<(Names, Option<Engine>, mysql_async::Opts)> {
+    let names = Names { key: url.take("key"), column: url.take("column") };
+    let engine = url.take_word("engine", &["innodb", "myisam", "aria"])?.map(Engine::named);
+    let options = pool::options(&mut url, common)?;
+    url.done()?;
+    Ok((names, engine, options))
+}
+
+fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
-        let names = Names { key: url.take("key"), column: url.take("column") };
-        let engine = url.take_word("engine", &["innodb", "myisam", "aria"])?.map(Engine::named);
-        let options = pool::options(&mut url, &common)?;
-        url.done()?;
+        let (names, engine, options) = options(url, &common)?;
         let shape = common.shape("mysql", DRIVER.shapes)?;
         check_name("table", &common.table)?;
         let pool = Arc::new(Pool::open(options, &common).await?);
@@ -91,7 +101,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
             None => facts.sibling(&pool)?,
         };
         let table = Lazy::new(common.table.clone(), names, Arc::new(facts));
-        let store = MySql { pool, table };
+        let store = MySql { pool, table, others: Others::default() };
         Ok(match shape {
             Shape::Blob => {
                 Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
@@ -106,6 +116,8 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
 struct MySql {
     pool: Arc<Pool>,
     table: Lazy,
+    /// Tables that were joined with this one.
+    others: Others<MySql>,
 }
 
 /// What is read of a row of a table with documents or columns.
@@ -135,7 +147,7 @@ impl MySql {
         check_name("table", name)?;
         let facts = Arc::new(self.table.facts.sibling(&self.pool)?);
         let table = Lazy::new(name.into(), Names::default(), facts);
-        Ok(MySql { pool: self.pool.clone(), table })
+        Ok(MySql { pool: self.pool.clone(), table, others: Others::default() })
     }
 
     async fn known(&self) -> Result<Arc<Known>> {
@@ -279,6 +291,11 @@ impl Store for MySql {
             page.into_iter().map(row).collect()
         });
         Ok(rows.boxed())
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        self.abilities().can(&Query::new(join.filter.clone()))?;
+        self.joined(join).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

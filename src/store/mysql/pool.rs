@@ -352,8 +352,8 @@ pub fn error(e: mysql_async::Error) -> Error {
 /// <https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>.
 pub fn kind_of(code: u16) -> ErrorKind {
     match code {
-        // Duplicate entries; a foreign key in the way.
-        1022 | 1062 | 1169 | 1451 | 1452 | 1586 => ErrorKind::Conflict,
+        // Databases and duplicate entries that are there; a foreign key in the way.
+        1007 | 1022 | 1062 | 1169 | 1451 | 1452 | 1586 => ErrorKind::Conflict,
         1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1251 | 1370 | 1410 | 1524 | 1698 | 3118 => {
             ErrorKind::Denied
         }

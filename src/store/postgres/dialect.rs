@@ -123,10 +123,18 @@ impl Dialect for Postgres {
         }
     }
 
-    fn by_bytes(&self, column: &str) -> String {
+    fn by_bytes_of(&self, of: &str, column: &str) -> String {
         match self.as_text.iter().any(|name| name == column) {
-            true => format!("CAST({column} AS text) COLLATE \"C\""),
-            false => format!("{column} COLLATE \"C\""),
+            true => format!("CAST({of}{column} AS text) COLLATE \"C\""),
+            false => format!("{of}{column} COLLATE \"C\""),
         }
+    }
+
+    fn text(&self, column: &str, path: &Path) -> Result<String> {
+        Ok(text(&self.under(column, path)))
+    }
+
+    fn equals(&self, of: &str, column: &str, path: &Path, with: &str) -> Result<String> {
+        Ok(format!("{} = {with}", text(&self.under(&format!("{of}{column}"), path))))
     }
 }

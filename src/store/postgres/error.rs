@@ -31,7 +31,7 @@ pub fn error(e: tokio_postgres::Error) -> Error {
 
 fn kind(code: &str) -> ErrorKind {
     match code {
-        "23505" | "42P07" | "42710" | "42809" => ErrorKind::Conflict,
+        "23505" | "42P04" | "42P07" | "42710" | "42809" => ErrorKind::Conflict,
         "42501" | "25006" => ErrorKind::Denied,
         "42P01" | "3D000" | "3F000" => ErrorKind::NotFound,
         "22001" => ErrorKind::TooLarge,

@@ -21,10 +21,12 @@
 //! may have written such) compare by value, too.
 
 mod blob;
+mod databases;
 mod dialect;
 mod direct;
 mod error;
 mod exact;
+mod join;
 mod jsonb;
 mod numeric;
 mod open;
@@ -49,8 +51,8 @@ use self::{
     table::{Known, Lazy, Names},
 };
 use super::{
-    Abilities, Description, Driver, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows, Shape,
-    Store,
+    Abilities, Description, Driver, Filter, Join, Joined, Key, KeyRange, Layout, Need, Query, Row,
+    Rows, Shape, Store, sql::Others,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -65,6 +67,7 @@ pub const DRIVER: Driver = Driver {
     about: "PostgreSQL; documents are jsonb",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     servers: &["postgres"],
+    databases: Some(databases::DATABASES),
     open: open::open,
 };
 
@@ -74,6 +77,7 @@ const DOCUMENT: Abilities = Abilities {
     loses: "names lose their order; -0.0 becomes 0.0; times, decimals and whole numbers beyond 64 \
             bits become text; bytes, NaN, infinities and texts with a NUL are refused",
     cannot: &[],
+    joins: true,
     atomic: true,
     ordered: true,
     // Of an entry of a btree index, in which the key has to fit.
@@ -112,6 +116,8 @@ const AT_ONCE: u64 = 10_000;
 struct PostgreSql {
     pool: Arc<Pool>,
     table: Lazy,
+    /// Tables that were joined with this one.
+    others: Others<PostgreSql>,
 }
 
 impl PostgreSql {
@@ -119,7 +125,7 @@ impl PostgreSql {
     fn sibling(&self, name: &str) -> Result<PostgreSql> {
         let names = Names { schema: self.table.names.schema.clone(), ..Names::default() };
         let table = Lazy::new(self.table.shape, name, names, self.table.tier)?;
-        Ok(PostgreSql { pool: self.pool.clone(), table })
+        Ok(PostgreSql { pool: self.pool.clone(), table, others: Others::default() })
     }
 
     async fn known(&self) -> Result<Arc<Known>> {
@@ -257,6 +263,11 @@ impl Store for PostgreSql {
             return Ok(super::in_batches(rows.into_iter()).boxed());
         }
         Ok(self.streamed(query, rows::row).await?.map_ok(project).boxed())
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        self.abilities().can(&Query::new(join.filter.clone()))?;
+        self.joined(join).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

@@ -16,41 +16,18 @@ use super::{
 use crate::{
     Error, Result,
     durability::Tier,
-    store::{Common, Encoded, Shape, Store, Url, line::Address},
+    store::{Common, Encoded, Shape, Store, Url, line::Address, sql::Others},
 };
 
 /// The oldest version whose catalogues are understood.
 const OLDEST: i32 = 120_000;
 
-pub fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+pub fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
-        let names =
-            Names { schema: url.take("schema"), key: url.take("key"), column: url.take("column") };
-        let socket = url.take("socket");
-        let (tls, ca) = (url.take_flag("tls")?, url.take("ca"));
-        url.done()?;
-        let tls = match (tls, &socket) {
-            (Some(true), Some(_)) => {
-                return Err(Error::invalid("?tls=true with ?socket=, which no wire goes through"));
-            }
-            (Some(true), None) => Some(tls::connector(ca.as_deref())?),
-            _ if ca.is_some() => return Err(Error::invalid("?ca= is for ?tls=true")),
-            _ => None,
-        };
         let shape = common.shape("postgres", DRIVER.shapes)?;
-        let table = Lazy::new(shape, &common.table, names, common.durability)?;
-        let mut config = configured(&url, socket.as_deref(), &common)?;
-        config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
-        let set_up = set_up(&table, &common);
-        let pool = Arc::new(Pool::new(
-            &config,
-            address(&url, socket.as_deref())?,
-            tls.as_ref(),
-            &common,
-            &set_up,
-        )?);
+        let (pool, table) = connected(url, &common, shape)?;
         look_at(&pool, common.durability).await?;
-        let store = PostgreSql { pool, table };
+        let store = PostgreSql { pool, table, others: Others::default() };
         Ok(match shape {
             Shape::Blob => {
                 Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
@@ -59,6 +36,35 @@ pub fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn S
         })
     }
     .boxed()
+}
+
+/// Connections, of which none is made yet, and the table.
+pub fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Pool>, Lazy)> {
+    let names =
+        Names { schema: url.take("schema"), key: url.take("key"), column: url.take("column") };
+    let socket = url.take("socket");
+    let (tls, ca) = (url.take_flag("tls")?, url.take("ca"));
+    url.done()?;
+    let tls = match (tls, &socket) {
+        (Some(true), Some(_)) => {
+            return Err(Error::invalid("?tls=true with ?socket=, which no wire goes through"));
+        }
+        (Some(true), None) => Some(tls::connector(ca.as_deref())?),
+        _ if ca.is_some() => return Err(Error::invalid("?ca= is for ?tls=true")),
+        _ => None,
+    };
+    let table = Lazy::new(shape, &common.table, names, common.durability)?;
+    let mut config = configured(&url, socket.as_deref(), common)?;
+    config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
+    let set_up = set_up(&table, common);
+    let pool = Arc::new(Pool::new(
+        &config,
+        address(&url, socket.as_deref())?,
+        tls.as_ref(),
+        common,
+        &set_up,
+    )?);
+    Ok((pool, table))
 }
 
 fn address(url: &Url, socket: Option<&str>) -> Result<Address> {

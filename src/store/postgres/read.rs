@@ -288,7 +288,8 @@ impl PostgreSql {
     }
 }
 
-fn bound(sql: &Sql, known: &Known) -> Result<Vec<(Type, Bound)>> {
+/// What is bound to a statement about a table.
+pub(super) fn bound(sql: &Sql, known: &Known) -> Result<Vec<(Type, Bound)>> {
     sql.values.iter().map(|value| rows::compared(value, known.columns().is_none())).collect()
 }
 

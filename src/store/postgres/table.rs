@@ -18,7 +18,7 @@ use crate::{
     store::{
         Column, Index, Layout, Shape,
         query::Path,
-        sql::{Body, Described, Dialect, Existing, Table, check_name},
+        sql::{Body, Described, Dialect, Existing, Table, check_name, no_text_key},
     },
 };
 
@@ -280,6 +280,19 @@ impl Known {
         self.dialect.by_bytes(&quote(&self.key.name))
     }
 
+    /// The columns that are read, of a table that has another name in the statement.
+    pub fn what_of(&self, of: &str) -> String {
+        what(of, &self.key, &self.fields)
+    }
+
+    /// Where a path is that of the key, the key has to be text.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where it is not.
+    pub fn text_key(&self, path: &Path) -> Result<()> {
+        no_text_key(path.is_key() && self.key.wire != Wire::Text, &self.table)
+    }
+
     /// Typed columns, where it has them.
     pub fn columns(&self) -> Option<&[Column]> {
         match &self.table.body {
@@ -338,20 +351,10 @@ impl Known {
 
 impl Statements {
     fn new(name: &str, key: &Field, fields: &[Field]) -> Statements {
-        let table = quote(name);
+        let (table, what) = (quote(name), what("", key, fields));
         let all: Vec<&Field> = std::iter::once(key).chain(fields).collect();
-        let read = |field: &&Field| match field.direct {
-            true => quote(&field.name),
-            false => format!("CAST({} AS text)", quote(&field.name)),
-        };
         let key_name = quote(&key.name);
-        let key_as_text = match key.wire {
-            Wire::Text => read(&key),
-            _ => format!("CAST({key_name} AS text)"),
-        };
-        let what: Vec<_> =
-            std::iter::once(key_as_text.clone()).chain(fields.iter().map(|f| read(&f))).collect();
-        let what = what.join(", ");
+        let key_as_text = key_read("", key);
         let names: Vec<_> = all.iter().map(|field| quote(&field.name)).collect();
         let names = names.join(", ");
         let listed = |each: &dyn Fn(usize) -> String| {
@@ -393,6 +396,30 @@ impl Statements {
             remove: format!("DELETE FROM {table} WHERE {matched} = ANY($1)"),
             what,
         }
+    }
+}
+
+/// The columns that are read: the key as text, then the body; `of` stands before each.
+fn what(of: &str, key: &Field, fields: &[Field]) -> String {
+    let mut what = key_read(of, key);
+    for field in fields {
+        what += ", ";
+        what += &read(of, field);
+    }
+    what
+}
+
+fn read(of: &str, field: &Field) -> String {
+    match field.direct {
+        true => format!("{of}{}", quote(&field.name)),
+        false => format!("CAST({of}{} AS text)", quote(&field.name)),
+    }
+}
+
+fn key_read(of: &str, key: &Field) -> String {
+    match key.wire {
+        Wire::Text => read(of, key),
+        _ => format!("CAST({of}{} AS text)", quote(&key.name)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt;
 
-use super::{Lazy, Names, Pool, PostgreSql, exact::exact};
+use super::{Lazy, Names, Others, Pool, PostgreSql, exact::exact};
 use crate::{
     record::{Document, Kind, Time, Value},
     server::{self, Server, Wish},
@@ -36,7 +36,7 @@ fn opened(server: &Server, shape: Shape, table: &str) -> PostgreSql {
     let (host, port) = url.one_host(5432).unwrap();
     let pool = Pool::new(&config, Address::Tcp(host, port), None, &common, set_up).unwrap();
     let table = Lazy::new(shape, table, Names::default(), None).unwrap();
-    PostgreSql { pool: pool.into(), table }
+    PostgreSql { pool: pool.into(), table, others: Others::default() }
 }
 
 async fn keys(store: &PostgreSql, query: &Query) -> Vec<Key> {

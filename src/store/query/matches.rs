@@ -62,6 +62,21 @@ impl Path {
         (!matches!(kind, Kind::Null | Kind::List | Kind::Map)).then_some(kind)
     }
 
+    /// The text that a record has under it, if it is one.
+    pub(in crate::store) fn text_in<'a>(
+        &self,
+        key: &'a Key,
+        record: &'a Document,
+    ) -> Option<&'a str> {
+        if self.is_key() {
+            return Some(key.as_str());
+        }
+        match self.find(key, record)? {
+            Found::Value(value) => value.as_str(),
+            Found::Key(_) => None,
+        }
+    }
+
     fn find<'a>(&self, key: &Key, record: &'a Document) -> Option<Found<'a>> {
         if self.is_key() {
             return Some(Found::Key(Value::from(key.as_str())));

@@ -44,6 +44,7 @@ pub const DRIVER: Driver = Driver {
     about: "Redis or Valkey: values in memory, logged to disk as the server is set; found by key",
     shapes: &[Shape::Blob, Shape::Document],
     servers: &["redis"],
+    databases: None,
     open,
 };
 
@@ -52,6 +53,7 @@ const ABILITIES: Abilities = Abilities {
     keeps: &Kind::ALL,
     loses: "",
     cannot: CANNOT,
+    joins: false,
     atomic: false,
     ordered: false,
     // Redis itself would hold half a gigabyte.

@@ -6,8 +6,10 @@
 
 mod columns;
 mod existing;
+mod join;
 
 pub(super) use existing::{Described, Existing};
+pub(super) use join::{OTHER, OWN, Others, join};
 
 use super::{
     Column, Filter, Query,
@@ -87,7 +89,30 @@ pub(super) trait Dialect: Send + Sync {
 
     /// A column of text, compared by its bytes whatever the collation of the table.
     fn by_bytes(&self, column: &str) -> String {
-        column.to_owned()
+        self.by_bytes_of("", column)
+    }
+
+    /// The same of a table that has another name in the statement: `of` stands before the column.
+    fn by_bytes_of(&self, of: &str, column: &str) -> String {
+        format!("{of}{column}")
+    }
+
+    /// The text under `path` of the document in this column; `NULL` where there is none.
+    ///
+    /// # Errors
+    /// Where the path cannot be said.
+    fn text(&self, column: &str, path: &Path) -> Result<String>;
+
+    /// The condition that the text under `path`, of the document in this column of the table that
+    /// is called `of`, is that of another expression; an index on the path can answer it.
+    ///
+    /// # Errors
+    /// Where the path cannot be said.
+    fn equals(&self, of: &str, column: &str, path: &Path, text: &str) -> Result<String>;
+
+    /// An expression that a column is compared with, so that the column's own index answers.
+    fn plain(&self, text: &str) -> String {
+        text.to_owned()
     }
 }
 
@@ -305,6 +330,20 @@ fn after_prefix(start: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// A join by keys compares them as texts, which those of some tables of other programs are not.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported) where they are none.
+pub(super) fn no_text_key(wrong: bool, table: &Table) -> Result<()> {
+    match wrong {
+        false => Ok(()),
+        true => Err(Error::unsupported(format!(
+            "a join by the keys of table {:?}, which are no texts",
+            table.name
+        ))),
+    }
 }
 
 /// A name of a table or column, of a length the database takes.

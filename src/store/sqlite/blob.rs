@@ -43,7 +43,7 @@ impl Blobs for Sqlite3 {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.found(keys, |_, row| table::bytes(row)).await
+        self.found(keys, |_, row| table::bytes(row, 0)).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
@@ -52,7 +52,7 @@ impl Blobs for Sqlite3 {
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         let blob = |_: &table::Known, row: &rusqlite::Row| {
-            Ok(Blob { key: table::key_of(row)?, bytes: table::bytes(row)? })
+            Ok(Blob { key: table::key_of(row, 0)?, bytes: table::bytes(row, 0)? })
         };
         Ok(self.pages(range, blob).await?.boxed())
     }

@@ -61,4 +61,21 @@ impl Dialect for Sqlite {
     fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
         Ok(extract(column, path))
     }
+
+    fn text(&self, column: &str, path: &Path) -> Result<String> {
+        let kind = format!("json_type({column}, {})", path_literal(path));
+        Ok(format!("CASE {kind} WHEN 'text' THEN {} END", extract(column, path)))
+    }
+
+    fn equals(&self, of: &str, column: &str, path: &Path, text: &str) -> Result<String> {
+        let (value, text) = (extract(&format!("{of}{column}"), path), self.plain(text));
+        let kind = format!("json_type({of}{column}, {})", path_literal(path));
+        Ok(format!("({value} = {text} AND {kind} = 'text')"))
+    }
+
+    /// Without the column's affinity: with it the other side would be made text first, and an index
+    /// of that side could not answer.
+    fn plain(&self, text: &str) -> String {
+        format!("+({text})")
+    }
 }

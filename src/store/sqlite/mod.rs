@@ -14,7 +14,9 @@
 //! the caller's, which is quicker for one that does nothing else.
 
 mod blob;
+mod databases;
 mod dialect;
+mod join;
 mod pool;
 mod table;
 #[cfg(test)]
@@ -32,8 +34,9 @@ use self::{
     table::{Known, Names},
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout, Need, Query,
-    Row, Rows, Shape, Store, Url, json, sql::check_name,
+    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
+    Need, Query, Row, Rows, Shape, Store, Url, json,
+    sql::{Others, check_name},
 };
 use crate::{
     Error, Result,
@@ -48,6 +51,7 @@ pub const DRIVER: Driver = Driver {
     about: "SQLite, inside this process; without a path, in memory",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     servers: &[],
+    databases: Some(databases::DATABASES),
     open,
 };
 
@@ -56,6 +60,7 @@ const DOCUMENT: Abilities = Abilities {
     keeps: json::KEEPS,
     loses: json::LOSES,
     cannot: &[],
+    joins: true,
     atomic: true,
     ordered: true,
     max_key: 1 << 20,
@@ -96,6 +101,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         let store = Sqlite3 {
             pool: Arc::new(Pool::new(settings, common.pool)),
             table: table::Lazy::new(shape, common.table.clone(), names),
+            others: Others::default(),
         };
         // A file that is no database is found now, not later.
         store.pool.run(|c| c.query_row("PRAGMA schema_version", [], |_| Ok(()))).await?;
@@ -119,13 +125,15 @@ const AT_ONCE: u64 = 10_000;
 struct Sqlite3 {
     pool: Arc<Pool>,
     table: table::Lazy,
+    /// Tables that were joined with this one.
+    others: Others<Sqlite3>,
 }
 
 impl Sqlite3 {
     fn sibling(&self, name: &str) -> Result<Sqlite3> {
         check_name("sqlite", "table", name, LONGEST_NAME)?;
         let table = table::Lazy::new(self.table.shape, name.into(), Names::default());
-        Ok(Sqlite3 { pool: self.pool.clone(), table })
+        Ok(Sqlite3 { pool: self.pool.clone(), table, others: Others::default() })
     }
 
     async fn known(&self) -> Result<Arc<Known>> {
@@ -341,7 +349,7 @@ fn page<R>(
     while let Some(row) = cursor.next().map_err(pool::error)? {
         rows.push(read(known, row)?);
         if rows.len() == BATCH {
-            last = Some(table::key_of(row)?.to_string());
+            last = Some(table::key_of(row, 0)?.to_string());
         }
     }
     Ok((rows, last))
@@ -390,7 +398,7 @@ impl Store for Sqlite3 {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
-        self.found(keys, |known, row| known.record(row)).await
+        self.found(keys, |known, row| known.record(row, 0)).await
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
@@ -447,6 +455,11 @@ impl Store for Sqlite3 {
             })
         });
         Ok(batches.boxed())
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        self.abilities().can(&Query::new(join.filter.clone()))?;
+        self.joined(join).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

@@ -20,7 +20,7 @@ use crate::{
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
         query::Path,
-        sql::{Body, Described, Dialect, Existing, Table, check_name},
+        sql::{Body, Described, Dialect, Existing, Table, check_name, no_text_key},
     },
 };
 
@@ -54,6 +54,10 @@ const KEY: &str = Path::KEY;
 impl Lazy {
     pub fn new(shape: Shape, name: String, names: Names) -> Lazy {
         Lazy { shape, name, names, known: RwLock::default() }
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     pub fn quoted(&self) -> String {
@@ -215,12 +219,31 @@ impl Known {
 
     /// The columns that are read: the key, then the body.
     pub fn what(&self) -> String {
-        let mut what = format!("CAST({} AS TEXT)", self.key());
+        self.what_of("")
+    }
+
+    /// The same of a table that has another name in the statement.
+    pub fn what_of(&self, of: &str) -> String {
+        let mut what = format!("CAST({of}{} AS TEXT)", self.key());
         for column in self.names() {
             what += ", ";
+            what += of;
             what += &Sqlite.quote(column);
         }
         what
+    }
+
+    /// How many of them there are.
+    pub fn width(&self) -> usize {
+        1 + self.names().count()
+    }
+
+    /// Where a path is that of the key, the key has to be text.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where it is not.
+    pub fn text_key(&self, path: &Path) -> Result<()> {
+        no_text_key(path.is_key() && !self.key_is_text, &self.table)
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -334,21 +357,22 @@ impl Known {
 
     /// The row as it was read by [`what`](Known::what).
     pub fn row(&self, row: &rusqlite::Row) -> Result<Row> {
-        Ok(Row { key: key_of(row)?, record: self.record(row)? })
+        Ok(Row { key: key_of(row, 0)?, record: self.record(row, 0)? })
     }
 
-    pub fn record(&self, row: &rusqlite::Row) -> Result<Document> {
-        let at = |i: usize| row.get_ref(i).map_err(error);
+    /// The record of a row, whose key is in column `first`.
+    pub fn record(&self, row: &rusqlite::Row, first: usize) -> Result<Document> {
+        let at = |i: usize| row.get_ref(first + i).map_err(error);
         let Body::Columns(columns) = &self.table.body else {
-            let bytes = bytes(row)?;
-            return json::read(&bytes).map_err(|e| match key_of(row) {
+            let bytes = bytes(row, first)?;
+            return json::read(&bytes).map_err(|e| match key_of(row, first) {
                 Ok(key) => about(e, &key),
                 Err(_) => e,
             });
         };
         let mut record = Document::with_capacity(columns.len() + 1);
         if self.key_is_field {
-            let key = key_of(row)?;
+            let key = key_of(row, first)?;
             let number = (!self.key_is_text).then(|| key.parse().ok()).flatten();
             let key = number.map_or_else(|| Value::from(key.as_str()), Value::Int);
             record.push(self.table.key.clone(), key);
@@ -375,14 +399,15 @@ impl Known {
     }
 }
 
-/// The key of a row as it was read by [`what`](Known::what).
-pub fn key_of(row: &rusqlite::Row) -> Result<Key> {
-    Key::new(row.get::<_, String>(0).map_err(error)?)
+/// The key of a row as it was read by [`what`](Known::what), in column `first`.
+pub fn key_of(row: &rusqlite::Row, first: usize) -> Result<Key> {
+    Key::new(row.get::<_, String>(first).map_err(error)?)
 }
 
-/// The bytes of a row with a single body, be they kept as text or as a blob.
-pub fn bytes(row: &rusqlite::Row) -> Result<Vec<u8>> {
-    match row.get_ref(1).map_err(error)? {
+/// The bytes of a row with a single body, be they kept as text or as a blob; its key is in column
+/// `first`.
+pub fn bytes(row: &rusqlite::Row, first: usize) -> Result<Vec<u8>> {
+    match row.get_ref(first + 1).map_err(error)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes.to_vec()),
         ValueRef::Null => Err(Error::malformed("NULL, where bytes should be")),
         _ => Err(Error::malformed("a number, where bytes should be")),

@@ -45,6 +45,7 @@ pub const DRIVER: Driver = Driver {
     about: "Tokyo Tyrant: a table database (document) or a hash database (blob), as the server has",
     shapes: &[Shape::Document, Shape::Blob],
     servers: &["tyrant"],
+    databases: None,
     open,
 };
 
@@ -53,6 +54,7 @@ const DOCUMENT: Abilities = Abilities {
     keeps: SCALARS,
     loses: "lists, maps, text with NUL, infinities and floats beyond 64 bits are refused",
     cannot: &[],
+    joins: false,
     atomic: false,
     ordered: false,
     max_key: 1 << 20,

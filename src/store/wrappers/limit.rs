@@ -12,8 +12,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store,
+        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
+        Rows, Shape, Store,
     },
 };
 
@@ -127,6 +127,11 @@ impl Store for Limit {
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         let _turn = self.turn().await?;
         Ok(self.in_turns(self.inner.find(query).await?))
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        let _turn = self.turn().await?;
+        self.inner.join(join).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

@@ -17,8 +17,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store,
+        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
+        Rows, Shape, Store,
     },
 };
 
@@ -34,6 +34,7 @@ pub enum Operation {
     Load,
     Get,
     Find,
+    Join,
     Delete,
     Remove,
     Scan,
@@ -45,12 +46,13 @@ pub enum Operation {
 
 impl Operation {
     /// Every operation, in the order of the variants.
-    pub const ALL: [Operation; 12] = [
+    pub const ALL: [Operation; 13] = [
         Operation::Prepare,
         Operation::Put,
         Operation::Load,
         Operation::Get,
         Operation::Find,
+        Operation::Join,
         Operation::Delete,
         Operation::Remove,
         Operation::Scan,
@@ -230,6 +232,11 @@ impl Store for Meter {
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         let rows = self.measured(Operation::Find, self.inner.find(query), |_| 0).await?;
         Ok(self.counted(Operation::Find, rows))
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        let rows = |all: &Vec<Joined>| all.iter().map(|one| 1 + one.others.len() as u64).sum();
+        self.measured(Operation::Join, self.inner.join(join), rows).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

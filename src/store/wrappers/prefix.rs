@@ -15,8 +15,8 @@ use crate::{
     format::Wrapped,
     record::{Document, Value},
     store::{
-        Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows,
-        Shape, Store, blobs,
+        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Need, Query,
+        Row, Rows, Shape, Store, blobs, no,
         query::{Path, Test},
     },
 };
@@ -58,7 +58,8 @@ impl Prefix {
             true => NO_QUERIES,
             false => of.cannot,
         };
-        let abilities = Abilities { max_key: of.max_key - head.len(), cannot, ..of.clone() };
+        let max_key = of.max_key - head.len();
+        let abilities = Abilities { max_key, cannot, joins: false, ..of.clone() };
         Ok(Prefix { inner, head, abilities })
     }
 
@@ -229,6 +230,11 @@ impl Store for Prefix {
         self.abilities.can(query)?;
         let ours = Query { filter: self.ours(&query.filter), ..query.clone() };
         Ok(self.stripped(self.inner.find(&ours).await?))
+    }
+
+    /// A join would find records of other prefixes, and keys that are longer than what names them.
+    async fn join(&self, _: &Join) -> Result<Vec<Joined>> {
+        Err(no(&self.abilities, "join tables that are shared by prefixes"))
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

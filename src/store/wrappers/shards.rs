@@ -17,8 +17,8 @@ use crate::{
     format::Wrapped,
     record::{Document, dataset::random::mix},
     store::{
-        Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
-        Store, blobs, no,
+        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
+        Rows, Shape, Store, blobs, no,
     },
 };
 
@@ -70,6 +70,7 @@ impl Shards {
             keeps: keeps.keeps,
             loses: keeps.loses,
             cannot: cannot.cannot,
+            joins: false,
             atomic: false,
             ordered: all().all(|a| a.ordered),
             max_key: all().map(|a| a.max_key).min().unwrap_or(0),
@@ -243,6 +244,11 @@ impl Store for Shards {
         let whole = Query { fields: None, ..query.clone() };
         let streams = self.all(|store| store.find(&whole)).await?;
         Ok(cut(merged(streams, move |a, b| whole.order(a, b)), query))
+    }
+
+    /// What belongs together may lie in different stores.
+    async fn join(&self, _: &Join) -> Result<Vec<Joined>> {
+        Err(no(&self.abilities, "join tables whose records lie in several stores"))
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

@@ -13,8 +13,9 @@
 mod broken;
 mod contract;
 mod hostile;
+mod joins;
 mod model;
 pub mod naive;
-mod places;
+pub mod places;
 mod proxy;
 mod queries;

@@ -142,6 +142,7 @@ impl Naive {
             keeps: &Kind::ALL,
             loses: "",
             cannot: &[Need::Nested],
+            joins: false,
             atomic: true,
             ordered: true,
             max_key: 200,

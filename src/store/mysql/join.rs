@@ -1,0 +1,49 @@
+//! Joins: one statement over two tables of the database.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use super::{MySql, exact::for_columns, known::Known, read::values};
+use crate::{
+    Result,
+    store::{
+        join::{Groups, Join, Joined},
+        sql::{self, Body, OTHER, OWN},
+    },
+};
+
+impl MySql {
+    /// What is known of a table of this name, which may be this one.
+    async fn beside(&self, name: &str) -> Result<Arc<Known>> {
+        match name == self.table.name {
+            true => self.known().await,
+            false => self.others.get(name, || self.sibling(name))?.known().boxed().await,
+        }
+    }
+
+    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+        let (own, other) = (self.known().await?, self.beside(&join.table).await?);
+        own.text_key(&join.on)?;
+        other.text_key(&join.field)?;
+        let filter = match &own.table.body {
+            Body::Columns(columns) => for_columns(&join.filter, columns),
+            Body::Document(_) => join.filter.clone(),
+        };
+        let sql = sql::join(
+            &Join { filter, ..join.clone() },
+            (&own.table, &own.dialect, &own.what_of(OWN)),
+            (&other.table, &other.dialect, &other.what_of(OTHER)),
+        )?;
+        let rows = self.pool.rows(&sql.text, values(&sql)).await;
+        let mut groups = Groups::default();
+        for cells in rows.inspect_err(|_| self.others.forget())? {
+            let mut others = cells.unwrap();
+            let mut cells = others.split_off(other.width().min(others.len())).into_iter();
+            let key = own.key_of(cells.next())?;
+            let of = key.clone();
+            groups.add(key, || own.record(&of, cells), other.row_of(others.into_iter())?)?;
+        }
+        Ok(groups.done())
+    }
+}

@@ -1,0 +1,62 @@
+//! Joins: one statement over two tables of the schema.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+
+use super::{
+    PostgreSql,
+    exact::exact,
+    read::bound,
+    rows::{self, Cells},
+    table::Known,
+};
+use crate::{
+    Result,
+    store::{
+        join::{Groups, Join, Joined},
+        sql::{self, OTHER, OWN},
+    },
+};
+
+/// The cells of a row from some column on.
+struct From<'a>(usize, &'a dyn Cells);
+
+impl Cells for From<'_> {
+    fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
+        self.1.cell(self.0 + i)
+    }
+}
+
+impl PostgreSql {
+    /// What is known of a table of this name, which may be this one.
+    async fn beside(&self, name: &str) -> Result<Arc<Known>> {
+        match name == self.table.name {
+            true => self.known().await,
+            false => self.others.get(name, || self.sibling(name))?.known().boxed().await,
+        }
+    }
+
+    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+        let (own, other) = (self.known().await?, self.beside(&join.table).await?);
+        own.text_key(&join.on)?;
+        other.text_key(&join.field)?;
+        let filter = exact(&join.filter, own.columns());
+        let sql = sql::join(
+            &Join { filter, ..join.clone() },
+            (&own.table, &own.dialect, &own.what_of(OWN)),
+            (&other.table, &other.dialect, &other.what_of(OTHER)),
+        )?;
+        let values = bound(&sql, &own)?;
+        let mut groups = Groups::default();
+        let own_from = 1 + other.fields.len();
+        let row = |row: &dyn Cells| {
+            let cells = From(own_from, row);
+            let key = rows::key_of(&cells)?;
+            groups.add(key, || rows::record(&own, &cells), rows::row(&other, row)?)
+        };
+        let done = self.noted(self.pool.rows(&sql.text, &values, row).await);
+        done.inspect_err(|_| self.others.forget())?;
+        Ok(groups.done())
+    }
+}

@@ -1,0 +1,112 @@
+//! A join as one statement. The table that is filtered is `a`, the other one is `b`.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{Body, Dialect, Path, Query, Sql, Table};
+use crate::{
+    Result,
+    record::Kind,
+    store::join::{Join, MOST},
+};
+
+/// What the table that is filtered is called in a join, as names of its columns begin.
+pub const OWN: &str = "a.";
+/// The other one.
+pub const OTHER: &str = "b.";
+
+/// The statement of a join: it gives `other.1`, then `own.1`, which name columns of [`OTHER`] and of
+/// [`OWN`].
+///
+/// # Errors
+/// For filters that make no sense, or paths that cannot be said.
+pub fn join(
+    join: &Join,
+    own: (&Table, &dyn Dialect, &str),
+    other: (&Table, &dyn Dialect, &str),
+) -> Result<Sql> {
+    let ((table, dialect, what), (with, others, and)) = (own, other);
+    Query::new(join.filter.clone()).check()?;
+    let name = dialect.quote(&table.name);
+    let mut sql = Sql::new(dialect, format!("SELECT {and}, {what} FROM (SELECT * FROM {name}"));
+    // Inside, so that names of columns mean those of this table; servers pull it out again.
+    table.filter(dialect, &join.filter, &mut sql)?;
+    let text = table.text(dialect, &join.on)?;
+    let equal = with.equals(others, &join.field, &text)?;
+    let name = others.quote(&with.name);
+    sql.push(&format!(") AS a JOIN {name} AS b ON {equal} LIMIT {}", MOST + 1));
+    Ok(sql)
+}
+
+impl Table {
+    /// The text under a path of a record of `a`; `NULL` where there is none.
+    fn text(&self, dialect: &dyn Dialect, path: &Path) -> Result<String> {
+        match self.column(dialect, OWN, path) {
+            Some(column) => Ok(column),
+            None => match &self.body {
+                Body::Document(column) => {
+                    dialect.text(&format!("{OWN}{}", dialect.quote(column)), path)
+                }
+                Body::Columns(_) => Ok("NULL".into()),
+            },
+        }
+    }
+
+    /// The condition that the text under a path of a record of `b` is this one.
+    fn equals(&self, dialect: &dyn Dialect, path: &Path, text: &str) -> Result<String> {
+        match self.column(dialect, OTHER, path) {
+            Some(column) => Ok(format!("{column} = {}", dialect.plain(text))),
+            None => match &self.body {
+                Body::Document(column) => dialect.equals(OTHER, &dialect.quote(column), path, text),
+                Body::Columns(_) => Ok("1=0".into()),
+            },
+        }
+    }
+
+    /// The column of text that holds what lies under a path, if one does.
+    fn column(&self, dialect: &dyn Dialect, of: &str, path: &Path) -> Option<String> {
+        if path.is_key() {
+            return Some(dialect.by_bytes_of(of, &dialect.quote(&self.key)));
+        }
+        let (Body::Columns(columns), [name]) = (&self.body, path.names()) else { return None };
+        let is_it = |column: &&super::Column| column.name == *name && column.kind == Kind::Text;
+        let column = columns.iter().find(is_it)?;
+        Some(dialect.by_bytes_of(of, &dialect.quote(&column.name)))
+    }
+}
+
+/// Other tables of the same place, which are looked at once.
+pub struct Others<T>(Mutex<HashMap<String, Arc<T>>>);
+
+impl<T> Default for Others<T> {
+    fn default() -> Self {
+        Others(Mutex::default())
+    }
+}
+
+impl<T> Others<T> {
+    /// The one of this name.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get(&self, name: &str, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+        const KEPT: usize = 64;
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(there) = all.get(name) {
+            return Ok(there.clone());
+        }
+        let made = Arc::new(make()?);
+        if all.len() >= KEPT {
+            all.clear();
+        }
+        all.insert(name.to_owned(), made.clone());
+        Ok(made)
+    }
+
+    /// What is known of them may be so no longer.
+    pub fn forget(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
