@@ -11,17 +11,16 @@ use std::{
     pin::Pin,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream},
     sync::{Semaphore, SemaphorePermit},
-    time::{Instant, Sleep},
 };
 
-use super::within;
+use super::{alarm::Alarm, within};
 use crate::{Error, Result};
 
 /// Where a server listens.
@@ -129,22 +128,23 @@ pub struct Line {
     filled: usize,
     /// How much of it the last answer was.
     taken: usize,
-    /// Wakes whoever waits. It is set anew when it has gone off, not for each operation, as that
-    /// costs more than all else here.
-    alarm: Pin<Box<Sleep>>,
+    alarm: Alarm,
 }
 
 impl Line {
     /// A line over a socket on which nothing is under way.
-    pub fn new(stream: Stream, limit: Duration) -> Line {
-        Line {
+    ///
+    /// # Errors
+    /// Where there are no more files to be had.
+    pub fn new(stream: Stream) -> Result<Line> {
+        Ok(Line {
             stream,
             out: Vec::new(),
             input: vec![0; BUFFER],
             filled: 0,
             taken: 0,
-            alarm: Box::pin(tokio::time::sleep(limit)),
-        }
+            alarm: Alarm::new()?,
+        })
     }
 
     /// Where the next question is written.
@@ -172,14 +172,22 @@ impl Line {
         limit: Duration,
         mut end: impl FnMut(&[u8]) -> Result<Option<usize>>,
     ) -> Result<&[u8]> {
-        let deadline = Instant::now() + limit;
+        let begin = Instant::now();
+        let (deadline, mut now) = (begin + limit, Some(begin));
         (self.filled, self.taken) = (0, 0);
         let mut sent = 0;
-        let done = std::future::poll_fn(|cx| match self.step(cx, &mut sent, &mut end) {
-            Poll::Pending if self.is_late(cx, deadline) => Poll::Ready(Err(Error::unavailable(
-                format!("no answer to {what} within {} s", limit.as_secs_f64()),
-            ))),
-            step => step,
+        let done = std::future::poll_fn(|cx| {
+            let step = self.step(cx, &mut sent, &mut end);
+            if step.is_pending() {
+                // It has hardly begun when it waits for the first time.
+                let now = now.take().unwrap_or_else(Instant::now);
+                if self.alarm.is_over(cx, deadline, now) {
+                    let seconds = limit.as_secs_f64();
+                    let what = format!("no answer to {what} within {seconds} s");
+                    return Poll::Ready(Err(Error::unavailable(what)));
+                }
+            }
+            step
         });
         let done = done.await;
         self.out.clear();
@@ -217,20 +225,6 @@ impl Line {
                 return Poll::Ready(Ok(end));
             }
         }
-    }
-
-    fn is_late(&mut self, cx: &mut Context<'_>, deadline: Instant) -> bool {
-        // Earlier than needed is well, later is not.
-        if self.alarm.deadline() > deadline {
-            self.alarm.as_mut().reset(deadline);
-        }
-        while self.alarm.as_mut().poll(cx).is_ready() {
-            if Instant::now() >= deadline {
-                return true;
-            }
-            self.alarm.as_mut().reset(deadline);
-        }
-        false
     }
 }
 
@@ -382,9 +376,8 @@ mod tests {
         }
 
         async fn lease(&self) -> Result<Lease<'_, ()>> {
-            let connect = async || {
-                Ok((Line::new(Stream::connect(&self.1).await.map_err(broken)?, LIMIT), ()))
-            };
+            let connect =
+                async || Ok((Line::new(Stream::connect(&self.1).await.map_err(broken)?)?, ()));
             self.2.lease(connect).await
         }
 

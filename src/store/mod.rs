@@ -14,6 +14,7 @@
 //! crate of some weight, a feature. The contract suite of `tests/it` then holds it to its word.
 
 mod abilities;
+pub(crate) mod alarm;
 mod blobs;
 #[cfg(feature = "couchdb")]
 mod couchdb;

@@ -3,11 +3,12 @@
 //! The runtime's own timers go in steps of a millisecond, which would be counted as response time;
 //! so on Linux a timer of the kernel is waited for (timerfd_create(2)).
 
-use std::time::Duration;
+use std::{future::poll_fn, time::Duration};
 
 use crate::{
     Result,
     bench::{clock::Monotonic, schedule::Moments},
+    store::alarm::Timer,
 };
 
 /// The planned moments of an open loop, one after another, to whoever asks next.
@@ -47,61 +48,18 @@ impl Pacer {
                 continue;
             }
             if planned > now {
-                self.timer.wait(planned - now).await;
+                wait(&mut self.timer, planned - now).await;
             }
             return Some(self.begin + planned);
         }
     }
 }
 
-/// A timer of the kernel, and the same file as something the runtime can wait for: it reads eight
-/// bytes once the moment has come, as from a pipe.
-#[cfg(target_os = "linux")]
-struct Timer {
-    timer: nix::sys::timerfd::TimerFd,
-    fires: tokio::net::unix::pipe::Receiver,
-}
-
-#[cfg(target_os = "linux")]
-impl Timer {
-    fn new() -> Result<Timer> {
-        use std::{io, os::fd::AsFd};
-
-        use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(io::Error::from)?;
-        let file = timer.as_fd().try_clone_to_owned()?;
-        let fires = tokio::net::unix::pipe::Receiver::from_owned_fd_unchecked(file)?;
-        Ok(Timer { timer, fires })
-    }
-
-    async fn wait(&mut self, ns: u64) {
-        use nix::sys::timerfd::{Expiration, TimerSetTimeFlags};
-        let after = Expiration::OneShot(Duration::from_nanos(ns.max(1)).into());
-        if self.timer.set(after, TimerSetTimeFlags::empty()).is_err() {
-            // Never seen; a coarse wait is still a wait.
-            return tokio::time::sleep(Duration::from_nanos(ns)).await;
-        }
-        while self.fires.readable().await.is_ok() {
-            match self.fires.try_read(&mut [0; 8]) {
-                // It had fired before, and nobody had looked again.
-                Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {}
-                _ => return,
-            }
-        }
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-struct Timer;
-
-#[cfg(not(target_os = "linux"))]
-impl Timer {
-    fn new() -> Result<Timer> {
-        Ok(Timer)
-    }
-
-    async fn wait(&mut self, ns: u64) {
+/// Waits so many nanoseconds.
+async fn wait(timer: &mut Timer, ns: u64) {
+    timer.set(Duration::from_nanos(ns));
+    if poll_fn(|cx| timer.poll_fired(cx)).await.is_err() {
+        // Never seen; a coarse wait is still a wait.
         tokio::time::sleep(Duration::from_nanos(ns)).await;
     }
 }

@@ -74,7 +74,7 @@ impl Direct {
 
     async fn connect(&self) -> Result<(Line, Prepared)> {
         let stream = Stream::connect(&self.address).await.map_err(broken)?;
-        let mut line = Line::new(stream, self.limits.operation);
+        let mut line = Line::new(stream)?;
         let limit = self.limits.connect;
         if let Err(e) = login::login(&mut line, &self.options, limit).await {
             if e.kind() == ErrorKind::Unsupported && e.context() != login::LATER {

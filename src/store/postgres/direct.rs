@@ -68,7 +68,7 @@ impl Direct {
         drop(client);
         let stream = Arc::into_inner(stream).expect("it was lent for the login only");
         let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((Line::new(stream, self.limits.operation), Prepared::default()))
+        Ok((Line::new(stream)?, Prepared::default()))
     }
 
     /// What is prepared is prepared anew.

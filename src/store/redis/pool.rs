@@ -241,7 +241,7 @@ impl Pool {
 impl Direct {
     async fn connect(&self, limit: Duration) -> Result<(Line, ())> {
         let stream = Stream::connect(&self.address).await.map_err(broken)?;
-        let mut line = Line::new(stream, limit);
+        let mut line = Line::new(stream)?;
         for command in &self.login {
             let mut asking = Asking { line: &mut line, what: "a login", limit, broken: None };
             let mut done = command.query_async::<()>(&mut asking).await;
