@@ -35,6 +35,7 @@ use std::{
 };
 
 pub use audit::{Audit, audit};
+pub(in crate::bench) use pace::Timer;
 pub use target::{Opened, Target};
 
 use self::{

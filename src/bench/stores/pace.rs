@@ -57,14 +57,14 @@ impl Pacer {
 /// A timer of the kernel, and the same file as something the runtime can wait for: it reads eight
 /// bytes once the moment has come, as from a pipe.
 #[cfg(target_os = "linux")]
-struct Timer {
+pub(in crate::bench) struct Timer {
     timer: nix::sys::timerfd::TimerFd,
     fires: tokio::net::unix::pipe::Receiver,
 }
 
 #[cfg(target_os = "linux")]
 impl Timer {
-    fn new() -> Result<Timer> {
+    pub fn new() -> Result<Timer> {
         use std::{io, os::fd::AsFd};
 
         use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
@@ -75,7 +75,7 @@ impl Timer {
         Ok(Timer { timer, fires })
     }
 
-    async fn wait(&mut self, ns: u64) {
+    pub async fn wait(&mut self, ns: u64) {
         use nix::sys::timerfd::{Expiration, TimerSetTimeFlags};
         let after = Expiration::OneShot(Duration::from_nanos(ns.max(1)).into());
         if self.timer.set(after, TimerSetTimeFlags::empty()).is_err() {
@@ -93,15 +93,15 @@ impl Timer {
 }
 
 #[cfg(not(target_os = "linux"))]
-struct Timer;
+pub(in crate::bench) struct Timer;
 
 #[cfg(not(target_os = "linux"))]
 impl Timer {
-    fn new() -> Result<Timer> {
+    pub fn new() -> Result<Timer> {
         Ok(Timer)
     }
 
-    async fn wait(&mut self, ns: u64) {
+    pub async fn wait(&mut self, ns: u64) {
         tokio::time::sleep(Duration::from_nanos(ns)).await;
     }
 }

@@ -1,0 +1,1 @@
+//! The bench with adapters that are made up.
