@@ -291,6 +291,7 @@ fn measure(
     };
     let floor = taking.iter().find(|name| **name == adapter::FLOOR);
     results.baseline = (*floor.unwrap_or(first)).to_owned();
+    results.contrasts = plan::contrasts(&results, &taking);
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for client in clients {
         entries.push(Entry { name: client.name.clone(), competitor: Box::new(client) });

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     Options,
+    adapter::STEELYARD,
     rows::{ITERATIONS, Row, STORED, Wanted},
     session::Ask,
     values::Values,
@@ -12,7 +13,7 @@ use crate::{
     Error, Result,
     bench::{
         machine,
-        results::{Dataset, Phase, Results, SCHEMA},
+        results::{Contrast, Dataset, Phase, Results, SCHEMA},
         schedule::Pace,
     },
 };
@@ -85,6 +86,25 @@ fn phase(options: &Options<'_>, ask: &Ask, values: &Values) -> Phase {
         ..Phase::new(&format!("{} {kind} {label}", row.name()), &table, units, &about)
     };
     phase.at(u64::from(connections))
+}
+
+/// Our client against each other one; against the baseline there is a comparison anyway.
+pub(super) fn contrasts(results: &Results, taking: &[&str]) -> Vec<Contrast> {
+    if !taking.contains(&STEELYARD) {
+        return Vec::new();
+    }
+    let mut contrasts = Vec::new();
+    for other in taking.iter().filter(|name| **name != STEELYARD && **name != results.baseline) {
+        for phase in results.phases.iter().filter(|p| p.pace.is_none()) {
+            contrasts.push(Contrast {
+                about: phase.id.clone(),
+                of: (STEELYARD.into(), phase.id.clone()),
+                to: ((*other).to_owned(), phase.id.clone()),
+                versus: None,
+            });
+        }
+    }
+    contrasts
 }
 
 /// Results in which nothing is measured yet.

@@ -62,6 +62,16 @@ impl Servers {
         self.client()?.stats("").into_iter().map(read).collect()
     }
 
+    /// How many of these keys each server has.
+    pub(super) fn holding(&self, keys: &[String]) -> Result<Vec<u64>> {
+        let of = |address: &String| -> Result<u64> {
+            let client = Client::new([address], Options::default())?;
+            let found = client.get_multi(keys).into_iter();
+            found.map(|value| Ok(u64::from(value?.is_some()))).sum()
+        };
+        self.addresses.iter().map(of).collect()
+    }
+
     /// Makes private servers empty.
     pub(super) fn empty(&self) -> Result<()> {
         self.client()?.flush_all(std::time::Duration::ZERO)
