@@ -1,6 +1,6 @@
 //! memcached.
 
-use super::{Launch, Plan, Program, Ready, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Stop, ready::free_port};
 use crate::{Error, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -48,6 +48,8 @@ fn plan(plan: &mut Plan) -> Result<()> {
     if nix::unistd::geteuid().is_root() {
         launch = launch.args(["-u", "nobody"]);
     }
+    // Whoever started us may have blocked SIGTERM, which it would inherit.
+    launch.stop = Stop::Kill;
     plan.launches.push(launch);
     plan.url = format!("memcached://127.0.0.1:{port}");
     Ok(())

@@ -109,7 +109,10 @@ impl Options<'_> {
     /// As published: 2,500 iterations of each row, a value of 4 bytes, one connection.
     pub fn as_published(program: PathBuf) -> Self {
         let values = vec![Wish::Size(4)];
-        Options { values, as_published: true, ..Options::new(program) }
+        let mut options = Options { values, as_published: true, ..Options::new(program) };
+        let stop = &mut options.plan.stop;
+        (stop.max_rounds, stop.precision, stop.budget) = (stop.min_starts, 0.0, f64::from(u32::MAX));
+        options
     }
 }
 
@@ -161,7 +164,9 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
         }
     }
     results.settings.insert("Processor".into(), roster.told());
-    measure(options, results, clients, &shared, scratch.path(), progress)
+    let measured = measure(options, results, clients, &shared, scratch.path(), progress);
+    let cleared = shared.servers.borrow().clear_own(&rows::keys()[..rows::STORED]);
+    measured.and_then(|results| cleared.map(|()| results))
 }
 
 /// The plan of a run.
@@ -312,10 +317,7 @@ fn measure(
         stop: &|| options.stop.is_some_and(|stop| stop.load(Relaxed)),
     };
     let mut instruments = Told::new(folder, shared);
-    let ran = run::run(&mut results, &mut entries, &mut instruments, &mut watch);
-    drop(entries);
-    let cleared = shared.servers.borrow().clear_own(&rows::keys()[..rows::STORED]);
-    ran.and(cleared)?;
+    run::run(&mut results, &mut entries, &mut instruments, &mut watch)?;
     shared.fill(&mut results);
     Ok(results)
 }

@@ -21,6 +21,9 @@ use crate::{
 /// A pass of an open loop lasts about so many seconds.
 const OPEN: f64 = 1.0;
 
+/// Iterations in a pass of writes that are not waited for, at least.
+const FLOOD: u64 = 1_000;
+
 /// The phases, and what each asks.
 pub(super) fn phases(
     options: &Options<'_>,
@@ -71,9 +74,13 @@ fn phase(options: &Options<'_>, ask: &Ask, values: &Values) -> Phase {
     let units = match (ask.rate, options.as_published) {
         (Some(rate), _) => (rate * OPEN).max(1.0) as u64,
         (None, true) => row.steps() * ITERATIONS,
+        // What is sent last is a small part of it, whoever sends it.
+        (None, false) if row == Row::Noblock => row.steps() * FLOOD,
         // Small: as many passes as a window takes are made of it.
         (None, false) => row.steps(),
     };
+    // Whole iterations of every connection: of two passes there are twice the counts of one.
+    let units = units.next_multiple_of(row.steps() * u64::from(connections.max(1)));
     let mut about = row.about().to_owned();
     if object {
         about.push_str(" Values are objects, serialized and read at each call.");

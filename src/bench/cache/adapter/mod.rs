@@ -257,7 +257,7 @@ pub fn serve_own(name: &str, input: impl BufRead, output: impl Write) -> Result<
             let about = "steelyard::memcache::AsyncClient, shared by tasks of one thread";
             serve::<nonblocking::Ours>(hello(about, true), input, output)
         }
-        NULL => serve::<null::Null>(hello("nothing", true), input, output),
+        NULL => serve::<null::Null>(hello("nothing", false), input, output),
         _ => {
             let what = format!("no client {name:?} in this program; known: {}", OWN.join(", "));
             Err(Error::new(ErrorKind::Invalid, what))
