@@ -310,8 +310,7 @@ fn cache() -> Results {
         cell.system_calls = Some(if cell.phase.contains("multiget") { 4.0 } else { 2.004 });
         cell.latency = Some(Latency { response: times.clone(), ..Latency::default() });
     }
-    let planned =
-        Round { ns: 3_300_000_000, user_ns: 90_000_000, waits: 1000, ..Round::default() };
+    let planned = Round { ns: 3_300_000_000, user_ns: 90_000_000, waits: 1000, ..Round::default() };
     let some = || Some(times.clone());
     results.cells.push(Cell {
         competitor: "steelyard".into(),

@@ -83,7 +83,12 @@ fn every_row_is_measured_and_its_counts_are_right() {
                 assert!(cell.refused.as_ref().unwrap().contains("objects"), "{name}");
                 continue;
             }
-            assert_eq!((cell.rounds.len(), cell.refused.as_deref()), (1, None), "{name} {}", phase.id);
+            assert_eq!(
+                (cell.rounds.len(), cell.refused.as_deref()),
+                (1, None),
+                "{name} {}",
+                phase.id
+            );
             let hits = match row.row.as_str() {
                 "get" => cell.units,
                 "multiget" => 3 * cell.units,
@@ -94,7 +99,9 @@ fn every_row_is_measured_and_its_counts_are_right() {
             assert_eq!(cell.latency.is_some(), row.row != "noblock");
         }
     }
-    for part in ["The published test", "1.17", "3.63", "At a glance", "The clients", "2 private ones"] {
+    for part in
+        ["The published test", "1.17", "3.63", "At a glance", "The clients", "2 private ones"]
+    {
         assert!(text.contains(part), "{part:?} is not in\n{text}");
     }
     let null = results.competitors.iter().find(|c| c.null).unwrap();
@@ -117,7 +124,8 @@ fn a_call_of_ours_is_one_send_and_one_receive() {
         return programs::skip(client.uncounted.as_deref().unwrap_or("nothing was counted"));
     };
     // A machine under load may make it look once more.
-    for (name, row) in [("floor", "get"), ("floor", "set"), ("steelyard", "get"), ("steelyard", "set")]
+    for (name, row) in
+        [("floor", "get"), ("floor", "set"), ("steelyard", "get"), ("steelyard", "set")]
     {
         let counted = calls(name, row).unwrap();
         assert!((2.0..2.3).contains(&counted), "{name} {row}: {counted}");

@@ -29,17 +29,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("copy", &["error", "record", "marc", "format", "file", "store"]),
     (
         "bench",
-        &[
-            "error",
-            "durability",
-            "record",
-            "marc",
-            "format",
-            "file",
-            "memcache",
-            "server",
-            "store",
-        ],
+        &["error", "durability", "record", "marc", "format", "file", "memcache", "server", "store"],
     ),
     ("report", &["error", "bench::results"]),
     ("gateway", &["error", "record", "format", "store"]),

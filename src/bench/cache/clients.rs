@@ -42,7 +42,9 @@ pub(super) fn program(name: &str, own: &Path, folder: &Path) -> Result<Program> 
         _ => {
             let mut words = name.split_whitespace().map(str::to_owned);
             match words.next() {
-                Some(path) if path.contains('/') => Ok(Program { path: path.into(), args: words.collect() }),
+                Some(path) if path.contains('/') => {
+                    Ok(Program { path: path.into(), args: words.collect() })
+                }
                 _ => Err(Error::invalid(format!(
                     "no client {name:?}; known: {}; or the path of a program that speaks the \
                      adapters' protocol",

@@ -111,7 +111,8 @@ impl Options<'_> {
         let values = vec![Wish::Size(4)];
         let mut options = Options { values, as_published: true, ..Options::new(program) };
         let stop = &mut options.plan.stop;
-        (stop.max_rounds, stop.precision, stop.budget) = (stop.min_starts, 0.0, f64::from(u32::MAX));
+        (stop.max_rounds, stop.precision, stop.budget) =
+            (stop.min_starts, 0.0, f64::from(u32::MAX));
         options
     }
 }
@@ -146,7 +147,16 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
     for (cell, name) in named.iter().map(String::as_str).chain([adapter::NULL]).enumerate() {
         let budget = options.plan.stop.budget;
         let (stage, competitor, phase) = (Stage::Proving, name, "");
-        progress(Progress { stage, rounds: 0, cell, cells, competitor, phase, seconds: 0.0, budget });
+        progress(Progress {
+            stage,
+            rounds: 0,
+            cell,
+            cells,
+            competitor,
+            phase,
+            seconds: 0.0,
+            budget,
+        });
         match roster.client(name, &shared) {
             Ok((client, hello)) => {
                 if results.competitor(&client.name).is_some() {
@@ -288,7 +298,8 @@ fn measure(
     folder: &Path,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Results> {
-    let taking: Vec<&str> = clients.iter().map(|c| c.name.as_str()).filter(|n| *n != adapter::NULL).collect();
+    let taking: Vec<&str> =
+        clients.iter().map(|c| c.name.as_str()).filter(|n| *n != adapter::NULL).collect();
     let Some(first) = taking.first() else {
         let why = results.competitors.iter().find_map(|c| c.refused.clone());
         let why = why.unwrap_or_else(|| "none is named".into());

@@ -176,7 +176,8 @@ mod tests {
         let started = Process::start(&program, None, &folder.path().join("log"));
         assert!(started.err().unwrap().to_string().contains("/no/such/program"));
         let folder = tempfile::tempdir().unwrap();
-        let program = Program { path: "sh".into(), args: vec!["-c".into(), "echo gone >&2".into()] };
+        let program =
+            Program { path: "sh".into(), args: vec!["-c".into(), "echo gone >&2".into()] };
         let ended = Process::start(&program, None, &folder.path().join("log"));
         assert!(ended.err().unwrap().to_string().contains("gone"));
     }

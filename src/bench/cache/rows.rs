@@ -124,7 +124,8 @@ impl Row {
 
     /// The published seconds: of the binding of libmemcached, and of the client in Ruby alone.
     pub fn published(self, object: bool) -> Published {
-        let of = |binding: f64, pure: f64| Published { binding: (binding, binding), pure: Some(pure) };
+        let of =
+            |binding: f64, pure: f64| Published { binding: (binding, binding), pure: Some(pure) };
         match (self, object) {
             (Row::Set, false) => of(1.25, 1.67),
             (Row::Set, true) => of(1.39, 1.71),
@@ -177,7 +178,9 @@ impl std::str::FromStr for Wanted {
         let row = Row::ALL.into_iter().find(|row| row.name() == name);
         row.map(|row| Wanted { row, object }).ok_or_else(|| {
             let known = Row::ALL.map(Row::name).join(", ");
-            Error::invalid(format!("no row {text:?}; known: {known}, each also with -plain or -object"))
+            Error::invalid(format!(
+                "no row {text:?}; known: {known}, each also with -plain or -object"
+            ))
         })
     }
 }

@@ -109,8 +109,10 @@ fn every_row_is_planned_once() {
     assert!(phases.iter().all(|p| p.units == p.cache.as_ref().unwrap().calls));
 
     let some = Options { connections: vec![1, 8], ..options(&["get-plain", "noblock"]) };
-    let ids: Vec<String> = plan::phases(&some, &values).unwrap().0.into_iter().map(|p| p.id).collect();
-    let first = ["noblock plain 4b@1", "noblock object 4b@1", "get plain 4b@1", "noblock plain 4b@8"];
+    let ids: Vec<String> =
+        plan::phases(&some, &values).unwrap().0.into_iter().map(|p| p.id).collect();
+    let first =
+        ["noblock plain 4b@1", "noblock object 4b@1", "get plain 4b@1", "noblock plain 4b@8"];
     assert_eq!(ids[..4], first);
     // Nobody waits for these, so that they have no moment to be late for.
     let planned = Options { rate: Some(100.0), ..options(&["noblock"]) };
@@ -177,7 +179,8 @@ fn a_wrong_count_ends_the_run_and_is_named() {
     ];
     for (wrong, what) in wrong {
         let error = ran(&options(&["get-plain"]), &[("floor", 3)], wrong).err().unwrap();
-        let kind = if what == "calls failed" { ErrorKind::Unavailable } else { ErrorKind::Mismatch };
+        let kind =
+            if what == "calls failed" { ErrorKind::Unavailable } else { ErrorKind::Mismatch };
         let text = error.to_string();
         assert_eq!(error.kind(), kind, "{text}");
         assert!(text.contains(what) && text.contains("floor, get plain 4b@1, round 1"), "{text}");
@@ -191,7 +194,8 @@ fn what_fails_beforehand_is_left_out_and_what_is_wrong_is_not() {
             done.error = Some("no such call".into());
         }
     };
-    let results = ran(&options(&["get-plain", "multiget-plain"]), &[("floor", 2)], refuses).unwrap();
+    let results =
+        ran(&options(&["get-plain", "multiget-plain"]), &[("floor", 2)], refuses).unwrap();
     let refused = results.cell("floor", "multiget plain 4b@1").unwrap().refused.as_ref();
     assert!(refused.unwrap().contains("no such call"));
     assert!(results.cell("floor", "get plain 4b@1").unwrap().summary.is_some());

@@ -147,7 +147,8 @@ async fn counted(opened: &Opened, store: &dyn Store) -> Result<BTreeMap<String, 
 fn calls(lines: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in lines {
-        if let Some(name) = call(&line).filter(|name| CALLS.split(',').any(|known| known == *name)) {
+        if let Some(name) = call(&line).filter(|name| CALLS.split(',').any(|known| known == *name))
+        {
             *found.entry(name.to_owned()).or_default() += 1;
         }
     }

@@ -23,7 +23,8 @@ pub(super) fn page(results: &Results) -> Page {
         sections.extend(tables::overview(results, table));
     }
     sections.extend(tables::against(results));
-    sections.extend(results.phases.iter().filter(|p| !is_open(p)).map(|p| rows::closed(results, p)));
+    sections
+        .extend(results.phases.iter().filter(|p| !is_open(p)).map(|p| rows::closed(results, p)));
     sections.extend(results.phases.iter().filter(|p| is_open(p)).map(|p| rows::open(results, p)));
     sections.extend(tables::clients(results));
     let mut notes = vec![COLUMNS.to_owned()];
@@ -69,7 +70,10 @@ fn tables(results: &Results) -> Vec<&str> {
 }
 
 /// The phases of a table.
-fn phases<'a>(results: &'a Results, table: &'a str) -> impl Iterator<Item = (&'a Phase, &'a CacheRow)> {
+fn phases<'a>(
+    results: &'a Results,
+    table: &'a str,
+) -> impl Iterator<Item = (&'a Phase, &'a CacheRow)> {
     let own = results.phases.iter().filter(move |p| p.table == table && !is_open(p));
     own.filter_map(|p| Some((p, p.cache.as_ref()?)))
 }
@@ -92,5 +96,6 @@ fn best(results: &Results, phase: &Phase) -> Option<u32> {
 /// Whether no other client was shown to be faster than this one.
 fn is_first(results: &Results, name: &str, phase: &Phase) -> bool {
     let summary = results.cell(name, &phase.id).and_then(|cell| cell.summary.as_ref());
-    name != FLOOR && summary.is_some_and(|s| s.ns.low.is_some() && Some(s.group) == best(results, phase))
+    name != FLOOR
+        && summary.is_some_and(|s| s.ns.low.is_some() && Some(s.group) == best(results, phase))
 }

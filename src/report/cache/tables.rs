@@ -108,9 +108,10 @@ pub(super) fn against(results: &Results) -> Option<Section> {
         let mut row = vec![label(phase)];
         for other in &others {
             let versus = find(other, phase).and_then(|c| c.versus);
-            row.push(versus.map_or(NONE.into(), |v| {
-                format!("{}{}", ranged(&v.ratio), marks.verdict(&v))
-            }));
+            row.push(
+                versus
+                    .map_or(NONE.into(), |v| format!("{}{}", ranged(&v.ratio), marks.verdict(&v))),
+            );
         }
         if row[1..].iter().any(|text| text != NONE) {
             table.rows.push(row);
@@ -180,9 +181,10 @@ pub(super) fn clients(results: &Results) -> Option<Section> {
     }
     (!table.rows.is_empty() || !footnotes.is_empty()).then(|| Section {
         title: "The clients".into(),
-        about: "keys: how many of the three that are stored lie on each server. multiget: how many \
+        about:
+            "keys: how many of the three that are stored lie on each server. multiget: how many \
                 of its six each server is asked for; who asks one server only has one round trip."
-            .into(),
+                .into(),
         table,
         footnotes,
         ..Section::default()

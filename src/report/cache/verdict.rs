@@ -152,7 +152,11 @@ fn response(results: &Results) -> Option<String> {
     let all: Vec<String> = contenders(results).filter_map(|c| one(&c.name)).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     (!all.is_empty()).then(|| {
-        format!("With {} at the planned rate, 99 of 100 are answered within {}.", phase.name, list(&all))
+        format!(
+            "With {} at the planned rate, 99 of 100 are answered within {}.",
+            phase.name,
+            list(&all)
+        )
     })
 }
 

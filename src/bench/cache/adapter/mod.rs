@@ -51,9 +51,8 @@ pub struct Goods {
 
 impl Goods {
     fn of(task: &Task) -> Result<Goods> {
-        let read = |path: &String| {
-            std::fs::read(path).map_err(|e| Error::from(e).in_place(path.as_str()))
-        };
+        let read =
+            |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path.as_str()));
         let values: Vec<Vec<u8>> = task.values.iter().map(read).collect::<Result<_>>()?;
         let format: Wrapped = task.format.parse()?;
         let mut coder = Coder::new(format.clone())?;
@@ -82,7 +81,12 @@ impl Goods {
     /// # Errors
     /// Those of the format.
     #[inline]
-    pub fn bytes<'a>(&'a self, k: usize, coder: &mut Coder, out: &'a mut Vec<u8>) -> Result<&'a [u8]> {
+    pub fn bytes<'a>(
+        &'a self,
+        k: usize,
+        coder: &mut Coder,
+        out: &'a mut Vec<u8>,
+    ) -> Result<&'a [u8]> {
         match self.objects.get(k) {
             None => Ok(&self.values[k]),
             Some(object) => {

@@ -89,8 +89,7 @@ impl Window {
             };
             step.ok_or_else(|| Error::invalid(format!("{text:?} is no step of a script")))
         };
-        let steps: Vec<Step> =
-            task.script.split_whitespace().map(step).collect::<Result<_>>()?;
+        let steps: Vec<Step> = task.script.split_whitespace().map(step).collect::<Result<_>>()?;
         if steps.is_empty() {
             return Err(Error::invalid("a script without steps"));
         }
@@ -132,8 +131,14 @@ impl Window {
         if clients.len() > 1 {
             // All connections are made now.
             std::thread::scope(|scope| {
-                let run = |client| scope.spawn(move || at_once(self.work(client, self.warm(), None)));
-                clients.iter_mut().map(run).collect::<Vec<_>>().into_iter().for_each(|t| drop(t.join()));
+                let run =
+                    |client| scope.spawn(move || at_once(self.work(client, self.warm(), None)));
+                clients
+                    .iter_mut()
+                    .map(run)
+                    .collect::<Vec<_>>()
+                    .into_iter()
+                    .for_each(|t| drop(t.join()));
             });
         }
         let (mut seen, usage) = match &mut *clients {
@@ -225,7 +230,12 @@ impl Window {
     }
 
     /// Each step as soon as the one before is done.
-    async fn one_by_one<C: Calls>(&self, client: &mut C, share: u64, done: &mut Done) -> Result<()> {
+    async fn one_by_one<C: Calls>(
+        &self,
+        client: &mut C,
+        share: u64,
+        done: &mut Done,
+    ) -> Result<()> {
         let mut times = self.task.latency.then(Histogram::growing);
         let mut before = self.clock.now();
         for (_, step) in (0..share).zip(self.steps.iter().cycle()) {
