@@ -43,8 +43,8 @@ fn main() -> Result<()> {
     }
 }
 
-fn failed(e: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::unavailable(e.to_string()).with_source(e)
+fn failed(e: impl std::fmt::Display) -> Error {
+    Error::unavailable(e.to_string())
 }
 
 /// The crate `memcache`: it has no writes that are not waited for.
@@ -114,7 +114,9 @@ struct Nonblocking {
 impl Nonblocking {
     async fn connect(&mut self) -> Result<()> {
         for server in &self.servers[self.clients.len()..] {
-            self.clients.push(async_memcached::Client::new(server).await.map_err(failed)?);
+            self.clients.push(
+                async_memcached::Client::new(format!("tcp://{server}")).await.map_err(failed)?,
+            );
         }
         Ok(())
     }

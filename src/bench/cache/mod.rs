@@ -52,7 +52,7 @@ use super::{
     save,
     scratch::Scratch,
 };
-use crate::{Error, Result, format::Wrapped};
+use crate::{Error, ErrorKind, Result, format::Wrapped};
 
 /// What to measure, and how.
 pub struct Options<'a> {
@@ -120,9 +120,9 @@ impl Options<'_> {
 /// Proves, counts, times and compares.
 ///
 /// # Errors
-/// [`Invalid`](crate::ErrorKind::Invalid) for what cannot be,
-/// [`Mismatch`](crate::ErrorKind::Mismatch) where a client's counts or values are not what they must
-/// be, naming client, row and round; [`Unavailable`](crate::ErrorKind::Unavailable) where no client
+/// [`Invalid`](ErrorKind::Invalid) for what cannot be,
+/// [`Mismatch`](ErrorKind::Mismatch) where a client's counts or values are not what they must
+/// be, naming client, row and round; [`Unavailable`](ErrorKind::Unavailable) where no client
 /// can take part; those of servers and files.
 pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results> {
     if options.connections.iter().any(|n| !(1..=1024).contains(n)) {
@@ -157,15 +157,16 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
             seconds: 0.0,
             budget,
         });
-        match roster.client(name, &shared) {
-            Ok((client, hello)) => {
-                if results.competitor(&client.name).is_some() {
-                    let what = format!("{} is to be measured twice", client.name);
-                    return Err(Error::invalid(what));
-                }
-                clients.push(introduce(client, &hello, &mut results, options.trace)?);
+        let introduced = roster
+            .client(name, &shared)
+            .and_then(|(client, hello)| introduce(client, &hello, &mut results, options.trace));
+        match introduced {
+            Ok(client) => clients.push(client),
+            Err(e) if matches!(e.kind(), ErrorKind::Invalid | ErrorKind::Mismatch) => {
+                return Err(e);
             }
-            Err(e) if e.kind() == crate::ErrorKind::Invalid => return Err(e),
+            // At planned moments there is no time of the harness to tell.
+            Err(_) if name == adapter::NULL => {}
             Err(e) => results.competitors.push(Contender {
                 name: name.into(),
                 refused: Some(e.to_string()),
@@ -264,6 +265,9 @@ fn introduce<'a>(
     results: &mut Results,
     trace: bool,
 ) -> Result<Client<'a>> {
+    if results.competitor(&client.name).is_some() {
+        return Err(Error::invalid(format!("{} is to be measured twice", client.name)));
+    }
     let null = client.name == adapter::NULL;
     let mut told = CacheClient {
         about: hello.about.clone(),
@@ -273,12 +277,14 @@ fn introduce<'a>(
     };
     let mut row = Contender { name: client.name.clone(), null, ..Contender::default() };
     let proof = proof::rows(&mut client, hello, &results.phases)?;
+    if proof.records == 0 {
+        let why = results.phases.iter().find_map(|p| client.refused.get(&p.id).cloned());
+        return Err(Error::unavailable(why.unwrap_or_default()));
+    }
     if !null {
         let shared = Rc::clone(&client.shared);
         let place = |e: Error| e.in_place(client.name.as_str());
-        if proof.records > 0 {
-            proof::spread(&mut *client.peer, &shared, &mut told).map_err(place)?;
-        }
+        proof::spread(&mut *client.peer, &shared, &mut told).map_err(place)?;
         if trace && let Err(e) = proof::system_calls(&mut client, &results.phases) {
             told.uncounted = Some(e.to_string());
         }

@@ -38,6 +38,9 @@ pub(super) struct Ask {
     pub rate: Option<f64>,
 }
 
+/// A cell of the results: the competitor's name and the phase's id.
+type Key = (String, String);
+
 /// What all clients of a run have in common.
 pub(super) struct Shared {
     /// Of each phase, by its id.
@@ -51,9 +54,9 @@ pub(super) struct Shared {
     /// What the last window took, by the adapter that did it.
     pub told: Cell<Usage>,
     /// What timed windows came to, by competitor and phase.
-    pub seen: RefCell<HashMap<(String, String), (Option<Latency>, Tally)>>,
+    pub seen: RefCell<HashMap<Key, (Option<Latency>, Tally)>>,
     /// System calls for each operation, likewise.
-    pub system_calls: RefCell<HashMap<(String, String), f64>>,
+    pub system_calls: RefCell<HashMap<Key, f64>>,
 }
 
 impl Shared {

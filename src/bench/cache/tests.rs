@@ -15,10 +15,13 @@ use crate::{
     },
 };
 
+/// What an answer has wrong.
+type Wrong = fn(&Task, &mut Done);
+
 /// An adapter that does nothing but take its time, and counts as its row must come out.
 struct Fake {
     each: Duration,
-    wrong: fn(&Task, &mut Done),
+    wrong: Wrong,
 }
 
 impl Peer for Fake {
@@ -65,11 +68,7 @@ fn options(rows: &[&str]) -> Options<'static> {
 }
 
 /// Runs the bench with clients of these names, that take so many microseconds for a call.
-fn ran(
-    options: &Options<'_>,
-    clients: &[(&str, u64)],
-    wrong: fn(&Task, &mut Done),
-) -> Result<Results> {
+fn ran(options: &Options<'_>, clients: &[(&str, u64)], wrong: Wrong) -> Result<Results> {
     let scratch = Scratch::new(None).unwrap();
     let Setup { mut results, shared } = Setup::new(options, scratch.path(), None)?;
     let shared = Rc::new(shared);
@@ -169,7 +168,7 @@ fn later(task: &Task) -> bool {
 
 #[test]
 fn a_wrong_count_ends_the_run_and_is_named() {
-    let wrong: [(fn(&Task, &mut Done), &str); 6] = [
+    let wrong: [(Wrong, &str); 6] = [
         (|t, d| d.hits -= u64::from(later(t)), "keys were found"),
         (|t, d| d.misses += u64::from(later(t)), "keys were found"),
         (|t, d| d.operations -= u64::from(later(t)), "calls were made"),
