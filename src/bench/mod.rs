@@ -14,11 +14,12 @@
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
 //!
 //! The benches stand beside the core, one folder each, and are all that knows what is measured:
-//! [`formats`], [`objects`], [`stores`] (whose work is a [`workload`]). To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
+//! [`formats`], [`objects`], [`stores`] (whose work is a [`workload`]), [`cache`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
 //! competitors implement [`Competitor`](run::Competitor), and a page in `report/`.
 
 pub mod accounting;
 pub mod allocations;
+pub mod cache;
 pub mod clock;
 pub mod derive;
 pub mod formats;
@@ -37,6 +38,7 @@ pub mod schedule;
 pub mod scratch;
 pub mod stats;
 pub mod stores;
+mod strace;
 pub mod trial;
 pub mod workload;
 

@@ -8,9 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod cache;
 mod compared;
 mod stores;
 
+pub use cache::{CacheClient, CacheRow, Published};
 pub use compared::{Comparison, Difference, Pair, Run};
 pub use stores::{Disk, Durability, Kept, Latency, ServerUse, Tally};
 
@@ -28,7 +30,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Results {
     /// [`SCHEMA`] of the writer.
     pub schema: u32,
-    /// Which bench: `formats`, `objects`, `stores`.
+    /// Which bench: `formats`, `objects`, `stores`, `cache`.
     pub bench: String,
     /// The workload that ran on stores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -195,6 +197,9 @@ pub struct Contender {
     /// The store, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Kept>,
+    /// The client, where it is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub client: Option<CacheClient>,
 }
 
 /// The round trip that comes before timing (rule 1).
@@ -238,6 +243,9 @@ pub struct Phase {
     /// How many operations were on their way at once, at most; 0 where that says nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub concurrency: u32,
+    /// The row of the cache bench that it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheRow>,
 }
 
 /// One competitor in one phase.
@@ -270,6 +278,9 @@ pub struct Cell {
     /// Operations a second that were planned, where the pace is a share of capacity: the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offered: Option<f64>,
+    /// System calls of the competitor for each operation, counted in a pass that was not timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_calls: Option<f64>,
     /// Every timed window.
     pub rounds: Vec<Round>,
     /// What follows from the rounds.

@@ -77,7 +77,7 @@ pub struct Entry<'a> {
 }
 
 /// Where a run is.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Progress<'a> {
     /// What is being done.
     pub stage: Stage,
@@ -113,9 +113,10 @@ pub struct Measured<'a> {
 }
 
 /// What a run is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
     /// Checking that records come back, and other work before the run.
+    #[default]
     Proving,
     /// Something was made in a store of the user's own, as the phase tells: to be told for good.
     Making,
@@ -293,8 +294,7 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             phase,
             seconds,
             budget: self.results.plan.stop.budget,
-            long: false,
-            measured: None,
+            ..Progress::default()
         });
     }
 

@@ -140,6 +140,7 @@ fn stored(results: &Results, cell: &Cell) -> Vec<Field> {
         ("disk_data_bytes", show(kept.and_then(|k| disk(k, |d| d.data)))),
         ("disk_log_bytes", show(kept.and_then(|k| disk(k, |d| d.logs)))),
         ("raw_bytes", show(results.dataset.sizes.get(""))),
+        ("system_calls", show(cell.system_calls)),
     ]
 }
 

@@ -13,6 +13,7 @@
 //! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
 //! `page`, and its arm below.
 
+mod cache;
 mod chart;
 pub mod compared;
 mod csv;
@@ -63,6 +64,7 @@ fn page(results: &Results) -> page::Page {
     match results.bench.as_str() {
         "objects" => objects::page(results),
         "stores" => stores::page(results),
+        "cache" => cache::page(results),
         _ => formats::page(results),
     }
 }

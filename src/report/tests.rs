@@ -5,8 +5,8 @@ use crate::bench::{
     derive::derive,
     random::Random,
     results::{
-        Cell, Clock, Comparison, Contender, Contrast, Dataset, Machine, Memory, Phase, Plan, Probe,
-        Proof, Round, SCHEMA, Tally,
+        CacheClient, CacheRow, Cell, Clock, Comparison, Contender, Contrast, Dataset, Histogram,
+        Latency, Machine, Memory, Pace, Phase, Plan, Probe, Proof, Published, Round, SCHEMA, Tally,
     },
     runs::compare,
     schedule::Stopped,
@@ -251,6 +251,111 @@ fn other_looks_say_the_same() {
     insta::assert_snapshot!("objects-svg", svg(&objects()));
 }
 
+/// Clients of memcached: three rows, on one connection and on eight, one with calls at planned moments.
+fn cache() -> Results {
+    let phase = |row: &str, object: bool, connections: u32, calls: u64, published: (f64, f64)| {
+        let kind = if object { "object" } else { "plain" };
+        let table = if connections == 1 { "4b, 1 connection" } else { "4b, 8 connections" };
+        let binding = (published.0, published.0);
+        let cache = CacheRow {
+            row: row.into(),
+            object,
+            value: "4b".into(),
+            connections,
+            calls,
+            published: Published { binding, pure: Some(published.1) },
+        };
+        let named = Phase::new(&format!("{row} {kind} 4b"), table, calls, "What is timed.");
+        let phase = Phase { concurrency: connections, cache: Some(cache), ..named };
+        phase.at(u64::from(connections))
+    };
+    let mut results = results(
+        "cache",
+        &[
+            ("floor", 5000.0),
+            ("steelyard", 5300.0),
+            ("libmemcached", 6200.0),
+            ("python", 20_000.0),
+            ("null", 30.0),
+        ],
+        &[
+            (phase("get", false, 1, 15_000, (1.17, 1.89)), 1.0),
+            (phase("get", true, 1, 15_000, (1.23, 1.86)), 1.1),
+            (phase("multiget", false, 1, 2_500, (0.40, 0.90)), 2.0),
+            (phase("get", false, 8, 15_000, (1.17, 1.89)), 0.9),
+        ],
+    );
+    results.dataset = Dataset { kind: "values".into(), records: 3, of: 3, ..Dataset::default() };
+    let mut open = results.phases[0].clone();
+    (open.id, open.pace) = ("get plain at 300".into(), Some(Pace::Poisson(300.0)));
+    results.phases.push(open);
+    for contender in results.competitors.iter_mut().filter(|c| !c.null) {
+        contender.client = Some(CacheClient {
+            about: "a client".into(),
+            version: "1.2".into(),
+            serializer: if contender.name == "libmemcached" { "" } else { "the format" }.into(),
+            stored: vec![2, 1],
+            asked: vec![5, 1],
+            uncounted: (contender.name == "python").then(|| "strace may not look on".into()),
+        });
+    }
+    let mut times = Histogram::new();
+    (0..2000).for_each(|n| times.record(4000 + n));
+    for cell in &mut results.cells {
+        if cell.competitor == "libmemcached" && cell.phase.contains("object") {
+            (cell.rounds, cell.units) = (Vec::new(), 0);
+            cell.refused = Some("it has nothing that turns objects into bytes".into());
+            continue;
+        }
+        cell.system_calls = Some(if cell.phase.contains("multiget") { 4.0 } else { 2.004 });
+        cell.latency = Some(Latency { response: times.clone(), ..Latency::default() });
+    }
+    let planned = Round { ns: 3_300_000_000, user_ns: 90_000_000, waits: 1000, ..Round::default() };
+    let some = || Some(times.clone());
+    results.cells.push(Cell {
+        competitor: "steelyard".into(),
+        phase: "get plain at 300".into(),
+        units: 1000,
+        settled: true,
+        rounds: (0..24).map(|n| Round { start: n, round: n, ..planned }).collect(),
+        tally: Some(Tally { done: 24_000, late: 3, ..Tally::default() }),
+        latency: Some(Latency { response: times.clone(), service: some(), lag: some() }),
+        ..Cell::default()
+    });
+    results.cells.push(Cell {
+        competitor: "libmemcached".into(),
+        phase: "get plain at 300".into(),
+        refused: Some("its adapter sends nothing at planned moments".into()),
+        ..Cell::default()
+    });
+    for (other, phase) in [("libmemcached", 0), ("libmemcached", 2), ("python", 0)] {
+        let phase = results.phases[phase].id.clone();
+        results.contrasts.push(Contrast {
+            about: phase.clone(),
+            of: ("steelyard".into(), phase.clone()),
+            to: (other.into(), phase),
+            versus: None,
+        });
+    }
+    results.competitors.push(Contender {
+        name: "pylibmc".into(),
+        refused: Some("No module named 'pylibmc'; to install it: pip install pylibmc".into()),
+        ..Contender::default()
+    });
+    derive(&mut results);
+    results
+}
+
+#[test]
+fn a_page_of_clients_of_memcached() {
+    let results = cache();
+    insta::assert_snapshot!("cache", text(&results));
+    insta::assert_snapshot!("cache-csv", csv(&results));
+    let read: Results = serde_json::from_str(&serde_json::to_string(&results).unwrap()).unwrap();
+    assert_eq!(text(&read), text(&results));
+    assert!(html(&results).contains("steelyard against libmemcached"));
+}
+
 #[test]
 fn a_page_of_stores() {
     let results = samples::stores();
@@ -316,7 +421,7 @@ fn nothing_that_comes_from_results_is_markup() {
 
 #[test]
 fn pages_fetch_nothing() {
-    for results in [formats(), objects(), samples::stores()] {
+    for results in [formats(), objects(), samples::stores(), cache()] {
         let page = html(&results);
         let outside: Vec<_> =
             page.match_indices("://").map(|(at, _)| &page[at - 5..at + 20]).collect();

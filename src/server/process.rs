@@ -195,6 +195,7 @@ impl Server {
             let signal = match stop {
                 Stop::Terminate => Signal::SIGTERM,
                 Stop::Interrupt => Signal::SIGINT,
+                Stop::Kill => Signal::SIGKILL,
             };
             // Ours, and not yet waited for: its number is still its own.
             let _ = kill(Pid::from_raw(child.id() as i32), signal);

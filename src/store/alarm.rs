@@ -102,6 +102,17 @@ impl Timer {
     }
 }
 
+impl Timer {
+    /// Waits so long.
+    pub async fn wait(&mut self, time: Duration) {
+        self.set(time);
+        if std::future::poll_fn(|cx| self.poll_fired(cx)).await.is_err() {
+            // Never seen; a coarse wait is still a wait.
+            tokio::time::sleep(time).await;
+        }
+    }
+}
+
 /// A timer of the runtime, where the kernel has none of that kind.
 #[cfg(not(target_os = "linux"))]
 pub(crate) struct Timer(Pin<Box<tokio::time::Sleep>>);
@@ -151,6 +162,11 @@ mod tests {
         asked
     }
 
+    /// Asks an alarm once whether it is over.
+    async fn once(alarm: &mut Alarm, deadline: Instant) -> bool {
+        poll_fn(|cx| Poll::Ready(alarm.is_over(cx, deadline, Instant::now()))).await
+    }
+
     #[tokio::test]
     async fn whoever_waits_is_woken_in_time_and_not_all_the_time() {
         let mut alarm = Alarm::new().unwrap();
@@ -164,11 +180,8 @@ mod tests {
     #[tokio::test]
     async fn what_is_set_for_earlier_serves_a_later_deadline_and_another_task() {
         let mut alarm = Alarm::new().unwrap();
-        let ask = |alarm: &mut Alarm, cx: &mut Context<'_>, deadline| {
-            alarm.is_over(cx, deadline, Instant::now())
-        };
         let early = Instant::now() + SHORT;
-        poll_fn(|cx| Poll::Ready(assert!(!ask(&mut alarm, cx, early)))).await;
+        assert!(!once(&mut alarm, early).await);
         assert_eq!(alarm.at, Some(early));
         // What was asked for is there; the next has more time, and is in another task.
         let task = tokio::spawn(async move {
@@ -180,7 +193,7 @@ mod tests {
         let mut alarm = task.await.unwrap();
         // Later than needed is not well.
         let far = Instant::now() + Duration::from_secs(3600);
-        poll_fn(|cx| Poll::Ready(assert!(!ask(&mut alarm, cx, far)))).await;
+        assert!(!once(&mut alarm, far).await);
         let near = Instant::now() + SHORT;
         wait(&mut alarm, near).await;
         assert!(Instant::now() < far);
@@ -190,7 +203,7 @@ mod tests {
     async fn one_that_went_off_while_nobody_waited_is_set_again() {
         let mut alarm = Alarm::new().unwrap();
         let first = Instant::now() + SHORT;
-        poll_fn(|cx| Poll::Ready(assert!(!alarm.is_over(cx, first, Instant::now())))).await;
+        assert!(!once(&mut alarm, first).await);
         // Somebody else's timer: this one goes off unheard.
         let mut other = Timer::new().unwrap();
         other.set(2 * SHORT);

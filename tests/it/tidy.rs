@@ -27,7 +27,10 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("server", &["error", "durability"]),
     ("store", &["error", "durability", "record", "marc", "format", "memcache", "server"]),
     ("copy", &["error", "record", "marc", "format", "file", "store"]),
-    ("bench", &["error", "durability", "record", "marc", "format", "file", "store", "server"]),
+    (
+        "bench",
+        &["error", "durability", "record", "marc", "format", "file", "memcache", "server", "store"],
+    ),
     ("report", &["error", "bench::results", "memcache::slabs"]),
     ("gateway", &["error", "record", "format", "store"]),
     (

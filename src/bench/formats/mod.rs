@@ -31,7 +31,7 @@ use super::{
     instruments::Real,
     machine,
     results::{self, Dataset, Plan, Results, SCHEMA},
-    run::{self, Competitor, Entry, Progress, Stage, Watch},
+    run::{self, Competitor, Entry, Progress, Watch},
     save,
     scratch::Scratch,
     trial,
@@ -254,16 +254,11 @@ fn proving(
     progress: &mut dyn FnMut(Progress<'_>),
 ) {
     progress(Progress {
-        stage: Stage::Proving,
-        rounds: 0,
         cell,
         cells,
         competitor: format.name(),
-        phase: "",
-        seconds: 0.0,
         budget: options.plan.stop.budget,
-        long: false,
-        measured: None,
+        ..Progress::default()
     });
 }
 

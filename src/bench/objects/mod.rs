@@ -18,7 +18,7 @@ use super::{
     instruments::Real,
     machine,
     results::{self, Dataset, Plan, Results, SCHEMA},
-    run::{self, Entry, Progress, Stage, Watch},
+    run::{self, Entry, Progress, Watch},
     save,
     scratch::Scratch,
 };
@@ -109,16 +109,11 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
     let mut entries: Vec<Entry<'_>> = Vec::new();
     for (i, &format) in wanted.iter().enumerate() {
         progress(Progress {
-            stage: Stage::Proving,
-            rounds: 0,
             cell: i,
             cells: wanted.len(),
             competitor: format.name(),
-            phase: "",
-            seconds: 0.0,
             budget: options.plan.stop.budget,
-            long: false,
-            measured: None,
+            ..Progress::default()
         });
         let mut contender = Contender::new(format, &options.wraps, &objects)?;
         let (proof, sizes) = contender.prove();

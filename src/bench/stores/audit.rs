@@ -1,18 +1,7 @@
 //! The durability that is observed: syncs for each acknowledged write (rule 4), counted from outside
 //! with strace, in a pass that is not timed.
 
-use std::{
-    collections::BTreeMap,
-    io::{BufRead, BufReader},
-    process::{Child, Command, Stdio},
-    sync::Arc,
-    time::{Duration, Instant},
-};
-
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     prove,
@@ -20,7 +9,11 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{results::Durability, scratch::Scratch},
+    bench::{
+        results::Durability,
+        scratch::Scratch,
+        strace::{Watch, call},
+    },
     durability::Tier,
     record::dataset::Dataset,
     store::{self, Column, Key, Layout, Row, Shape, Store},
@@ -30,8 +23,6 @@ use crate::{
 const WRITES: u64 = 100;
 /// The calls that make data durable: fsync(2), sync_file_range(2), sync(2), msync(2).
 const CALLS: &str = "fsync,fdatasync,sync_file_range,sync,syncfs,msync";
-/// How long strace may take to attach.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What was observed of a store.
 #[derive(Debug, Clone)]
@@ -131,7 +122,7 @@ async fn counted(opened: &Opened, store: &dyn Store) -> Result<BTreeMap<String, 
         Some(server) => server.processes(),
         None => vec![std::process::id()],
     };
-    let watch = Watch::begin(&processes)?;
+    let watch = Watch::begin(&processes, CALLS)?;
     let mut written = Ok(());
     for n in 1..=WRITES {
         written = store.put(&[row(n)?]).await;
@@ -139,7 +130,7 @@ async fn counted(opened: &Opened, store: &dyn Store) -> Result<BTreeMap<String, 
             break;
         }
     }
-    let calls = watch.end();
+    let calls = watch.end().map(calls);
     let there = store.count().await?;
     store.drop_table().await?;
     written?;
@@ -152,81 +143,11 @@ async fn counted(opened: &Opened, store: &dyn Store) -> Result<BTreeMap<String, 
     }
 }
 
-/// strace, attached.
-struct Watch {
-    child: Child,
-    /// Its lines so far: the calls.
-    lines: std::sync::mpsc::Receiver<String>,
-}
-
-impl Watch {
-    /// Attaches to these processes and their threads.
-    fn begin(processes: &[u32]) -> Result<Watch> {
-        let mut command = Command::new("strace");
-        command.args(["-f", "-e", &format!("trace={CALLS}"), "-e", "signal=none"]);
-        for process in processes {
-            command.args(["-p", &process.to_string()]);
-        }
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|e| Error::unavailable("strace cannot be started").with_source(e))?;
-        let stderr = child.stderr.take().ok_or_else(|| Error::unavailable("strace is mute"))?;
-        let (sender, lines) = std::sync::mpsc::channel();
-        std::thread::spawn(move || {
-            for line in BufReader::new(stderr).lines().map_while(Result::ok) {
-                if sender.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        let watch = Watch { child, lines };
-        let begin = Instant::now();
-        let mut left = processes.len();
-        while left > 0 {
-            let patience = PATIENCE.saturating_sub(begin.elapsed());
-            match watch.lines.recv_timeout(patience) {
-                // "strace: Process 7 attached with 5 threads", or without.
-                Ok(line) if line.contains("attached") => left -= 1,
-                Ok(line) if line.starts_with("strace:") => {
-                    let what =
-                        format!("strace may not look on: {}", line.trim_start_matches("strace: "));
-                    return Err(Error::unavailable(what));
-                }
-                Ok(_) => {}
-                Err(_) => return Err(Error::unavailable("strace did not attach")),
-            }
-        }
-        Ok(watch)
-    }
-
-    /// Detaches, and counts the calls that were seen.
-    fn end(mut self) -> Result<BTreeMap<String, u64>> {
-        // Of the signals that make it detach the one that this program does not block: its children
-        // inherit that.
-        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGQUIT)
-            .map_err(std::io::Error::from)?;
-        self.child.wait()?;
-        Ok(calls(self.lines.iter()))
-    }
-}
-
-impl Drop for Watch {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Counts calls in strace's lines: `[pid 7] fdatasync(3 <unfinished ...>`, `fsync(4) = 0`.
 fn calls(lines: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for line in lines {
-        let call = line.rsplit("] ").next().unwrap_or(&line);
-        if let Some((name, _)) = call.split_once('(')
-            && CALLS.split(',').any(|known| known == name)
+        if let Some(name) = call(&line).filter(|name| CALLS.split(',').any(|known| known == *name))
         {
             *found.entry(name.to_owned()).or_default() += 1;
         }

@@ -1,9 +1,9 @@
 //! Waiting for planned moments, to some microseconds.
 //!
 //! The runtime's own timers go in steps of a millisecond, which would be counted as response time;
-//! so on Linux a timer of the kernel is waited for (timerfd_create(2)).
+//! so a timer of the kernel is waited for, where there is one.
 
-use std::{future::poll_fn, time::Duration};
+use std::time::Duration;
 
 use crate::{
     Result,
@@ -48,19 +48,10 @@ impl Pacer {
                 continue;
             }
             if planned > now {
-                wait(&mut self.timer, planned - now).await;
+                self.timer.wait(Duration::from_nanos(planned - now)).await;
             }
             return Some(self.begin + planned);
         }
-    }
-}
-
-/// Waits so many nanoseconds.
-async fn wait(timer: &mut Timer, ns: u64) {
-    timer.set(Duration::from_nanos(ns));
-    if poll_fn(|cx| timer.poll_fired(cx)).await.is_err() {
-        // Never seen; a coarse wait is still a wait.
-        tokio::time::sleep(Duration::from_nanos(ns)).await;
     }
 }
 

@@ -1,5 +1,6 @@
 //! `steelyard bench`: one file for each thing that can be weighed.
 
+mod cache;
 mod formats;
 mod objects;
 mod progress;
@@ -41,6 +42,10 @@ pub struct Args {
 enum What {
     Formats(formats::Args),
     Objects(objects::Args),
+    Cache(cache::Args),
+    /// Speaks the adapters' protocol with one of this program's clients of memcached.
+    #[command(hide = true)]
+    CacheAdapter(cache::Adapter),
     /// Stores: people, by key and by query: init, create, query, delete.
     #[command(after_help = stores::DOCUMENTS)]
     Documents(stores::Args),
@@ -90,15 +95,21 @@ Examples:
   steelyard bench keep --records catalog.mrc --on sqlite --on postgres --on redis
   steelyard bench documents --on mariadb --on 'mariadb?engine=myisam' --durability t1
   steelyard bench mine.toml --on sqlite --out results.json
+  steelyard bench cache --as-published              clients of memcached
   steelyard bench objects --formats marshal,json --wraps base64lines --format svg > curves.svg";
 
 pub fn run(args: Args) -> Result<Outcome> {
+    if let Some(What::CacheAdapter(args)) = args.what {
+        return cache::adapter(args);
+    }
     // Ctrl-C ends it after the round; a second one at once.
     let stop = interrupt::at_first();
     match args.what {
         None => tour(&args.common, stop),
         Some(What::Formats(formats)) => formats::run(formats, stop),
         Some(What::Objects(objects)) => objects::run(objects, stop),
+        Some(What::Cache(args)) => cache::run(args, stop),
+        Some(What::CacheAdapter(args)) => cache::adapter(args),
         Some(What::Documents(args)) => stores::run("documents", args, stop),
         Some(What::Inserts(args)) => stores::run("inserts", args, stop),
         Some(What::Relations(args)) => stores::run("relations", args, stop),

@@ -167,7 +167,8 @@ fn measure(mut workload: Workload, args: Args, stop: &AtomicBool) -> Result<Outc
     }
     let mut options = args.on.options(workload);
     if let Some(file) = &args.records {
-        options.records = Some(own(file, &args)?);
+        let (limit, seed) = (args.limit.unwrap_or(load::USUAL), args.common.seed.unwrap_or(1));
+        options.records = Some(own(file, args.from.as_ref(), limit, seed)?);
     }
     options.plan = args.common.plan(options.plan, None);
     options.out = args.common.out.clone();
@@ -208,10 +209,13 @@ impl On {
 }
 
 /// The user's records, as documents.
-fn own(file: &str, args: &Args) -> Result<(Vec<Document>, Dataset)> {
-    let reading = Reading { format: args.from.clone(), ..Reading::default() };
-    let limit = args.limit.unwrap_or(load::USUAL);
-    let seed = args.common.seed.unwrap_or(1);
+pub fn own(
+    file: &str,
+    from: Option<&Wrapped>,
+    limit: u64,
+    seed: u64,
+) -> Result<(Vec<Document>, Dataset)> {
+    let reading = Reading { format: from.cloned(), ..Reading::default() };
     let (records, mut dataset) = load::read(&[file.to_owned()], &reading, limit, seed)?;
     dataset.kind = records.kind().to_owned();
     let documents = match records {

@@ -39,7 +39,7 @@ pub(super) fn rates(results: &Results, phase: &Phase) -> Option<Chart> {
 }
 
 /// How long single operations of a phase took, from the quick ones to the rare slow ones.
-pub(super) fn distribution(results: &Results, phase: &Phase) -> Option<Chart> {
+pub(in crate::report) fn distribution(results: &Results, phase: &Phase) -> Option<Chart> {
     let lines: Vec<Line> = contenders(results)
         .filter_map(|c| {
             let latency = results.cell(&c.name, &phase.id)?.latency.as_ref()?;

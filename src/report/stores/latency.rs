@@ -146,7 +146,7 @@ fn load(phase: &Phase) -> String {
 }
 
 /// Operations a second that were planned.
-pub(super) fn planned(phase: &Phase, cell: &Cell) -> Option<f64> {
+pub(in crate::report) fn planned(phase: &Phase, cell: &Cell) -> Option<f64> {
     cell.offered.or(match phase.pace? {
         Pace::Fixed(rate) | Pace::Poisson(rate) => Some(rate),
         Pace::Free | Pace::Share(_) => None,

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::bench::results::{Contender, Pace, Phase, Results};
 
-pub(super) use phases::server as server_ns;
+pub(super) use self::{charts::distribution, latency::planned, phases::server as server_ns};
 
 pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict::verdict(results);
