@@ -189,6 +189,53 @@ fn item(rest: &[u8]) -> Option<(&[u8], Marks, u64)> {
     Some((key, Marks { flags, cas, ..Marks::default() }, number(length)?))
 }
 
+/// The classic reply about this key, where just that comes next and is whole: its value, its marks,
+/// and how many bytes it has. All else is for [`parse`], which takes twice as long.
+#[inline]
+pub fn expected<'a>(
+    bytes: &'a [u8],
+    (namespace, key): (&[u8], &[u8]),
+    limit: usize,
+) -> Option<(&'a [u8], Marks, usize)> {
+    let rest = bytes.strip_prefix(b"VALUE ")?;
+    let (space, rest) = rest.split_at_checked(namespace.len())?;
+    let (own, rest) = rest.split_at_checked(key.len())?;
+    if !same(own, key) || !same(space, namespace) {
+        return None;
+    }
+    let (flags, rest) = digits(rest.strip_prefix(b" ")?)?;
+    let (length, rest) = digits(rest.strip_prefix(b" ")?)?;
+    let rest = rest.strip_prefix(b"\r\n")?;
+    let length = usize::try_from(length).ok().filter(|length| *length <= limit)?;
+    let (value, rest) = rest.split_at_checked(length)?;
+    let rest = rest.strip_prefix(b"\r\n")?;
+    let marks = Marks { flags: u32::try_from(flags).ok()?, ..Marks::default() };
+    Some((value, marks, bytes.len() - rest.len()))
+}
+
+/// The number that bytes begin with, and what is behind it.
+#[inline]
+fn digits(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    // So many digits fit whatever they are.
+    const MOST: usize = 19;
+    let (mut sum, mut at) = (0, 0);
+    while let Some(digit @ b'0'..=b'9') = bytes.get(at) {
+        if at == MOST {
+            return None;
+        }
+        sum = sum * 10 + u64::from(digit - b'0');
+        at += 1;
+    }
+    (at > 0).then(|| (sum, &bytes[at..]))
+}
+
+/// Whether two runs of bytes of one length are equal. Keys are short: a loop takes a third of the
+/// time of calling `memcmp`, which was a fifth of a batch (perf, 100 keys of 8 bytes).
+#[inline]
+pub fn same(one: &[u8], other: &[u8]) -> bool {
+    one.iter().zip(other).all(|(one, other)| one == other)
+}
+
 fn classic(line: &[u8]) -> Reply<'_> {
     match line {
         b"STORED" | b"DELETED" | b"TOUCHED" => Reply::Done(Marks::default()),
@@ -272,6 +319,34 @@ mod tests {
         assert_eq!(whole("MN\r\n"), Reply::Barrier);
         assert_eq!(whole("ERROR\r\n"), Reply::Error(b"ERROR"));
         assert_eq!(whole("key=a exp=-1\n"), Reply::Line(b"key=a exp=-1"));
+    }
+
+    #[test]
+    fn what_is_expected_is_read_as_anything_else() {
+        let key = (&b"n:"[..], &b"key"[..]);
+        let limit = 1000;
+        let text = b"VALUE n:key 7 5\r\nhello\r\nEND\r\n";
+        let (value, marks, used) = expected(text, key, limit).unwrap();
+        let Ok(Parsed::Whole(reply, length)) = parse(text, limit) else { panic!() };
+        assert_eq!((reply, length), (Reply::Item(b"n:key", value, marks), used));
+        assert_eq!((value, marks.flags), (&b"hello"[..], 7));
+        for end in 0..used {
+            assert!(expected(&text[..end], key, limit).is_none(), "{end}");
+        }
+        for other in [
+            "VALUE n:kez 7 5\r\nhello\r\n",
+            "VALUE m:key 7 5\r\nhello\r\n",
+            "VALUE n:keys 7 5\r\nhello\r\n",
+            "VALUE n:key 7 5 9\r\nhello\r\n",
+            "VALUE n:key 7 4\r\nhello\r\n",
+            "VALUE n:key 7 1001\r\n",
+            "VALUE n:key  5\r\nhello\r\n",
+            "VALUE n:key 4294967296 5\r\nhello\r\n",
+            "VALUE n:key 7 99999999999999999999999\r\n",
+            "END\r\n",
+        ] {
+            assert!(expected(other.as_bytes(), key, limit).is_none(), "{other:?}");
+        }
     }
 
     #[test]
