@@ -1,8 +1,9 @@
-//! Results files: written whole or not at all, read with an answer for what is wrong.
+//! Results files: written whole or not at all, read with an answer for what is wrong. A name that ends
+//! in `.gz` or `.zst` has them packed.
 
 use std::{
     fs::{self, File},
-    io::{BufWriter, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -10,7 +11,7 @@ use super::{
     derive::derive,
     results::{Results, SCHEMA},
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, format::Wrap};
 
 /// Writes a results file. It is written beside the old one and then put in its place, so that
 /// whoever reads it, or interrupts us, finds a whole one.
@@ -23,13 +24,19 @@ pub fn write(results: &Results, path: &Path) -> Result<()> {
     let is_file = fs::metadata(path).map_or(true, |there| there.is_file());
     let beside = if is_file { beside(path) } else { path.to_path_buf() };
     let put = || -> Result<()> {
-        let mut file = BufWriter::new(File::create(&beside)?);
-        serde_json::to_writer(&mut file, results)
+        let mut bytes = serde_json::to_vec(results)
             .map_err(|e| Error::new(ErrorKind::Io, "could not be written").with_source(e))?;
-        file.write_all(b"\n")?;
-        file.flush()?;
+        bytes.push(b'\n');
+        let ending = path.extension().unwrap_or_default();
+        if let Some((_, wrap, _)) = PACKED.iter().find(|packed| ending == packed.0) {
+            let mut packed = Vec::new();
+            wrap.parse::<Wrap>()?.wrap(&bytes, &mut packed)?;
+            bytes = packed;
+        }
+        let mut file = File::create(&beside)?;
+        file.write_all(&bytes)?;
         if is_file {
-            file.get_ref().sync_data()?;
+            file.sync_data()?;
             fs::rename(&beside, path)?;
         }
         Ok(())
@@ -41,6 +48,12 @@ pub fn write(results: &Results, path: &Path) -> Result<()> {
         named(e)
     })
 }
+
+/// How a file may be packed: the ending of its name, how, and what it begins with then.
+const PACKED: [(&str, &str, &[u8]); 2] =
+    [("gz", "gzip", b"\x1f\x8b"), ("zst", "zstd", b"\x28\xb5\x2f\xfd")];
+/// A packed file may unpack to so many bytes.
+const LARGEST: usize = 1 << 30;
 
 fn beside(path: &Path) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
@@ -56,7 +69,13 @@ fn beside(path: &Path) -> PathBuf {
 /// [`Unsupported`](ErrorKind::Unsupported) where a newer steelyard wrote it.
 pub fn read(path: &Path) -> Result<Results> {
     let named = |e: Error| e.in_place(path.display().to_string());
-    let bytes = fs::read(path).map_err(|e| named(e.into()))?;
+    let mut bytes = fs::read(path).map_err(|e| named(e.into()))?;
+    if let Some((_, wrap, _)) = PACKED.iter().find(|packed| bytes.starts_with(packed.2)) {
+        let mut plain = Vec::new();
+        let wrap = wrap.parse::<Wrap>()?;
+        wrap.unwrap(&bytes, LARGEST, &mut plain).map_err(named)?;
+        bytes = plain;
+    }
     #[derive(serde::Deserialize)]
     struct Head {
         schema: u32,
@@ -90,6 +109,24 @@ mod tests {
         write(&results, &path).unwrap();
         assert_eq!(read(&path).unwrap(), results);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_file_is_packed_by_its_name_and_unpacked_by_its_content() {
+        let folder = tempfile::tempdir().unwrap();
+        let results = Results { schema: SCHEMA, bench: "x".repeat(5000), ..Results::default() };
+        for (name, begin) in [("r.json.gz", &b"\x1f\x8b"[..]), ("r.json.zst", b"\x28\xb5")] {
+            let path = folder.path().join(name);
+            write(&results, &path).unwrap();
+            let bytes = fs::read(&path).unwrap();
+            assert!(bytes.starts_with(begin) && bytes.len() < 2000, "{name}");
+            let other = folder.path().join("named otherwise");
+            fs::rename(&path, &other).unwrap();
+            assert_eq!(read(&other).unwrap(), results);
+            fs::write(&path, &bytes[..bytes.len() / 2]).unwrap();
+            let error = read(&path).unwrap_err();
+            assert!(error.to_string().contains(name), "{error}");
+        }
     }
 
     #[test]
