@@ -1,14 +1,22 @@
 //! The servers of a run: private ones, fresh on each start, or the user's own.
 
-use super::pin;
+use super::{pin, rows};
 use crate::{
     Result,
-    memcache::{Client, Options},
+    memcache::{Client, Expiry, Options},
     server::{self, Server, Wish},
 };
 
 /// How many private servers there are, as in the published test.
 const PRIVATE: usize = 2;
+/// How often they are started until [each has some](Servers::all_have_some): a quarter of all ports
+/// will not do.
+const TRIES: usize = 20;
+
+/// `host:port`.
+fn address(server: &Server) -> String {
+    server.url().trim_start_matches("memcached://").to_owned()
+}
 
 pub(super) struct Servers {
     /// `host:port` of each.
@@ -40,16 +48,35 @@ impl Servers {
             let settings = vec![("threads".to_owned(), "1".to_owned())];
             let wish = Wish { settings, ..Wish::default() };
             let started = || (0..PRIVATE).map(|_| program.start(&wish)).collect::<Result<_>>();
-            self.running = pin::on(self.cpu, started).0?;
+            for _ in 0..TRIES {
+                self.running = pin::on(self.cpu, started).0?;
+                self.addresses = self.running.iter().map(address).collect();
+                if self.all_have_some()? {
+                    break;
+                }
+            }
         } else {
             // Where they were: many clients choose the server of a key by its address.
             let again = || self.running.iter_mut().try_for_each(Server::restart);
             pin::on(self.cpu, again).0?;
         }
-        let address = |s: &Server| s.url().trim_start_matches("memcached://").to_owned();
         self.addresses = self.running.iter().map(address).collect();
         self.start = Some(start);
         Ok(())
+    }
+
+    /// Whether our own clients put some of the keys on each of them. They choose by address, and
+    /// ports are chance; with all keys on one server one round trip would do, where others, who
+    /// choose by number, have two.
+    fn all_have_some(&self) -> Result<bool> {
+        let keys = &rows::keys()[..rows::STORED];
+        let client = self.client()?;
+        for key in keys {
+            client.set(key, "", Expiry::Never)?;
+        }
+        let held = self.holding(keys)?;
+        self.empty()?;
+        Ok(held.iter().all(|held| *held > 0))
     }
 
     /// For looking at the servers from the side.
