@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::chown;
 
-use super::{Launch, Plan, Program, Ready, Settings, Stop, process::user_of, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, process::user_of, ready::free_port};
 use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -74,8 +74,6 @@ fn plan(plan: &mut Plan) -> Result<()> {
     if root {
         launch = launch.args(["-u", USER]);
     }
-    // Whoever started us may have blocked SIGTERM, which it would inherit.
-    launch.stop = Stop::Kill;
     plan.launches.push(launch);
     Ok(())
 }

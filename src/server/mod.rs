@@ -210,8 +210,6 @@ pub enum Stop {
     Terminate,
     /// SIGINT.
     Interrupt,
-    /// SIGKILL: it keeps nothing that could be put in order.
-    Kill,
 }
 
 /// The kind of server of this name.

@@ -9,6 +9,7 @@
 
 use std::{
     fs::{self, File},
+    io,
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -17,7 +18,7 @@ use std::{
 };
 
 use nix::{
-    sys::signal::{Signal, kill},
+    sys::signal::{SigSet, SigmaskHow, Signal, kill},
     unistd::{Pid, User},
 };
 
@@ -83,8 +84,7 @@ impl Server {
                 Ready::AnswersAt { socket, ask, answer } => (Door::Socket(socket), ask, answer),
             };
             let log = self.folder.join(format!("{}.log", self.children.len()));
-            let mut child = command(launch, &self.folder, &log)?
-                .spawn()
+            let mut child = spawn(&mut command(launch, &self.folder, &log)?)
                 .map_err(|e| Error::from(e).in_place(launch.binary.display().to_string()))?;
             let ready =
                 ready::wait_for(door, ask, answer, PATIENCE, || match child.try_wait()? {
@@ -195,7 +195,6 @@ impl Server {
             let signal = match stop {
                 Stop::Terminate => Signal::SIGTERM,
                 Stop::Interrupt => Signal::SIGINT,
-                Stop::Kill => Signal::SIGKILL,
             };
             // Ours, and not yet waited for: its number is still its own.
             let _ = kill(Pid::from_raw(child.id() as i32), signal);
@@ -279,6 +278,16 @@ fn command(launch: &Launch, folder: &Path, log: &Path) -> Result<Command> {
         command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
     }
     Ok(command)
+}
+
+/// Starts a program that hears every signal. What is blocked here (the command line waits for
+/// signals on a thread of its own, and blocks them on all others) would be blocked there too, and a
+/// server that does not see to that itself could not be told to stop.
+fn spawn(command: &mut Command) -> io::Result<Child> {
+    let blocked = SigSet::empty().thread_swap_mask(SigmaskHow::SIG_SETMASK)?;
+    let child = command.spawn();
+    blocked.thread_set_mask()?;
+    child
 }
 
 /// A user of this machine.
@@ -384,11 +393,25 @@ fn family(folder: &Path) -> Vec<Process> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
     use super::*;
 
     fn program(script: &'static str) -> (Launch, tempfile::TempDir) {
         let launch = Launch::new("/bin/sh", Ready::Ends).args(["-c", script]);
         (launch, tempfile::tempdir().unwrap())
+    }
+
+    #[test]
+    fn a_program_hears_what_is_blocked_here() {
+        let blocked = SigSet::from(Signal::SIGTERM);
+        blocked.thread_block().unwrap();
+        let mut child = spawn(Command::new("sleep").arg("60")).unwrap();
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(Signal::SIGTERM as i32));
+        assert!(SigSet::thread_get_mask().unwrap().contains(Signal::SIGTERM), "as it was");
+        blocked.thread_unblock().unwrap();
     }
 
     #[test]
