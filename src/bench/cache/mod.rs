@@ -8,7 +8,7 @@
 //! (`pin.rs`, `servers.rs`), and does what it is told on its standard input (`protocol.rs`,
 //! `peer.rs`; `clients.rs` says which there are). `adapter/` is the client's side of that.
 //! `proof.rs` is what comes before any time is taken; `session.rs` is a client in the run, which is
-//! the usual one ([`run`](super::run)). `docs/cache.md` is for people.
+//! the usual one (`bench::run`). `docs/cache.md` is for people.
 //!
 //! To add a client: a program that speaks the protocol, and `--client`; see `clients.rs`.
 
