@@ -4,8 +4,8 @@ own load generators, on the same private server.
 
     scripts/harness.py [COUNT [ROUNDS [STORE,…]]]
 
-COUNT (50,000) reads by key, one at a time and eight at a time, of values of 1 KB in Redis, and of the
-same record in PostgreSQL and MariaDB through prepared statements; ROUNDS (5) of each, interleaved, all on
+COUNT (50,000) reads by key, one at a time and eight at a time, of values of 1 KB in Redis, and of rows of
+one text of 120 characters in PostgreSQL and MariaDB through prepared statements; ROUNDS (5) of each, interleaved, all on
 one processor (why: rows.py). Printed is the user and system time of the client
 for each operation, the median of rounds, and the ratio. Ours decodes each answer into a record and
 counts it, keeps a histogram and is a whole run (proof, load and drop included in nothing but the peak
@@ -29,7 +29,7 @@ name = "reads"
 about = "Point reads."
 
 [table.records]
-dataset = "{dataset}"
+dataset = "people"
 count = {keys}
 
 [[phase]]
@@ -46,7 +46,7 @@ concurrency = {depth}
 
 
 def redis(url, folder, depth):
-    make = rows.redis(url, folder, *rows.ROWS["document"][:2])
+    make = rows.redis(url, folder, *rows.ROWS["row"][:2])
     # Values of 1 KB under the keys that are read.
     port = url.rsplit(":", 1)[1]
     subprocess.run(["redis-benchmark", "-p", port, "-n", str(10 * KEYS), "-r", "9999", "-d", "1024", "-q", "-t", "set"],
@@ -63,7 +63,7 @@ def with_rows(make, option):
     """The load generators of rows.py, at this depth, on records that the example has put there."""
     def of(url, folder, depth):
         subprocess.run([rows.OURS, url, "load", "0"], check=True, stdout=subprocess.DEVNULL)
-        command = make(url, folder, *rows.ROWS["document"][:2])
+        command = make(url, folder, *rows.ROWS["row"][:2])
 
         def at_depth(count):
             words = [str(w) for w in command("get", count)]
@@ -76,11 +76,14 @@ def with_rows(make, option):
     return of
 
 
-def ours(url, folder, depth, count, dataset):
+def ours(url, folder, depth, count, length):
     """Microseconds of CPU a read, and the peak of memory in MB."""
     workload, out = folder / "reads.toml", folder / "out.json"
-    workload.write_text(WORKLOAD.format(dataset=dataset, keys=KEYS, count=count, depth=depth))
-    command = [STEELYARD, "bench", workload, "--on", url, "--rounds", "1", "--no-audit", "--out", out]
+    workload.write_text(WORKLOAD.format(keys=KEYS, count=count, depth=depth))
+    records = folder / "records.json"
+    records.write_text("".join(f'{{"c":"{n:0{length}}"}}\n' for n in range(KEYS)))
+    command = [STEELYARD, "bench", workload, "--records", records, "--on", url, "--rounds", "1",
+               "--no-audit", "--out", out]
     process = subprocess.Popen([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     output = process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
@@ -93,14 +96,14 @@ def ours(url, folder, depth, count, dataset):
     return (spent["user_ns"] + spent["system_ns"]) / 1e3 / spent["units"], used.ru_maxrss / 1024
 
 
-def compare(name, url, make, dataset, program, count, rounds, folder):
+def compare(name, url, make, length, program, count, rounds, folder):
     for depth in (1, 8):
-        command = make(url.split("?")[0] if dataset == "fields" else url, folder, depth)
+        command = make(url.split("?")[0] if name == "redis" else url, folder, depth)
         mine, theirs, peak = [], [], 0
         for n in range(rounds):
             for who in (0, 1) if n % 2 else (1, 0):
                 if who == 0:
-                    each, memory = ours(url, folder, depth, count, dataset)
+                    each, memory = ours(url, folder, depth, count, length)
                     mine.append(each)
                     peak = max(peak, memory)
                 else:
@@ -116,15 +119,15 @@ def main():
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else ["redis", "postgres", "mariadb"]
     kinds = {
-        "redis": ("t1", "redis-benchmark", "?layout=blob&format=msgpack", redis, "fields"),
-        "postgres": ("t2", "pgbench", "?durability=t2", with_rows(rows.postgres, "-c"), "people"),
-        "mariadb": ("t1", "sysbench", "", with_rows(rows.mariadb, "--threads"), "people"),
+        "redis": ("t1", "redis-benchmark", "layout=blob&format=msgpack", redis, 1024),
+        "postgres": ("t2", "pgbench", "layout=columns&durability=t2", with_rows(rows.postgres, "-c"), 120),
+        "mariadb": ("t1", "sysbench", "layout=columns", with_rows(rows.mariadb, "--threads"), 120),
     }
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     for name in chosen:
-        tier, program, options, make, dataset = kinds[name]
+        tier, program, options, make, length = kinds[name]
         with server(name, tier) as url, tempfile.TemporaryDirectory() as folder:
-            compare(name, url + options, make, dataset, program, count, rounds, Path(folder))
+            compare(name, f"{url}?{options}", make, length, program, count, rounds, Path(folder))
 
 
 if __name__ == "__main__":

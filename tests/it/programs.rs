@@ -1,7 +1,7 @@
 //! Programs that live tests talk to. A test whose program is missing says so and passes, or fails
 //! where `STEELYARD_REQUIRE_SERVERS=1`.
 
-use std::fmt::Display;
+use std::{fmt::Display, path::Path, process::Command};
 
 use steelyard::{
     ErrorKind,
@@ -45,6 +45,25 @@ pub fn found(program: &str) -> bool {
     found
 }
 
+/// A certificate for `localhost`, signed by nobody else, and its key, as files in a folder; none
+/// where there is nothing to make it with.
+#[track_caller]
+pub fn certificate(folder: &Path) -> Option<(String, String)> {
+    if !found("openssl") {
+        return None;
+    }
+    let [certificate, key] = ["certificate", "key"].map(|n| folder.join(n).display().to_string());
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
+        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", &key])
+        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", &certificate])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    Some((certificate, key))
+}
+
 /// Whether this process runs nothing but the test of this name. Where it does not, the test is run
 /// in a process of its own, and must pass there: what is counted for a process (its peak of memory)
 /// is otherwise that of all tests that run beside it.
@@ -54,7 +73,7 @@ pub fn alone(test: &str) -> bool {
     if std::env::var_os(ALONE).is_some_and(|name| name == test) {
         return true;
     }
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
+    let child = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .env(ALONE, test)
         .output()

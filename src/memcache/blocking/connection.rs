@@ -63,10 +63,8 @@ pub fn resolve(address: &Address) -> io::Result<Vec<SockAddr>> {
             let found = (host.as_str(), *port).to_socket_addrs()?;
             Ok(found.map(|address: SocketAddr| address.into()).collect())
         }
-        Address::Tls(..) => Err(io::Error::new(
-            Kind::Unsupported,
-            "TLS is spoken by the nonblocking client only (memcache::AsyncClient)",
-        )),
+        // Refused when the client was made.
+        Address::Tls(..) => Err(Kind::Unsupported.into()),
     }
 }
 

@@ -22,7 +22,7 @@ use self::{
     pool::{Lease, Pool},
 };
 use super::{
-    address::Server,
+    address::{Address, Server},
     admin::{self, Listed, Stats},
     cluster::{Cluster, Route},
     failure::Failure,
@@ -73,7 +73,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for no addresses, one that is none or is there twice,
-    /// and for impossible options.
+    /// and for impossible options; [`Unsupported`](crate::ErrorKind::Unsupported) for TLS.
     pub fn new<S: AsRef<str>>(
         servers: impl IntoIterator<Item = S>,
         options: Options,
@@ -87,6 +87,11 @@ impl Client {
     /// # Errors
     /// As those of [`Client::new`].
     pub fn of(servers: Vec<Server>, options: Options) -> Result<Client> {
+        let is_tls = |s: &&Server| matches!(s.address, Address::Tls(..));
+        if let Some(tls) = servers.iter().find(is_tls) {
+            let what = "TLS is spoken by the nonblocking client only (memcache::AsyncClient)";
+            return Err(Error::unsupported(what).in_place(tls.address.to_string()));
+        }
         let timeout = options.timeout;
         let cluster = Cluster::new(servers, options)?;
         let pool =

@@ -7,6 +7,8 @@ mod chaos;
 mod frozen;
 mod keys;
 mod proxy;
+#[cfg(feature = "memcache-tls")]
+mod tls;
 
 use std::time::{Duration, Instant};
 

@@ -168,45 +168,16 @@ async fn sockets_and_logins() {
 #[tokio::test]
 async fn tls_with_an_authority_of_ones_own() {
     let port = free_port();
-    let made = |folder: &Path, name: &str| folder.join(name).display().to_string();
-    let certificate = |folder: &Path| {
-        Command::new("openssl")
-            .args([
-                "req",
-                "-x509",
-                "-newkey",
-                "ec",
-                "-pkeyopt",
-                "ec_paramgen_curve:P-256",
-                "-nodes",
-            ])
-            .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-            .args([
-                "-days",
-                "2",
-                "-subj",
-                "/CN=localhost",
-                "-addext",
-                "subjectAltName=DNS:localhost",
-            ])
-            .args(["-keyout", &made(folder, "key"), "-out", &made(folder, "cert")])
-            .stderr(Stdio::null())
-            .status()
+    let files = tempfile::tempdir().unwrap();
+    let Some((certificate, key_file)) = crate::programs::certificate(files.path()) else { return };
+    let args = |_: &Path| {
+        let port = port.to_string();
+        let all = ["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"];
+        let files = ["--tls-cert-file", &certificate, "--tls-key-file", &key_file];
+        all.into_iter().chain(files).map(String::from).collect()
     };
-    if !Command::new("openssl").arg("version").output().is_ok_and(|o| o.status.success()) {
-        println!("skipped: no openssl to make a certificate with");
-        return;
-    }
-    let args = |folder: &Path| {
-        assert!(certificate(folder).unwrap().success());
-        let all = ["--port", "0", "--tls-port", &port.to_string(), "--tls-auth-clients", "no"];
-        let mut all: Vec<_> = all.map(String::from).into();
-        all.extend(["--tls-cert-file".into(), made(folder, "cert")]);
-        all.extend(["--tls-key-file".into(), made(folder, "key")]);
-        all
-    };
-    let Some(own) = Own::start(args) else { return };
-    let url = format!("rediss://localhost:{port}?ca={}", made(own.folder.path(), "cert"));
+    let Some(_own) = Own::start(args) else { return };
+    let url = format!("rediss://localhost:{port}?ca={certificate}");
     let place = in_a_moment(|| async { steelyard::open(&url).await }).await;
     place.put(&[row("a", 1)]).await.unwrap();
     assert_eq!(place.get(&[key("a")]).await.unwrap(), [Some(row("a", 1).record)]);

@@ -192,20 +192,9 @@ async fn what_the_server_refuses_has_its_kind() {
 
 #[tokio::test]
 async fn tls_is_spoken_with_whom_is_trusted_only() {
-    use std::{os::unix::fs::chown, process::Command};
+    use std::os::unix::fs::chown;
     let folder = tempfile::tempdir().unwrap();
-    let file = |name: &str| folder.path().join(name).display().to_string();
-    let (key, certificate) = (file("key"), file("certificate"));
-    let made = Command::new("openssl")
-        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
-        .args(["-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", &key])
-        .args(["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-out", &certificate])
-        .args(["-addext", "basicConstraints=critical,CA:FALSE"])
-        .output();
-    if !made.is_ok_and(|made| made.status.success()) {
-        println!("skipped: openssl makes no certificate here");
-        return;
-    }
+    let Some((certificate, key)) = crate::programs::certificate(folder.path()) else { return };
     // PostgreSQL wants its key for itself.
     if let (true, Ok(Some(user))) =
         (nix::unistd::geteuid().is_root(), nix::unistd::User::from_name("postgres"))
