@@ -16,28 +16,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-STEELYARD = ROOT / "target/release/steelyard"
+from harness import WORKLOAD
+from rows import STEELYARD
+
 LOOP = "steelyard::bench::stores::drive::closed::{{closure}}::{{closure}}"
 SEND = "steelyard::bench::stores::drive::send::{{closure}}"
-WORKLOAD = """
-name = "reads"
-about = "Point reads."
-
-[table.records]
-dataset = "people"
-count = 2_000
-
-[[phase]]
-name = "load"
-do = "load"
-
-[[phase]]
-name = "get"
-do = "get"
-keys = "random"
-count = 20_000
-"""
 
 
 def measure(folder, terminal):
@@ -68,7 +51,7 @@ def main():
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        (folder / "reads.toml").write_text(WORKLOAD)
+        (folder / "reads.toml").write_text(WORKLOAD.format(keys=2_000, count=20_000, depth=1))
         for terminal in (False, True):
             seen = [measure(folder, terminal) for _ in range(runs)]
             loop, get, drawn = (statistics.median(each) for each in zip(*seen))
