@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use steelyard::{
     record::{Document, Value},
-    store::{Column, Key, Layout, Row, Shape},
+    store::{Column, Key, Layout, Row, Shape, blocking},
 };
 
 const KEYS: u64 = 10_000;
@@ -31,8 +31,9 @@ fn key(n: u64) -> Key {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> steelyard::Result<()> {
-    // As a task: what `main` itself awaits costs the runtime one more look at its sockets.
-    tokio::spawn(run()).await.expect("no panic")
+    // One after another, as the load generators ask. And as a task: what `main` itself awaits costs the
+    // runtime one more look at its sockets.
+    tokio::spawn(blocking(run())).await.expect("no panic")
 }
 
 async fn run() -> steelyard::Result<()> {

@@ -9,7 +9,8 @@ a text made beforehand and throws away. COUNT (20,000) reads by key, then as man
 `examples/rows.rs` and by each database's own load generator, interleaved, ROUNDS times (5), on private
 servers (t1 or the nearest there is), clients and servers all on one processor: two that wake each other
 across virtual processors pay several times what either does, and by chance. Printed is the user and system time of the client for each
-operation, less what it takes to start, and its ratio; medians.
+operation, less what it takes to start, and its ratio; medians. PROFILE=dist in the environment tries the
+binary as it is shipped.
 """
 
 import os
@@ -23,8 +24,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 ROOT = Path(__file__).resolve().parent.parent
-STEELYARD = ROOT / "target/release/steelyard"
-OURS = ROOT / "target/release/examples/rows"
+PROFILE = os.environ.get("PROFILE", "release")
+STEELYARD = ROOT / "target" / PROFILE / "steelyard"
+OURS = STEELYARD.parent / "examples/rows"
 ROW = f"{7:0120}"
 RECORD = '{"name":"Bob Jones","email":"bob7@example.com","age":7,"admin":true}'
 
@@ -133,7 +135,8 @@ ROWS = {"row": ("c", ROW, "columns"), "document": ("record", RECORD, "document")
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    subprocess.run(["cargo", "build", "--quiet", "--release", "--example", "rows"], cwd=ROOT, check=True)
+    build = ["cargo", "build", "--quiet", "--profile", PROFILE, "--bin", "steelyard", "--example", "rows"]
+    subprocess.run(build, cwd=ROOT, check=True)
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     for name, (tier, program, make, options) in STORES.items():
         if not shutil.which(program):

@@ -25,9 +25,16 @@ pub(super) fn moment(rfc3339: &str) -> String {
 pub(super) fn records(data: &Dataset) -> String {
     match data.of > data.records {
         true => format!("{} of {} {}", whole(data.records), whole(data.of), data.kind),
-        false if data.records == 1 => format!("1 {}", data.kind.trim_end_matches('s')),
+        false if data.records == 1 => format!("1 {}", one_of(&data.kind)),
         false => format!("{} {}", whole(data.records), data.kind),
     }
+}
+
+/// What many of are called so: `query` of `queries`.
+pub(super) fn one_of(many: &str) -> String {
+    let ends = [("ies", "y"), ("xes", "x"), ("s", "")];
+    let one = |(many_end, end)| Some(format!("{}{end}", many.strip_suffix(many_end)?));
+    ends.into_iter().find_map(one).unwrap_or_else(|| many.to_owned())
 }
 
 /// What points at [`records`].
@@ -43,6 +50,13 @@ mod tests {
         assert_eq!(of("2026-01-02T03:04:05Z"), "2026-01-02 03:04 UTC");
         for odd in ["", "yesterday", "TZ", "T1234é7Z", "2026-01-02T03:04:05+01:00"] {
             assert_eq!(of(odd), odd);
+        }
+    }
+
+    #[test]
+    fn many_have_a_name_for_one() {
+        for (many, one) in [("queries", "query"), ("indexes", "index"), ("records", "record")] {
+            assert_eq!(super::one_of(many), one);
         }
     }
 

@@ -12,6 +12,7 @@
 mod couchdb;
 mod ferretdb;
 mod find;
+mod group;
 mod mariadb;
 mod memcached;
 mod mongodb;

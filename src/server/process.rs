@@ -24,6 +24,7 @@ use nix::{
 
 use super::{
     GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish,
+    group::Group,
     ready::{self, Door},
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
@@ -41,13 +42,16 @@ pub struct Server {
     launches: Vec<Launch>,
     children: Vec<Child>,
     watchman: Option<Child>,
+    /// Removed last, when nothing is in it.
+    group: Option<Group>,
 }
 
 impl Server {
     pub(super) fn start(program: &Program, binary: PathBuf, wish: &Wish) -> Result<Server> {
         // Short: paths of sockets have 108 bytes at most.
         let folder = tempfile::Builder::new().prefix("steelyard-").tempdir()?.keep();
-        let watchman = watch(&folder);
+        let group = folder.file_name().and_then(Group::new);
+        let watchman = watch(&folder, group.as_ref());
         let mut server = Server {
             name: program.name,
             url: String::new(),
@@ -57,6 +61,7 @@ impl Server {
             launches: Vec::new(),
             children: Vec::new(),
             watchman: Some(watchman?),
+            group,
         };
         let mut plan = Plan {
             binary,
@@ -84,8 +89,8 @@ impl Server {
                 Ready::AnswersAt { socket, ask, answer } => (Door::Socket(socket), ask, answer),
             };
             let log = self.folder.join(format!("{}.log", self.children.len()));
-            let mut child = spawn(&mut command(launch, &self.folder, &log)?)
-                .map_err(|e| Error::from(e).in_place(launch.binary.display().to_string()))?;
+            let child = self.begin(launch, &log);
+            let mut child = child.map_err(|e| e.in_place(launch.binary.display().to_string()))?;
             let ready =
                 ready::wait_for(door, ask, answer, PATIENCE, || match child.try_wait()? {
                     None => Ok(()),
@@ -98,6 +103,21 @@ impl Server {
             ready?;
         }
         Ok(())
+    }
+
+    /// Starts a process, in the control group where there is one.
+    fn begin(&self, launch: &Launch, log: &Path) -> Result<Child> {
+        let Some(group) = &self.group else {
+            return Ok(spawn(&mut command(alone(launch), launch, &self.folder, log)?)?);
+        };
+        let waiting = Group::waiting(&launch.binary);
+        let mut child = spawn(&mut command(waiting, launch, &self.folder, log)?)?;
+        if let Err(e) = group.admit(&mut child) {
+            // It was not let go on, and ends.
+            let _ = child.wait();
+            return Err(e.into());
+        }
+        Ok(child)
     }
 
     /// The kind of server.
@@ -123,6 +143,12 @@ impl Server {
     /// The numbers of all its processes, also those that its processes started.
     pub fn processes(&self) -> Vec<u32> {
         marked(&self.folder)
+    }
+
+    /// The processor time of all its processes so far, those that have ended too, in user mode and in
+    /// the kernel; none where no control group counts it.
+    pub fn used(&self) -> Option<(Duration, Duration)> {
+        self.group.as_ref()?.used()
     }
 
     /// Makes all its processes stand still (SIGSTOP) until [`thaw`](Server::thaw). They do when this
@@ -234,7 +260,7 @@ impl std::fmt::Debug for Server {
 }
 
 /// Starts the shell that cleans up after us.
-fn watch(folder: &Path) -> Result<Child> {
+fn watch(folder: &Path, group: Option<&Group>) -> Result<Child> {
     const SCRIPT: &str = r#"
         trap '' INT TERM HUP
         read -r _
@@ -246,11 +272,13 @@ fn watch(folder: &Path) -> Result<Child> {
                     kill -KILL "$pid" $(cat /proc/"$pid"/task/*/children 2>/dev/null)
             done
             rm -rf -- "$2"
-            [ -e "$2" ] || break
+            [ -z "$3" ] || rmdir "$3"
+            [ -e "$2" ] || [ -e "$3" ] || break
         done"#;
     let watchman = Command::new("/bin/sh")
         .args(["-c", SCRIPT, "steelyard-watchman", MARK])
         .arg(folder)
+        .args(group.map(Group::path))
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -259,16 +287,21 @@ fn watch(folder: &Path) -> Result<Child> {
     watchman.map_err(|e| Error::new(ErrorKind::Io, "no /bin/sh to watch a server").with_source(e))
 }
 
-/// The command of a launch, its output into a log.
-fn command(launch: &Launch, folder: &Path, log: &Path) -> Result<Command> {
+/// A program that reads nothing.
+fn alone(launch: &Launch) -> Command {
     let mut command = Command::new(&launch.binary);
+    command.stdin(Stdio::null());
+    command
+}
+
+/// The command of a launch, its output into a log.
+fn command(mut command: Command, launch: &Launch, folder: &Path, log: &Path) -> Result<Command> {
     let output = File::options().create(true).append(true).open(log)?;
     command
         .args(&launch.args)
         .env(MARK, folder)
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .current_dir(folder)
-        .stdin(Stdio::null())
         .stdout(output.try_clone()?)
         .stderr(output)
         // Ctrl-C is for us, not for it.
@@ -302,8 +335,8 @@ pub(super) fn user_of(name: &str) -> Result<User> {
 pub(super) fn run(launch: &Launch, folder: &Path) -> Result<()> {
     let log = folder.join("prepare.log");
     let place = || launch.binary.display().to_string();
-    let status =
-        command(launch, folder, &log)?.status().map_err(|e| Error::from(e).in_place(place()))?;
+    let command = command(alone(launch), launch, folder, &log);
+    let status = command?.status().map_err(|e| Error::from(e).in_place(place()))?;
     match status.success() {
         true => Ok(()),
         false => {
@@ -466,7 +499,7 @@ mod tests {
     fn the_watchman_kills_what_is_left_and_removes_the_folder() {
         let folder = tempfile::Builder::new().prefix("steelyard-").tempdir().unwrap().keep();
         fs::write(folder.join("data"), "x").unwrap();
-        let mut watchman = watch(&folder).unwrap();
+        let mut watchman = watch(&folder, None).unwrap();
         let mut child = Command::new("sleep").arg("60").env(MARK, &folder).spawn().unwrap();
         while marked(&folder).is_empty() {
             thread::yield_now();

@@ -34,6 +34,12 @@ pub struct Joined {
 /// How many records of the other table a join may answer with: they come all at once.
 pub const MOST: usize = 10_000;
 
+/// The error for a join of more.
+pub(super) fn too_many() -> Error {
+    let what = format!("a join of more than {MOST} records; ask for fewer at a time");
+    Error::new(ErrorKind::TooLarge, what)
+}
+
 /// Puts pairs together as they come: a record is made once, however many belong to it.
 #[derive(Default)]
 pub(super) struct Groups {
@@ -56,8 +62,7 @@ impl Groups {
     ) -> Result<()> {
         self.pairs += 1;
         if self.pairs > MOST {
-            let what = format!("a join of more than {MOST} records; ask for fewer at a time");
-            return Err(Error::new(ErrorKind::TooLarge, what));
+            return Err(too_many());
         }
         // Mostly they come one group after the other.
         if let Some(last) = self.all.last_mut().filter(|last| last.row.key == key) {

@@ -20,7 +20,11 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
 };
 
-use super::{alarm::Alarm, within};
+use super::{
+    alarm::Alarm,
+    blocking::{self, Waiting},
+    within,
+};
 use crate::{Error, Result};
 
 /// Where a server listens.
@@ -118,6 +122,9 @@ impl AsyncWrite for Stream {
 const BUFFER: usize = 16 << 10;
 /// Buffers larger than this are not kept.
 const KEPT: usize = 1 << 20;
+/// Questions up to this length fit into what the system holds back of a socket, so that sending them
+/// never waits for a server that waits for us to read.
+const SHORT: usize = 16 << 10;
 
 /// A connection.
 pub struct Line {
@@ -129,6 +136,8 @@ pub struct Line {
     /// How much of it the last answer was.
     taken: usize,
     alarm: Alarm,
+    /// The socket, while questions wait in the thread.
+    waiting: Option<Waiting>,
 }
 
 impl Line {
@@ -144,6 +153,7 @@ impl Line {
             filled: 0,
             taken: 0,
             alarm: Alarm::new()?,
+            waiting: None,
         })
     }
 
@@ -154,6 +164,9 @@ impl Line {
 
     /// Nothing has come that was not asked for, nor the end.
     fn is_quiet(&mut self) -> bool {
+        if let Some(waiting) = &mut self.waiting {
+            return self.filled == self.taken && waiting.is_quiet();
+        }
         let (mut byte, mut nobody) = ([0], Context::from_waker(Waker::noop()));
         let mut byte = ReadBuf::new(&mut byte);
         self.filled == self.taken
@@ -172,28 +185,68 @@ impl Line {
         limit: Duration,
         mut end: impl FnMut(&[u8]) -> Result<Option<usize>>,
     ) -> Result<&[u8]> {
-        let begin = Instant::now();
-        let (deadline, mut now) = (begin + limit, Some(begin));
         (self.filled, self.taken) = (0, 0);
-        let mut sent = 0;
-        let done = std::future::poll_fn(|cx| {
-            let step = self.step(cx, &mut sent, &mut end);
-            if step.is_pending() {
-                // It has hardly begun when it waits for the first time.
-                let now = now.take().unwrap_or_else(Instant::now);
-                if self.alarm.is_over(cx, deadline, now) {
-                    let seconds = limit.as_secs_f64();
-                    let what = format!("no answer to {what} within {seconds} s");
-                    return Poll::Ready(Err(Error::unavailable(what)));
-                }
-            }
-            step
-        });
-        let done = done.await;
+        let done = match blocking::is_allowed() && self.out.len() <= SHORT {
+            true => self.ask_here(what, limit, &mut end),
+            false => self.ask_in_task(what, limit, &mut end).await,
+        };
         self.out.clear();
         self.out.shrink_to(KEPT);
         self.taken = done?;
         Ok(&self.input[..self.taken])
+    }
+
+    /// Asks, and waits as the runtime does.
+    async fn ask_in_task(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        end: &mut impl FnMut(&[u8]) -> Result<Option<usize>>,
+    ) -> Result<usize> {
+        self.waiting = None;
+        let begin = Instant::now();
+        let (deadline, mut now) = (begin + limit, Some(begin));
+        let mut sent = 0;
+        std::future::poll_fn(|cx| {
+            let step = self.step(cx, &mut sent, end);
+            if step.is_pending() {
+                // It has hardly begun when it waits for the first time.
+                let now = now.take().unwrap_or_else(Instant::now);
+                if self.alarm.is_over(cx, deadline, now) {
+                    return Poll::Ready(Err(late(what, limit)));
+                }
+            }
+            step
+        })
+        .await
+    }
+
+    /// Asks, and waits in the thread.
+    fn ask_here(
+        &mut self,
+        what: &str,
+        limit: Duration,
+        end: &mut impl FnMut(&[u8]) -> Result<Option<usize>>,
+    ) -> Result<usize> {
+        let failed = |e: std::io::Error| match e.kind() {
+            IoKind::TimedOut => late(what, limit),
+            _ => broken(e),
+        };
+        let waiting = match &mut self.waiting {
+            Some(waiting) => waiting,
+            none => none.insert(Waiting::new(&self.stream)?),
+        };
+        waiting.send(&self.out, limit, Instant::now()).map_err(failed)?;
+        loop {
+            match waiting.read(room(&mut self.input, self.filled)).map_err(failed)? {
+                0 => return Err(broken(IoKind::UnexpectedEof.into())),
+                n => self.filled += n,
+            }
+            if let Some(end) = end(&self.input[..self.filled])? {
+                return Ok(end);
+            }
+            waiting.go_on(limit).map_err(failed)?;
+        }
     }
 
     /// Sends and reads as much as there is, until the answer ends.
@@ -212,10 +265,7 @@ impl Line {
             }
         }
         loop {
-            if self.filled == self.input.len() {
-                self.input.resize(self.filled * 2, 0);
-            }
-            let mut space = ReadBuf::new(&mut self.input[self.filled..]);
+            let mut space = ReadBuf::new(room(&mut self.input, self.filled));
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut space)).map_err(broken)?;
             match space.filled().len() {
                 0 => return Poll::Ready(Err(broken(IoKind::UnexpectedEof.into()))),
@@ -228,6 +278,18 @@ impl Line {
     }
 }
 
+/// Where more is read to.
+fn room(input: &mut Vec<u8>, filled: usize) -> &mut [u8] {
+    if filled == input.len() {
+        input.resize(filled * 2, 0);
+    }
+    &mut input[filled..]
+}
+
+fn late(what: &str, limit: Duration) -> Error {
+    Error::unavailable(format!("no answer to {what} within {} s", limit.as_secs_f64()))
+}
+
 /// What became of a connection, as an error.
 pub fn broken(e: std::io::Error) -> Error {
     let what = match e.kind() {
@@ -238,10 +300,15 @@ pub fn broken(e: std::io::Error) -> Error {
     Error::unavailable(what).with_source(e)
 }
 
+/// A line and what is known of it, at one place in memory: it is handed about twice for each question,
+/// and what holds it while it waits is smaller. (Of futures beyond 1 KiB the system's allocator
+/// keeps none ready, and takes a third of a point read's instructions to make them.)
+type Rested<T> = Box<(Line, T)>;
+
 /// Lines to one server, each with what else `T` a driver knows of it.
 pub struct Lines<T> {
     limits: Limits,
-    idle: Mutex<Vec<(Line, T)>>,
+    idle: Mutex<Vec<Rested<T>>>,
     permits: Semaphore,
 }
 
@@ -302,12 +369,15 @@ impl<T> Lines<T> {
         let line = match self.quiet() {
             Some(line) => line,
             // Apart, so that what is usual stays small.
-            None => Box::pin(within(self.limits.connect, "a call", connect())).await?,
+            None => {
+                let called = Box::pin(within(self.limits.connect, "a call", connect()));
+                Box::new(called.await?)
+            }
         };
         Ok(Lease { lines: self, line: Some(line), _permit: permit })
     }
 
-    fn quiet(&self) -> Option<(Line, T)> {
+    fn quiet(&self) -> Option<Rested<T>> {
         let mut idle = self.idle();
         while let Some(mut line) = idle.pop() {
             // One that the server closed meanwhile is none.
@@ -323,7 +393,7 @@ impl<T> Lines<T> {
         self.idle().clear();
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<(Line, T)>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<Rested<T>>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -331,25 +401,26 @@ impl<T> Lines<T> {
 /// A line on loan; closed unless it is given back.
 pub struct Lease<'a, T> {
     lines: &'a Lines<T>,
-    line: Option<(Line, T)>,
+    line: Option<Rested<T>>,
     _permit: SemaphorePermit<'a>,
 }
 
 impl<T> Lease<'_, T> {
     /// The line, and what is known of it.
     pub fn line(&mut self) -> (&mut Line, &mut T) {
-        let (line, known) = self.line.as_mut().expect("there until it is given back");
+        let (line, known) = &mut **self.line.as_mut().expect("there until it is given back");
         (line, known)
     }
 
     /// Gives it back: its answer was read to the end.
     pub fn give_back(mut self) {
-        let Some((mut line, known)) = self.line.take() else { return };
+        let Some(mut lent) = self.line.take() else { return };
+        let line = &mut lent.0;
         if line.input.len() > KEPT {
             line.input = vec![0; BUFFER];
             (line.filled, line.taken) = (line.filled - line.taken, 0);
         }
-        self.lines.idle().push((line, known));
+        self.lines.idle().push(lent);
     }
 }
 

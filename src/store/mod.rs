@@ -16,20 +16,23 @@
 mod abilities;
 pub(crate) mod alarm;
 mod blobs;
+// Not everything in it is used by every choice of features.
+#[allow(dead_code)]
+mod blocking;
 #[cfg(feature = "couchdb")]
 mod couchdb;
-// Not everything in it is used by every choice of features.
+// As with blocking.
 #[allow(dead_code)]
 mod databases;
 mod dir;
-// Not everything in it is used by every choice of features.
 mod join;
+// As with blocking.
 #[allow(dead_code)]
 mod json;
 mod key;
 mod kv;
 mod layout;
-// As with json.
+// As with blocking.
 #[allow(dead_code)]
 mod line;
 mod memcached;
@@ -69,6 +72,7 @@ use futures_util::{
 
 pub use abilities::{Abilities, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
+pub use blocking::{Blocking, blocking};
 pub use databases::{Databases, Scratch};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};

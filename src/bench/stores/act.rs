@@ -11,7 +11,7 @@ use futures_util::TryStreamExt;
 
 use super::{
     data::{Expected, Records},
-    drive::{self, Op, Stores, Window},
+    drive::{self, Op, Ops, Stores, Window},
     ops, watch,
 };
 use crate::{
@@ -279,7 +279,7 @@ impl<'a> Bout<'a> {
             let rows = records.rows(from, (from + chunk).min(count))?;
             from += rows.len() as u64;
             let part = match way {
-                Way::Rows => self.rows(phase, rows).await?,
+                Way::Rows => self.rows(phase, rows.into_owned()).await?,
                 Way::Batches | Way::Bulk => self.batches(&*store, way, batch, &rows).await?,
                 Way::Transaction => {
                     let before = self.before();
@@ -313,7 +313,8 @@ impl<'a> Bout<'a> {
 
     /// Writes rows one by one.
     async fn rows(&self, phase: &Phase, rows: Vec<Row>) -> Result<Done> {
-        let ops: Arc<[Op]> = rows.into_iter().map(|row| Op::Put(Box::new(row))).collect();
+        let ops: Vec<Op> = rows.into_iter().map(|row| Op::Put(Box::new(row))).collect();
+        let ops = Ops::from(ops);
         let stores = self.stores(phase)?;
         let before = self.before();
         let window =
@@ -352,7 +353,7 @@ impl<'a> Bout<'a> {
                 }
             }
         }
-        let ops = Arc::<[Op]>::from(drawn);
+        let ops = Ops::from(drawn);
         for op in ops.iter().take(100) {
             match op {
                 Op::Find(query, _) => stores.table.abilities().can(query)?,
@@ -421,16 +422,15 @@ impl<'a> Bout<'a> {
     async fn warm_up(
         &self,
         stores: &Stores,
-        ops: &Arc<[Op]>,
+        ops: &Ops,
         workers: usize,
     ) -> Result<(Vec<f64>, bool)> {
         let part = ops.len().div_ceil(WINDOWS).max(workers);
-        let parts: Vec<Arc<[Op]>> = ops.chunks(part).map(Arc::from).collect();
         let begin = self.clock.now();
         let mut windows = Vec::with_capacity(WINDOWS);
-        for ops in parts.iter().cycle() {
+        for ops in ops.parts(part).cycle() {
             let at = self.clock.now();
-            let window = drive::closed(self.clock, stores, ops, workers, None).await;
+            let window = drive::closed(self.clock, stores, &ops, workers, None).await;
             if let Some(e) = window.first {
                 return Err(e);
             }

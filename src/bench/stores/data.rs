@@ -1,15 +1,40 @@
 //! The records of a workload, made where they are needed and not all at once, and what must come out
 //! of each phase: the counts are known before a store is asked.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use super::relate::{Belong, naming, naming_in_pairs};
 use crate::{
     Error, ErrorKind, Result,
-    bench::workload::{Act, Phase, Range, Relation, Table, Workload},
+    bench::{
+        results::Dataset as Described,
+        workload::{Act, Phase, Range, Relation, Table, Workload},
+    },
     record::{Document, Value, dataset::Dataset},
     store::{Column, Filter, Index, Key, Layout, Query, Row, Shape},
 };
+
+/// Records of the user's own.
+pub struct OwnRecords {
+    pub(super) rows: Arc<Vec<Row>>,
+    /// What is said of them.
+    pub(super) described: Described,
+}
+
+impl OwnRecords {
+    /// These records. Whatever they call their key need not be there in all of them: their keys are
+    /// their places, from 0.
+    pub fn new(documents: Vec<Document>, described: Described) -> OwnRecords {
+        let row = |(n, record)| Row { key: place(n as u64), record };
+        let rows = documents.into_iter().enumerate().map(row).collect();
+        OwnRecords { rows: Arc::new(rows), described }
+    }
+}
+
+/// The key of a record whose place in the file is its name.
+fn place(n: u64) -> Key {
+    Key::new(n.to_string()).expect("digits are a key")
+}
 
 /// The records of a table.
 #[derive(Clone)]
@@ -24,14 +49,13 @@ pub(super) struct Records {
 #[derive(Clone)]
 enum Source {
     Made(Dataset),
-    Held(Arc<Vec<Document>>),
+    Held(Arc<Vec<Row>>),
 }
 
 impl Records {
     /// Those of a table, or `held` in their place.
-    pub fn new(table: &Table, held: Option<Arc<Vec<Document>>>, seed: u64) -> Result<Records> {
+    pub fn new(table: &Table, held: Option<Arc<Vec<Row>>>, seed: u64) -> Result<Records> {
         match held {
-            // Whatever the user's records call their key: it need not be there in all of them.
             Some(held) => Ok(Records {
                 count: held.len() as u64,
                 source: Source::Held(held),
@@ -56,7 +80,7 @@ impl Records {
     pub fn document(&self, n: u64) -> Document {
         match &self.source {
             Source::Made(dataset) => dataset.document(self.seed, n).unwrap_or_default(),
-            Source::Held(held) => held[(n % held.len().max(1) as u64) as usize].clone(),
+            Source::Held(held) => held[(n % held.len().max(1) as u64) as usize].record.clone(),
         }
     }
 
@@ -64,7 +88,7 @@ impl Records {
     pub fn key(&self, n: u64) -> Result<Key> {
         match &self.key {
             Some(field) => Key::of(&self.document(n), field),
-            None => Key::new(n.to_string()),
+            None => Ok(place(n)),
         }
     }
 
@@ -73,14 +97,17 @@ impl Records {
         let record = self.document(n);
         let key = match &self.key {
             Some(field) => Key::of(&record, field)?,
-            None => Key::new(n.to_string())?,
+            None => place(n),
         };
         Ok(Row { key, record })
     }
 
-    /// Records from `from` up to, but without, `until`.
-    pub fn rows(&self, from: u64, until: u64) -> Result<Vec<Row>> {
-        (from..until).map(|n| self.row(n)).collect()
+    /// Records from `from` up to, but without, `until`, which are there.
+    pub fn rows(&self, from: u64, until: u64) -> Result<Cow<'_, [Row]>> {
+        match &self.source {
+            Source::Made(_) => (from..until).map(|n| self.row(n)).collect(),
+            Source::Held(held) => Ok(Cow::Borrowed(&held[from as usize..until as usize])),
+        }
     }
 
     /// How they are to lie: columns are found from a sample, kinds of indexes from the first value.

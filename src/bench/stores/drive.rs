@@ -4,7 +4,10 @@
 //! its own histograms, which are added up when the window is over. An operation costs one reading of
 //! the clock in the closed loop, for the end of one is the beginning of the next.
 
-use std::sync::Arc;
+use std::{
+    ops::{Deref, Range},
+    sync::Arc,
+};
 
 use futures_util::TryStreamExt;
 use tokio::{sync::Mutex, task::JoinSet};
@@ -18,7 +21,7 @@ use crate::{
         schedule::Moments,
     },
     record::Document,
-    store::{Key, Query, Row, Store},
+    store::{Key, Query, Row, Store, blocking},
 };
 
 /// One operation, ready to be sent.
@@ -34,6 +37,37 @@ pub(super) enum Op {
     Change(Key, Box<Document>),
     /// Goes from a record to what belongs to it.
     Relate(Box<Relate>),
+}
+
+/// Operations, or a part of them.
+#[derive(Clone)]
+pub(super) struct Ops {
+    all: Arc<[Op]>,
+    part: Range<usize>,
+}
+
+impl From<Vec<Op>> for Ops {
+    fn from(all: Vec<Op>) -> Ops {
+        Ops { part: 0..all.len(), all: all.into() }
+    }
+}
+
+impl Deref for Ops {
+    type Target = [Op];
+
+    fn deref(&self) -> &[Op] {
+        &self.all[self.part.clone()]
+    }
+}
+
+impl Ops {
+    /// So many at a time.
+    pub fn parts(&self, size: usize) -> impl Iterator<Item = Ops> + Clone {
+        let Range { start, end } = self.part;
+        (start..end)
+            .step_by(size.max(1))
+            .map(move |from| Ops { all: Arc::clone(&self.all), part: from..(from + size).min(end) })
+    }
 }
 
 /// What a window came to.
@@ -110,15 +144,15 @@ pub(super) struct Stores {
 pub(super) async fn closed(
     clock: Monotonic,
     stores: &Stores,
-    ops: &Arc<[Op]>,
+    ops: &Ops,
     workers: usize,
     until: Option<u64>,
 ) -> Window {
     let mut set = JoinSet::new();
     for worker in 0..workers {
-        let (stores, ops) = (stores.clone(), Arc::clone(ops));
-        set.spawn(async move {
-            let mut window = Window::new(false);
+        let (stores, ops) = (stores.clone(), ops.clone());
+        let work = async move {
+            let (ops, mut window) = (&*ops, Window::new(false));
             let mut at = worker;
             let mut begin = clock.now();
             loop {
@@ -140,7 +174,12 @@ pub(super) async fn closed(
             }
             window.ended = begin;
             window
-        });
+        };
+        match workers {
+            // Nobody else wants the thread; the load generators of the databases wait so, too.
+            1 => set.spawn(blocking(work)),
+            _ => set.spawn(work),
+        };
     }
     gather(set).await
 }
@@ -152,16 +191,16 @@ pub(super) async fn closed(
 pub(super) async fn open(
     clock: Monotonic,
     stores: &Stores,
-    ops: &Arc<[Op]>,
+    ops: &Ops,
     workers: usize,
     (moments, seconds): (Moments, f64),
 ) -> Result<Window> {
     let pacer = Arc::new(Mutex::new(Pacer::new(clock, moments, seconds)?));
     let mut set = JoinSet::new();
     for worker in 0..workers {
-        let (stores, ops, pacer) = (stores.clone(), Arc::clone(ops), Arc::clone(&pacer));
+        let (stores, ops, pacer) = (stores.clone(), ops.clone(), Arc::clone(&pacer));
         set.spawn(async move {
-            let mut window = Window::new(true);
+            let (ops, mut window) = (&*ops, Window::new(true));
             let mut at = worker;
             loop {
                 let Some(planned) = pacer.lock().await.next().await else { break };

@@ -39,6 +39,7 @@ use std::{
 };
 
 pub use audit::{Audit, audit};
+pub use data::OwnRecords;
 pub use target::{Opened, Target};
 
 use self::{
@@ -50,7 +51,7 @@ use self::{
 use super::{
     derive::{derive, first_wide},
     instruments::{Instruments, Real},
-    results::{self, Cell, Dataset, Latency, Plan, Results, Tally},
+    results::{self, Cell, Latency, Plan, Results, Tally},
     run::{Measured, Progress, Stage},
     save,
     schedule::{Orders, Stopped},
@@ -60,7 +61,6 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
-    record::Document,
     server::Server,
     store::{self, Place, Store},
 };
@@ -76,8 +76,8 @@ pub struct Options<'a> {
     pub as_published: bool,
     /// By whom; the stores in this process where none is named.
     pub targets: Vec<Target>,
-    /// Records in place of those of the workload's first table, with what is said of them.
-    pub records: Option<(Vec<Document>, Dataset)>,
+    /// Records in place of those of the workload's first table.
+    pub records: Option<OwnRecords>,
     /// The durability of stores that name none themselves.
     pub durability: Option<Tier>,
     /// Whether syncs are counted before anything is timed.
@@ -179,7 +179,7 @@ struct Run<'o, 'a, 'p> {
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     fn new(options: &'o Options<'a>, progress: &'p mut dyn FnMut(Progress<'_>)) -> Result<Self> {
         let workload = &options.workload;
-        let held = options.records.as_ref().map(|(held, _)| Arc::new(held.clone()));
+        let held = options.records.as_ref().map(|own| Arc::clone(&own.rows));
         let mut records = Vec::new();
         for table in &workload.tables {
             let held = held.clone().filter(|_| table.name == workload.tables[0].name);
@@ -190,7 +190,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             true => Target::usual(),
             false => options.targets.clone(),
         };
+        let at_once = workload.phases.iter().map(|phase| phase.concurrency).max().unwrap_or(1);
         for target in &mut targets {
+            *target = target.clone().connected(at_once);
             let layout = workload.tables.iter().find_map(|table| table.layout);
             if let Some(layout) = layout.filter(|_| !target.has_layout()) {
                 *target = target.clone().with("layout", layout.name());

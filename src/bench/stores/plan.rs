@@ -25,7 +25,7 @@ pub(super) fn blank(
     let workload = &options.workload;
     let (first, records) = (&workload.tables[0], &all[0].1);
     let mut dataset = match &options.records {
-        Some((_, dataset)) => dataset.clone(),
+        Some(own) => own.described.clone(),
         None => Dataset {
             name: format!("{}, seed {}", first.dataset.name(), options.plan.seed),
             of: records.count,
@@ -75,7 +75,8 @@ pub(super) fn blank(
         settings: BTreeMap::from([(
             "Stores".to_owned(),
             "one at a time, each on fresh data in every round; private servers are started anew for it; \
-             records are made and operations drawn outside of the timed windows"
+             records are made and operations drawn outside of the timed windows; a connection to a \
+             server for each operation that may be on its way, unless ?pool= says otherwise"
                 .to_owned(),
         )]),
         dataset,
@@ -128,19 +129,19 @@ fn about(phase: &workload::Phase) -> String {
     text + "."
 }
 
-/// Bytes of the records as JSON lines, plain and compressed: of a sample, multiplied.
+/// Bytes of the records as JSON lines, plain and compressed: of the first ones, multiplied.
 fn sizes(records: &Records) -> BTreeMap<String, u64> {
-    const SAMPLE: u64 = 20_000;
-    let sample = records.count.min(SAMPLE);
-    let (mut lines, mut line) = (Vec::new(), Vec::new());
-    for n in 0..sample {
+    const SAMPLE: usize = 4 << 20;
+    let (mut lines, mut line, mut taken) = (Vec::new(), Vec::new(), 0);
+    while taken < records.count && lines.len() < SAMPLE {
         line.clear();
-        if Format::Json.encode(&records.document(n), &mut line).is_ok() {
+        if Format::Json.encode(&records.document(taken), &mut line).is_ok() {
             lines.extend_from_slice(&line);
             lines.push(b'\n');
         }
+        taken += 1;
     }
-    let times = records.count as f64 / sample.max(1) as f64;
+    let times = records.count as f64 / taken.max(1) as f64;
     let mut sizes = BTreeMap::from([(String::new(), (lines.len() as f64 * times) as u64)]);
     for name in ["gzip", "zstd"] {
         let mut packed = Vec::new();

@@ -119,6 +119,21 @@ impl Target {
         self.with(name, value)
     }
 
+    /// The same with so many connections to its server at least, unless it says how many itself. (Where
+    /// operations wait for a connection, it is the client's pool that is measured.)
+    pub fn connected(self, least: u32) -> Target {
+        const USUAL: u32 = 4;
+        let has_server = match &self.at {
+            At::Embedded(_) => false,
+            At::Private { .. } => true,
+            At::Own(url) => url.contains("://"),
+        };
+        match has_server && least > USUAL {
+            true => self.with("pool", &least.to_string()),
+            false => self,
+        }
+    }
+
     /// Whether it says how records lie in it.
     pub fn has_layout(&self) -> bool {
         let said = |name: &str| name == "layout" || name == "format";
@@ -240,6 +255,14 @@ mod tests {
             (target.label.as_str(), target.tier()),
             ("sqlite?format=marshal", Some(Tier::T3))
         );
+
+        let url =
+            |text: &str| Target::parse(text).unwrap().connected(16).url(None, Path::new("/x"));
+        assert_eq!(url("redis://db:1"), "redis://db:1?pool=16");
+        assert_eq!(url("redis://db:1?pool=2"), "redis://db:1?pool=2");
+        assert_eq!(url("sqlite"), "sqlite:/x/records.db");
+        let few = Target::parse("redis://db:1").unwrap().connected(4);
+        assert_eq!(few.url(None, Path::new("/x")), "redis://db:1");
 
         let target = Target::parse("mysql://u:secret@db/shop?durability=t2").unwrap();
         assert_eq!(target.label, "mysql://u:***@db/shop?durability=t2");

@@ -1,8 +1,9 @@
 //! What a server and its folder use, read from outside: processor time, memory, bytes written
 //! (rule 19), bytes on disk (rule 20).
 //!
-//! Everything is read from `/proc` for all processes of the server; processor time of processes that
-//! have ended meanwhile stands in their parents' (proc(5)).
+//! Processor time is that of the server's control group, where it has one. All else is read from
+//! `/proc` for all its processes (a group's memory would count the files that the kernel keeps for it);
+//! processor time of processes that have ended meanwhile stands in their parents' (proc(5)).
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
@@ -13,14 +14,21 @@ use crate::{
 
 /// What all processes of a server have used so far, and the memory they have now.
 pub(super) fn used(server: &Server) -> ServerUse {
-    server.processes().into_iter().map(of_process).fold(ServerUse::default(), |sum, one| {
-        ServerUse {
-            user_ns: sum.user_ns + one.user_ns,
-            system_ns: sum.system_ns + one.system_ns,
-            memory: sum.memory + one.memory,
-            written: sum.written + one.written,
-        }
-    })
+    let add = |sum: ServerUse, one: ServerUse| ServerUse {
+        user_ns: sum.user_ns + one.user_ns,
+        system_ns: sum.system_ns + one.system_ns,
+        memory: sum.memory + one.memory,
+        written: sum.written + one.written,
+    };
+    let all = server.processes().into_iter().map(of_process).fold(ServerUse::default(), add);
+    match server.used() {
+        Some((user, system)) => ServerUse {
+            user_ns: user.as_nanos() as u64,
+            system_ns: system.as_nanos() as u64,
+            ..all
+        },
+        None => all,
+    }
 }
 
 /// What was used between two looks; the memory is that of the second.

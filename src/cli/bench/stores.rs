@@ -10,7 +10,7 @@ use steelyard::{
         formats::{Records, load},
         results::Dataset,
         schedule::Pace,
-        stores::{Options, Target},
+        stores::{Options, OwnRecords, Target},
         workload::{Act, Workload},
     },
     durability::Tier,
@@ -103,8 +103,8 @@ Examples:
   steelyard bench relations --on 'mariadb?layout=columns' --on 'postgres?layout=columns'
 
 From a user to the five pets: embedded, by references, by an indexed field (two questions), by a join
-(one), and by a key/value table joined with itself. Joins are for sqlite, MySQL, PostgreSQL and
-memory; other stores leave them out and say so.";
+(one), and by a key/value table joined with itself. Joins are for sqlite, MySQL, PostgreSQL, MongoDB
+and memory; other stores leave them out and say so.";
 
 pub const MIXED: &str = "\
 Examples:
@@ -168,7 +168,8 @@ fn measure(mut workload: Workload, args: Args, stop: &AtomicBool) -> Result<Outc
     let mut options = args.on.options(workload);
     if let Some(file) = &args.records {
         let (limit, seed) = (args.limit.unwrap_or(load::USUAL), args.common.seed.unwrap_or(1));
-        options.records = Some(own(file, args.from.as_ref(), limit, seed)?);
+        let (documents, described) = own(file, args.from.as_ref(), limit, seed)?;
+        options.records = Some(OwnRecords::new(documents, described));
     }
     options.plan = args.common.plan(options.plan, None);
     options.out = args.common.out.clone();
@@ -220,8 +221,8 @@ pub fn own(
     dataset.kind = records.kind().to_owned();
     let documents = match records {
         Records::Documents(documents) => documents,
-        Records::Marc(records) => (records.iter())
-            .map(|record| match to_value(record)? {
+        Records::Marc(records) => (records.into_iter())
+            .map(|record| match to_value(&record)? {
                 Value::Map(document) => Ok(document),
                 _ => Err(Error::unsupported("a MARC record that is no map")),
             })

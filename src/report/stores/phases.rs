@@ -6,6 +6,7 @@ use super::{
         number::{NONE, beside, ranged, short, whole},
         page::{Section, Table},
         tables::{self, ranked},
+        words::one_of,
     },
     charts, contenders, is_open,
     kept::{syncs, tier},
@@ -155,12 +156,11 @@ fn versus(results: &Results, contender: &Contender, cell: &Cell, marks: &mut Mar
 /// `200,000 records`, `1 query`.
 fn counted(phase: &Phase) -> String {
     let unit = unit(phase);
-    match (phase.units, unit.strip_suffix("ies"), unit.strip_suffix('s')) {
-        (1, Some(stem), _) => format!("1 {stem}y"),
-        (1, None, Some(stem)) => format!("1 {stem}"),
+    match phase.units {
         // Of a phase that lasted so many seconds.
-        (0, ..) => format!("all {unit} of a window"),
-        (n, ..) => format!("{} {unit}", whole(n)),
+        0 => format!("all {unit} of a window"),
+        1 => format!("1 {}", one_of(unit)),
+        n => format!("{} {unit}", whole(n)),
     }
 }
 

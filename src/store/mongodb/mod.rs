@@ -22,6 +22,7 @@ mod convert;
 mod databases;
 mod error;
 mod filter;
+mod join;
 mod table;
 mod write;
 
@@ -37,8 +38,8 @@ use self::{
     table::{Find, Table},
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Key, KeyRange, Layout, Query, Row,
-    Rows, Shape, Store, Url,
+    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
+    Query, Row, Rows, Shape, Store, Url,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -77,7 +78,7 @@ const ABILITIES: Abilities = Abilities {
             of more than 34 digits and whole numbers beyond 64 bits are refused; a field _id, which \
             is the key, is not given back",
     cannot: &[],
-    joins: false,
+    joins: true,
     atomic: false,
     ordered: true,
     max_key: MAX_KEY,
@@ -211,6 +212,10 @@ impl Store for Documents {
             std::future::ready(!matches!(rows, Ok(rows) if rows.is_empty()))
         };
         Ok(rows.filter(some).boxed())
+    }
+
+    async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
+        self.joined(join).await
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {

@@ -157,6 +157,21 @@ impl Table {
         }
     }
 
+    /// Shows `see` each document that comes out of a pipeline.
+    pub async fn piped(
+        &self,
+        pipeline: Vec<Document>,
+        mut see: impl FnMut(&RawDocument) -> Result<()>,
+    ) -> Result<()> {
+        let asked = self.collection.aggregate(pipeline).batch_size(BATCH);
+        let asked = asked.with_type::<RawDocumentBuf>();
+        let mut cursor = self.within("aggregate", async { asked.await }).await?;
+        while self.within("aggregate", cursor.advance()).await? {
+            see(cursor.current())?;
+        }
+        Ok(())
+    }
+
     /// What lies in a range of keys, in their order. Each page is a question of its own, which goes
     /// on after the last key: no cursor has to live while what came is worked on.
     pub fn scan<'a, T: Send + 'a>(

@@ -38,12 +38,17 @@ impl MySql {
     ) -> Result<()> {
         let mut tries = 0;
         loop {
-            let rows = cells()?;
-            if rows.is_empty() {
-                return Ok(());
-            }
+            let mut rows = cells()?;
+            let written = match (rows.len(), taken) {
+                (0, _) => return Ok(()),
+                (1, Taken::Replace) => {
+                    self.pool.run(&known.put_one, rows.swap_remove(0)).await.map(drop)
+                }
+                // Apart, so that what is usual stays small.
+                _ => self.write_many(known, taken, rows).boxed().await,
+            };
             tries += 1;
-            match self.write_once(known, taken, rows).await {
+            match written {
                 // It was undone as a whole.
                 Err(e) if is_deadlock(&e) && tries < TRIES => {}
                 Err(e) => return Err(self.half_done(e)),
@@ -52,15 +57,12 @@ impl MySql {
         }
     }
 
-    async fn write_once(
+    async fn write_many(
         &self,
         known: &Known,
         taken: Taken,
         mut rows: Vec<Vec<Cell>>,
     ) -> Result<()> {
-        if let (1, Taken::Replace) = (rows.len(), taken) {
-            return self.pool.run(&known.put_one, rows.swap_remove(0)).await.map(drop);
-        }
         // In the order of keys, so that two who write the same rows wait for one another in a line,
         // not in a circle. Of rows with the same key the last stays the last.
         rows.sort_by(|a, b| order(&a[0], &b[0]));
@@ -87,8 +89,7 @@ impl MySql {
             }
             commit(lease).await
         });
-        // Apart, so that what is usual stays small.
-        in_one.boxed().await
+        in_one.await
     }
 
     /// Writes rows by a statement each, all in one transaction.

@@ -18,7 +18,7 @@ use crate::{
     record::{Document, dataset::random::mix},
     store::{
         Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
-        Rows, Shape, Store, blobs, no,
+        Rows, Shape, Store, blobs, blocking::side_by_side, no,
     },
 };
 
@@ -117,7 +117,7 @@ impl Shards {
 /// Waits for all of them, also where one fails: nothing may be on its way to a store any more when
 /// an error is answered.
 async fn together<T>(all: impl Iterator<Item = impl Future<Output = Result<T>>>) -> Result<Vec<T>> {
-    join_all(all).await.into_iter().collect()
+    side_by_side(join_all(all)).await.into_iter().collect()
 }
 
 /// FNV-1a of 64 bits (Fowler, Noll, Vo), scrambled, as its high bits differ little in short keys.

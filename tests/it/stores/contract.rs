@@ -55,6 +55,7 @@ checks! {
     "put inside a scan" streams::put_inside_a_scan;
     "streams left early" streams::left_early;
     "tasks" streams::tasks;
+    "in the thread" streams::in_the_thread;
     "refused batches" limits::refused_batches;
     "limits" limits::limits;
     "kinds of value" values::kinds;
