@@ -113,7 +113,6 @@ fn verdict(c: &Comparison) -> Vec<String> {
         .map(|d| format!("{} ({}, then {})", d.what, or_none(&d.new), or_none(&d.old)))
         .collect();
     if !bars.is_empty() {
-        let bars: Vec<&str> = bars.iter().map(String::as_str).collect();
         said.push(format!(
             "{than}: not comparable. The runs differ in {}; the ratios below say nothing of the \
              program.",
@@ -128,7 +127,6 @@ fn verdict(c: &Comparison) -> Vec<String> {
         .filter_map(|d| Some(format!("{} ({}, then {})", d.competitor.as_ref()?, d.new, d.old)))
         .collect();
     if !unlike.is_empty() {
-        let unlike: Vec<&str> = unlike.iter().map(String::as_str).collect();
         said.push(format!("Of another durability than then, and so left out: {}.", list(&unlike)));
     }
     let with = |verdict: Verdict| -> Vec<&Pair> {

@@ -51,8 +51,8 @@ impl Abilities {
         match self.joins {
             true => Ok(()),
             false => Err(Error::unsupported(format!(
-                "{} cannot join two tables in one question here; stores that speak SQL can, in the \
-                 layouts document and columns",
+                "{} cannot join two tables in one question here; mongodb can, and stores that speak \
+                 SQL, in the layouts document and columns",
                 self.driver
             ))),
         }

@@ -2,7 +2,7 @@
 //!
 //! A runtime waits for all its sockets together and reads the one that is ready. A thread that waits
 //! for one answer only may as well read at once, and sleep in that: a call of the system less, and
-//! none of the runtime's own work, a tenth of what a point read costs the client.
+//! none of the runtime's own work.
 
 use std::{
     cell::Cell,
@@ -23,9 +23,10 @@ thread_local! {
 /// Lets the stores that `future` asks wait in its thread for short answers.
 ///
 /// For who asks one thing after another on a thread of their own, as a loop that imports or measures
-/// does. Nothing else that is to be done on this thread is done while an answer is awaited, not for longer
-/// than the store's `?timeout`. PostgreSQL, MySQL, Redis and Tyrant wait so; other stores do not
-/// care.
+/// does: a point read then costs the client a tenth less. Nothing else that is to be done on this
+/// thread is done meanwhile, as such a future seldom has to be waited for; an answer is awaited for the
+/// store's `?timeout` at most. PostgreSQL, MySQL, Redis and Tyrant wait so; to other stores it is all
+/// one.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> steelyard::Result<()> {
@@ -115,8 +116,7 @@ impl Waiting {
         Ok(waiting)
     }
 
-    /// Sends a question; what is read after that answers it. Who waits for less than `limit`, waits
-    /// for that.
+    /// Sends a question, for which and for each reading after it there is so much time.
     ///
     /// # Errors
     /// Of the connection, or [`TimedOut`](ErrorKind::TimedOut).

@@ -42,6 +42,8 @@ mod mongodb;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
+#[cfg(test)]
+mod nonsense;
 mod objects;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -49,16 +49,14 @@ fn fastest(results: &Results, table: &str) -> Option<String> {
     }
     let mut parts = Vec::new();
     for (who, what) in &leads {
-        let what: Vec<&str> = what.iter().map(String::as_str).collect();
         parts.push(match (alone, who.len()) {
-            (true, _) => format!("{} alone, {}", list(who), list(&what)),
-            (_, 1) => format!("{} is the fastest client at {}", who[0], list(&what)),
-            _ => format!("no difference shown between {} at {}", list(who), list(&what)),
+            (true, _) => format!("{} alone, {}", list(who), list(what)),
+            (_, 1) => format!("{} is the fastest client at {}", who[0], list(what)),
+            _ => format!("no difference shown between {} at {}", list(who), list(what)),
         });
     }
     if !unclear.is_empty() {
-        let rows: Vec<&str> = unclear.iter().map(String::as_str).collect();
-        parts.push(format!("which is the fastest at {} these rounds cannot tell", list(&rows)));
+        parts.push(format!("which is the fastest at {} these rounds cannot tell", list(&unclear)));
     }
     (!parts.is_empty()).then(|| format!("Values of {table}: {}.", parts.join("; ")))
 }
@@ -94,7 +92,6 @@ fn against(results: &Results) -> Vec<String> {
                 n => Some(format!("{word} in {n}")),
             })
             .collect();
-        let counts: Vec<&str> = counts.iter().map(String::as_str).collect();
         Some(format!(
             "Against {other}, {} takes {} times the time: {} of {} rows.",
             all[0].of.0,
@@ -150,7 +147,6 @@ fn response(results: &Results) -> Option<String> {
         Some(format!("{} µs by {name}", short(q.value / 1e3)))
     };
     let all: Vec<String> = contenders(results).filter_map(|c| one(&c.name)).collect();
-    let all: Vec<&str> = all.iter().map(String::as_str).collect();
     (!all.is_empty()).then(|| {
         format!(
             "With {} at the planned rate, 99 of 100 are answered within {}.",

@@ -73,7 +73,8 @@ fn keeps_all(contender: &Contender) -> bool {
 /// Who leads in which phase, of stores that may be compared with each other.
 fn told(results: &Results, stores: &[&Contender]) -> Option<String> {
     let mut leads: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
-    let mut unclear: Vec<&str> = Vec::new();
+    let mut unclear: Vec<String> = Vec::new();
+    let alone = stores.len() == 1;
     // What a store puts off is not what anybody chooses it for.
     let chosen_for = |p: &&Phase| !is_open(p) && p.name != "settle";
     for phase in results.phases.iter().filter(chosen_for) {
@@ -89,39 +90,49 @@ fn told(results: &Results, stores: &[&Contender]) -> Option<String> {
         let Some(best) = cells.first().map(|c| group(c)) else { continue };
         let first: Vec<&Cell> = cells.iter().copied().filter(|c| group(c) == best).collect();
         let known = first.iter().all(|c| c.summary.as_ref().is_some_and(|s| s.ns.low.is_some()));
-        if !known || first.len() > FEW {
-            unclear.push(&phase.name);
+        // One that is compared with nobody needs no interval to be told of.
+        if !(known || alone) || first.len() > FEW {
+            unclear.push(called(&phase.name));
             continue;
         }
         let mut who: Vec<&str> = first.iter().map(|c| c.competitor.as_str()).collect();
         who.sort_unstable();
-        let what = format!("{} ({})", phase.name, rate(phase, first[0]));
+        let what = format!("{} ({})", called(&phase.name), rate(phase, first[0]));
         match leads.iter_mut().find(|l| l.0 == who) {
             Some(lead) => lead.1.push(what),
             None => leads.push((who, vec![what])),
         }
     }
-    let alone = stores.len() == 1;
     let mut parts: Vec<String> = Vec::new();
     let mut first = true;
     for (who, what) in leads.iter().filter(|l| l.0.len() == 1) {
-        let what: Vec<&str> = what.iter().map(String::as_str).collect();
         let fastest = match (alone, first) {
             (true, _) => format!("{} alone, ", who[0]),
             (_, true) => format!("{} is the fastest at ", who[0]),
             (_, false) => format!("{} at ", who[0]),
         };
         first = false;
-        parts.push(fastest + &list(&what));
+        parts.push(fastest + &list(what));
     }
     for (who, what) in leads.iter().filter(|l| l.0.len() > 1) {
-        let what: Vec<&str> = what.iter().map(String::as_str).collect();
-        parts.push(format!("no difference shown between {} at {}", list(who), list(&what)));
+        parts.push(format!("no difference shown between {} at {}", list(who), list(what)));
     }
-    if !unclear.is_empty() {
-        parts.push(format!("which is the fastest at {} these rounds cannot tell", list(&unclear)));
+    match &unclear[..] {
+        [] => {}
+        _ if parts.is_empty() => parts.push("which is the fastest these rounds cannot tell".into()),
+        some => {
+            parts.push(format!("which is the fastest at {} these rounds cannot tell", list(some)));
+        }
     }
     (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// A phase by its name, in quotes where that would fall apart in a list.
+fn called(name: &str) -> String {
+    match name.contains(',') {
+        true => format!("\"{name}\""),
+        false => name.to_owned(),
+    }
 }
 
 fn rate(phase: &Phase, cell: &Cell) -> String {
@@ -140,7 +151,6 @@ fn broken(results: &Results) -> Option<String> {
             None => c.name.clone(),
         })
         .collect();
-    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     (!lines.is_empty()).then(|| {
         format!("Not as durable as was asked for, and so compared with nobody: {}.", list(&lines))
     })
@@ -168,7 +178,6 @@ fn response(results: &Results) -> Option<String> {
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
     let told: Vec<String> =
         found.iter().map(|(ns, name)| format!("{} ms by {name}", short(ns / 1e6))).collect();
-    let told: Vec<&str> = told.iter().map(String::as_str).collect();
     (!told.is_empty()).then(|| {
         format!(
             "With {} at {} % of what each can do, 99 of 100 are answered within {}.",
@@ -216,13 +225,13 @@ fn space(results: &Results) -> Option<String> {
 fn troubles(results: &Results) -> Option<String> {
     let mut found: Vec<String> = Vec::new();
     for c in contenders(results) {
-        let mut at: Vec<&str> = Vec::new();
+        let mut at: Vec<String> = Vec::new();
         let mut all = Tally::default();
         for cell in results.cells.iter().filter(|cell| cell.competitor == c.name) {
             let tally = cell.tally.unwrap_or_default();
             if tally.failed + tally.missed > 0 {
                 all = all.plus(tally);
-                let phase = results.phase(&cell.phase).map_or(cell.phase.as_str(), family);
+                let phase = called(results.phase(&cell.phase).map_or(cell.phase.as_str(), family));
                 if !at.contains(&phase) {
                     at.push(phase);
                 }
@@ -237,7 +246,6 @@ fn troubles(results: &Results) -> Option<String> {
             found.push(format!("{} at {} ({})", c.name, list(&at), what.join(", ")));
         }
     }
-    let found: Vec<&str> = found.iter().map(String::as_str).collect();
     (!found.is_empty()).then(|| {
         format!(
             "Not every operation was done, and only what was done is counted: {}.",

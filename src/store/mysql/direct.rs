@@ -364,7 +364,10 @@ impl End {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::store::nonsense::near;
 
     fn answer(packets: &[&[u8]]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -450,6 +453,41 @@ mod tests {
         for packets in [&[&[1][..], b"\x03def"][..], &[&[1], COLUMN, b"\0\0\x09a"], &[&[1]]] {
             let error = statement().read(&answer(packets)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Malformed);
+        }
+    }
+
+    fn answers() -> Vec<Vec<u8>> {
+        vec![
+            answer(&[&[0, 3, 0, 2, 0, 0, 0]]),
+            answer(&[&[0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0], COLUMN, COLUMN]),
+            answer(&[&[1], COLUMN, b"\0\0\x01a", b"\0\x04", END]),
+            answer(&[&[1], COLUMN, b"\xff\x15\x04#28000no"]),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_refused_or_read(bytes in near(answers()), cut: prop::sample::Index) {
+            for kind in [Kind::One, Kind::Prepared, Kind::Rows] {
+                let mut end = End::new(kind);
+                for upto in [cut.index(bytes.len() + 1), bytes.len()] {
+                    match end.find(&bytes[..upto]) {
+                        Ok(None) => {}
+                        Ok(Some(at)) if kind == Kind::Rows => {
+                            drop(statement().read(&bytes[..at]));
+                            break;
+                        }
+                        Ok(Some(at)) => {
+                            drop(refused(Packets(&bytes[..at]).next().unwrap_or_default()));
+                            break;
+                        }
+                        Err(e) => {
+                            prop_assert_eq!(e.kind(), ErrorKind::Malformed);
+                            break;
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -346,7 +346,10 @@ impl AsyncWrite for Lent {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+    use crate::store::nonsense::near;
 
     fn answer(messages: &[(u8, &[u8])]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -399,6 +402,37 @@ mod tests {
         }
         for cut in [&b"\0\x01"[..], b"", b"\0\x01\0\0\0\x09a", b"\0\x01\x7f\xff\xff\xff"] {
             assert!(DataRow::new(cut).cell(0).is_err());
+        }
+    }
+
+    fn answers() -> Vec<Vec<u8>> {
+        let row = b"\0\x03\0\0\0\x01a\xff\xff\xff\xff\0\0\0\x02bc";
+        let error = b"SERROR\0VERROR\0C57P01\0Mno\0Hask later\0\0";
+        vec![
+            answer(&[(b'2', b""), (b'D', row), (b'C', b"SELECT 1\0"), (b'Z', b"I")]),
+            answer(&[(b'1', b""), (b'2', b""), (b'C', b"INSERT 0 5\0"), (b'Z', b"I")]),
+            answer(&[(b'E', error), (b'Z', b"I")]),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_refused_or_read(bytes in near(answers()), cut: prop::sample::Index) {
+            let mut end = End::default();
+            for upto in [cut.index(bytes.len() + 1), bytes.len()] {
+                match end.find(&bytes[..upto]) {
+                    Ok(None) => {}
+                    Ok(Some(at)) => {
+                        let cells = |row: &dyn Cells| (0..4).try_for_each(|i| row.cell(i).map(drop));
+                        drop(Answer::read(&bytes[..at], cells));
+                        break;
+                    }
+                    Err(e) => {
+                        prop_assert_eq!(e.kind(), ErrorKind::Malformed);
+                        break;
+                    }
+                }
+            }
         }
     }
 

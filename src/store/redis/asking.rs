@@ -212,8 +212,10 @@ impl Ends {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ErrorKind, store::nonsense::near};
 
     #[test]
     fn answers_are_found_wherever_they_are_cut() {
@@ -274,6 +276,37 @@ mod tests {
         // What it says of lengths costs nothing.
         for large in ["$9223372036854775807\r\n", "*9223372036854775807\r\n:1\r\n"] {
             assert_eq!(Ends::new(1).find(large.as_bytes(), "GET").unwrap(), None);
+        }
+    }
+
+    fn answers() -> Vec<Vec<u8>> {
+        let answers: [&[u8]; 3] = [
+            b"+OK\r\n:-12\r\n-ERR no\r\n",
+            b"$-1\r\n$5\r\n\r\n$1\r\r\n*0\r\n",
+            b"*3\r\n$1\r\na\r\n*2\r\n:1\r\n$0\r\n\r\n$-1\r\n",
+        ];
+        answers.map(<[u8]>::to_vec).to_vec()
+    }
+
+    proptest! {
+        #[test]
+        fn nonsense_is_refused_or_read(bytes in near(answers()), cut: prop::sample::Index) {
+            for count in [1, 3] {
+                let mut ends = Ends::new(count);
+                for upto in [cut.index(bytes.len() + 1), bytes.len()] {
+                    match ends.find(&bytes[..upto], "GET") {
+                        Ok(None) => {}
+                        Ok(Some(at)) => {
+                            drop(value(&bytes[..at]));
+                            break;
+                        }
+                        Err(e) => {
+                            prop_assert_eq!(e.kind(), ErrorKind::Malformed);
+                            break;
+                        }
+                    }
+                }
+            }
         }
     }
 }
