@@ -25,8 +25,11 @@ impl Group {
         let path = own(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)?.join(name);
         fs::create_dir(&path).ok()?;
         let group = Group(path);
-        // There are containers with the folder and no count in it.
-        group.used().is_some().then_some(group)
+        // There are machines on which it may be made, and nobody may be put in; or nothing is counted.
+        let mut tried = Group::waiting(Path::new("/bin/sh")).args(["-c", "exit 7"]).spawn().ok()?;
+        let admitted = group.admit(&mut tried);
+        let went_on = tried.wait().ok()?.code() == Some(7);
+        (admitted.is_ok() && went_on && group.used().is_some()).then_some(group)
     }
 
     /// Where it lies.

@@ -129,25 +129,36 @@ fn about(phase: &workload::Phase) -> String {
     text + "."
 }
 
-/// Bytes of the records as JSON lines, plain and compressed: of the first ones, multiplied.
+/// Bytes of the records as JSON lines: of some from all over, multiplied; and compressed, as far as the
+/// first ones can be.
 fn sizes(records: &Records) -> BTreeMap<String, u64> {
-    const SAMPLE: usize = 4 << 20;
-    let (mut lines, mut line, mut taken) = (Vec::new(), Vec::new(), 0);
-    while taken < records.count && lines.len() < SAMPLE {
-        line.clear();
-        if Format::Json.encode(&records.document(taken), &mut line).is_ok() {
-            lines.extend_from_slice(&line);
-            lines.push(b'\n');
+    const MEASURED: u64 = 20_000;
+    const PACKED: usize = 4 << 20;
+    let line = |n: u64| {
+        let mut line = Vec::new();
+        // What JSON refuses, stores refuse as well.
+        let _ = Format::Json.encode(&records.document(n), &mut line);
+        line.push(b'\n');
+        line
+    };
+    let step = records.count.div_ceil(MEASURED).max(1) as usize;
+    let lengths: Vec<usize> = (0..records.count).step_by(step).map(|n| line(n).len()).collect();
+    let each = lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64;
+    let plain = each * records.count as f64;
+    let mut sizes = BTreeMap::from([(String::new(), plain as u64)]);
+    let mut lines = Vec::new();
+    for n in 0..records.count {
+        if lines.len() >= PACKED {
+            break;
         }
-        taken += 1;
+        lines.extend(line(n));
     }
-    let times = records.count as f64 / taken.max(1) as f64;
-    let mut sizes = BTreeMap::from([(String::new(), (lines.len() as f64 * times) as u64)]);
     for name in ["gzip", "zstd"] {
         let mut packed = Vec::new();
         let wrapped = name.parse::<Wrap>().and_then(|wrap| wrap.wrap(&lines, &mut packed));
         if wrapped.is_ok() {
-            sizes.insert(name.into(), (packed.len() as f64 * times) as u64);
+            let share = packed.len() as f64 / lines.len().max(1) as f64;
+            sizes.insert(name.into(), (share * plain) as u64);
         }
     }
     sizes
