@@ -301,8 +301,8 @@ pub fn broken(e: std::io::Error) -> Error {
 }
 
 /// A line and what is known of it, at one place in memory: it is handed about twice for each question,
-/// and what holds it while it waits is smaller. (Of futures beyond 1 KiB the system's allocator
-/// keeps none ready, and takes a third of a point read's instructions to make them.)
+/// and what holds it while it waits is smaller. (For futures beyond 1 KiB the system's allocator keeps
+/// nothing ready: that was a seventh of a point read's instructions.)
 type Rested<T> = Box<(Line, T)>;
 
 /// Lines to one server, each with what else `T` a driver knows of it.

@@ -236,7 +236,7 @@ pub async fn in_the_thread(subject: &Subject) -> Outcome {
     }
     blocking(has(store, &all)).await?;
     // The drivers with lines of their own are made for this. A future beyond what the system's
-    // allocator keeps ready (1,032 bytes, glibc's tcache) costs a sixth of a point read to make.
+    // allocator keeps ready (1,032 bytes, glibc's tcache) costs a seventh of a point read to make.
     if ["postgres", "mysql", "redis"].contains(&store.abilities().driver) {
         let keys = [all[0].key.clone()];
         let sizes = [size_of_val(&*store.get(&keys)), size_of_val(&*store.put(&all[..1]))];
