@@ -76,6 +76,11 @@ fn is_open(phase: &Phase) -> bool {
     phase.pace.is_some_and(|p| p != Pace::Free)
 }
 
+/// True of what anybody chooses a store for: not what it puts off, nor a load that was chosen for it.
+fn is_asked_for(phase: &Phase) -> bool {
+    !is_open(phase) && phase.name != "settle"
+}
+
 /// What a phase at a share of the capacity is a share of: `get` of `get at 25 %`.
 fn family(phase: &Phase) -> &str {
     match (phase.pace, phase.name.rsplit_once(" at ")) {

@@ -8,7 +8,7 @@ use super::{
         tables::{self, ranked},
         words::one_of,
     },
-    charts, contenders, is_open,
+    charts, contenders, is_asked_for,
     kept::{syncs, tier},
     unit,
 };
@@ -16,7 +16,7 @@ use crate::bench::results::{Cell, Contender, Phase, Results, Summary, Tally};
 
 /// Rates of every store in every phase; `None` where a single phase says it all.
 pub(super) fn overview(results: &Results) -> Option<Section> {
-    let phases: Vec<&Phase> = results.phases.iter().filter(|p| !is_open(p)).collect();
+    let phases: Vec<&Phase> = results.phases.iter().filter(|p| is_asked_for(p)).collect();
     let heads: Vec<String> = phases.iter().map(|p| format!("{} ({}/s)", p.name, unit(p))).collect();
     let mut all = vec!["<", "<durability"];
     all.extend(heads.iter().map(String::as_str));

@@ -8,7 +8,7 @@ use super::{
         tables::ranked,
         words::list,
     },
-    contenders, family, is_open,
+    contenders, family, is_asked_for,
     kept::{Space, promise, short_tier},
     unit, weighed,
 };
@@ -75,9 +75,7 @@ fn told(results: &Results, stores: &[&Contender]) -> Option<String> {
     let mut leads: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
     let mut unclear: Vec<String> = Vec::new();
     let alone = stores.len() == 1;
-    // What a store puts off is not what anybody chooses it for.
-    let chosen_for = |p: &&Phase| !is_open(p) && p.name != "settle";
-    for phase in results.phases.iter().filter(chosen_for) {
+    for phase in results.phases.iter().filter(|phase| is_asked_for(phase)) {
         let cells: Vec<&Cell> = ranked(results, &phase.id)
             .into_iter()
             .filter(|(c, cell)| {
