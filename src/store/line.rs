@@ -23,7 +23,7 @@ use tokio::{
 use super::{
     alarm::Alarm,
     blocking::{self, Waiting},
-    within,
+    late, within,
 };
 use crate::{Error, Result};
 
@@ -284,10 +284,6 @@ fn room(input: &mut Vec<u8>, filled: usize) -> &mut [u8] {
         input.resize(filled * 2, 0);
     }
     &mut input[filled..]
-}
-
-fn late(what: &str, limit: Duration) -> Error {
-    Error::unavailable(format!("no answer to {what} within {} s", limit.as_secs_f64()))
 }
 
 /// What became of a connection, as an error.

@@ -82,6 +82,7 @@ pub use layout::{Column, Index, Layout};
 pub use objects::Objects;
 pub use query::{Filter, Query};
 pub use same::{difference, in_columns, same};
+pub(crate) use url::POOL;
 pub use url::{Common, Secret, Url};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
@@ -389,10 +390,13 @@ pub(crate) async fn within<T>(
 ) -> Result<T> {
     match tokio::time::timeout(limit, done).await {
         Ok(done) => done,
-        Err(_) => {
-            Err(Error::unavailable(format!("no answer to {what} within {} s", limit.as_secs_f64())))
-        }
+        Err(_) => Err(late(what, limit)),
     }
+}
+
+/// The error for an answer that was not there in time.
+fn late(what: &str, limit: Duration) -> Error {
+    Error::unavailable(format!("no answer to {what} within {} s", limit.as_secs_f64()))
 }
 
 /// Rows that are all there, some at a time.

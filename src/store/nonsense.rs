@@ -2,6 +2,8 @@
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 
+use crate::{ErrorKind, Result};
+
 /// One of these with a few bytes changed, put in or cut out; or any bytes.
 pub(super) fn near(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
     let edit = (any::<Index>(), 0..4, prop_oneof![any::<u8>(), Just(0xff), Just(0), Just(1)]);
@@ -20,4 +22,29 @@ pub(super) fn near(samples: Vec<Vec<u8>>) -> impl Strategy<Value = Vec<u8>> {
         bytes
     });
     prop_oneof![9 => edited, 1 => vec(any::<u8>(), 0..64)]
+}
+
+/// Shows an answer in two pieces to what finds its end, and what is found whole to what reads it:
+/// nonsense is malformed or read, and nothing panics.
+pub(super) fn shown(
+    bytes: &[u8],
+    cut: Index,
+    mut find: impl FnMut(&[u8]) -> Result<Option<usize>>,
+    read: impl FnOnce(&[u8]),
+) -> std::result::Result<(), TestCaseError> {
+    for upto in [cut.index(bytes.len() + 1), bytes.len()] {
+        match find(&bytes[..upto]) {
+            Ok(None) => {}
+            Ok(Some(at)) => {
+                prop_assert!(at <= upto);
+                read(&bytes[..at]);
+                break;
+            }
+            Err(e) => {
+                prop_assert_eq!(e.kind(), ErrorKind::Malformed);
+                break;
+            }
+        }
+    }
+    Ok(())
 }

@@ -251,6 +251,9 @@ fn host(text: &str) -> Result<(String, Option<u16>)> {
     Ok((decoded(host)?, port))
 }
 
+/// Connections at most, where the URL says nothing of them.
+pub(crate) const POOL: usize = 4;
+
 /// What every driver understands, taken out of its URL.
 #[derive(Debug, Clone)]
 pub struct Common {
@@ -288,7 +291,7 @@ impl Common {
         if table.is_empty() || table.contains('\0') {
             return Err(Error::invalid(format!("?table={table:?} is no name")));
         }
-        let pool = url.take_parsed("pool")?.unwrap_or(4);
+        let pool = url.take_parsed("pool")?.unwrap_or(POOL);
         if pool == 0 {
             return Err(Error::invalid("?pool=0: one connection at least"));
         }

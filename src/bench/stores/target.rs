@@ -6,7 +6,7 @@ use crate::{
     Error, Result,
     durability::Tier,
     server::{self, PROGRAMS, Program, Server, Wish},
-    store::{self, DRIVERS, Place, Url},
+    store::{self, DRIVERS, POOL, Place, Url},
 };
 
 /// A store to be measured, as people name it: `sqlite`, `mariadb?engine=myisam`, `mysql://…`.
@@ -122,13 +122,12 @@ impl Target {
     /// The same with so many connections to its server at least, unless it says how many itself. (Where
     /// operations wait for a connection, it is the client's pool that is measured.)
     pub fn connected(self, least: u32) -> Target {
-        const USUAL: u32 = 4;
         let has_server = match &self.at {
             At::Embedded(_) => false,
             At::Private { .. } => true,
             At::Own(url) => url.contains("://"),
         };
-        match has_server && least > USUAL {
+        match has_server && least as usize > POOL {
             true => self.with("pool", &least.to_string()),
             false => self,
         }

@@ -76,7 +76,8 @@ fn is_open(phase: &Phase) -> bool {
     phase.pace.is_some_and(|p| p != Pace::Free)
 }
 
-/// True of what anybody chooses a store for: not what it puts off, nor a load that was chosen for it.
+/// True where time says what a store can do, which is what it is chosen for: not of moments that were
+/// planned, nor of what it had put off.
 fn is_asked_for(phase: &Phase) -> bool {
     !is_open(phase) && phase.name != "settle"
 }

@@ -367,7 +367,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::nonsense::near;
+    use crate::store::nonsense::{near, shown};
 
     fn answer(packets: &[&[u8]]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -470,23 +470,11 @@ mod tests {
         fn nonsense_is_refused_or_read(bytes in near(answers()), cut: prop::sample::Index) {
             for kind in [Kind::One, Kind::Prepared, Kind::Rows] {
                 let mut end = End::new(kind);
-                for upto in [cut.index(bytes.len() + 1), bytes.len()] {
-                    match end.find(&bytes[..upto]) {
-                        Ok(None) => {}
-                        Ok(Some(at)) if kind == Kind::Rows => {
-                            drop(statement().read(&bytes[..at]));
-                            break;
-                        }
-                        Ok(Some(at)) => {
-                            drop(refused(Packets(&bytes[..at]).next().unwrap_or_default()));
-                            break;
-                        }
-                        Err(e) => {
-                            prop_assert_eq!(e.kind(), ErrorKind::Malformed);
-                            break;
-                        }
-                    }
-                }
+                let read = |all: &[u8]| match kind {
+                    Kind::Rows => drop(statement().read(all)),
+                    _ => drop(refused(Packets(all).next().unwrap_or_default())),
+                };
+                shown(&bytes, cut, |bytes| end.find(bytes), read)?;
             }
         }
     }
