@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What the bench itself costs its client: point reads through `steelyard bench` against the databases'
-own load generators, on the same private server.
+own load generators, on the same private server, and against the C API of SQLite.
 
     scripts/harness.py [COUNT [ROUNDS [STORE,…]]]
 
 COUNT (50,000) reads by key, one at a time and eight at a time, of values of 1 KB in Redis, and of rows of
-one text of 120 characters in PostgreSQL and MariaDB through prepared statements; ROUNDS (5) of each, interleaved, all on
-one processor (why: rows.py). Printed is the user and system time of the client
+one text of 120 characters in PostgreSQL, MariaDB and SQLite through prepared statements; ROUNDS (5) of
+each, interleaved, all on one processor (why: rows.py). SQLite has no load generator: `sqlite_speed.c` is
+one, with a thread and a connection for each that reads at once, as ours. Printed is the user and system time of the client
 for each operation, the median of rounds, and the ratio. Ours decodes each answer into a record and
 counts it, keeps a histogram and is a whole run (proof, load and drop included in nothing but the peak
 of memory, where the records are in it, 10 MB for Redis and 1.2 MB for the others); of theirs, what it takes to
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import rows
@@ -59,6 +61,14 @@ def redis(url, folder, depth):
         words[words.index("-c") + 1] = str(depth)
         return [w.replace("records:k", "key:") if isinstance(w, str) else w for w in words]
     return command
+
+
+def sqlite(url, folder, depth):
+    """A file of the same rows, that the example has made; ours makes its own."""
+    url = f"sqlite:{folder}/theirs.db?layout=columns&durability=t1"
+    subprocess.run([rows.OURS, url, "load", "0"], check=True, stdout=subprocess.DEVNULL)
+    command = rows.sqlite(url, folder, *rows.ROWS["row"][:2])
+    return lambda count: [*command("get", count), depth]
 
 
 def with_rows(make, option):
@@ -133,16 +143,19 @@ def compare(name, url, make, length, program, count, rounds, folder):
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 50_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else ["redis", "postgres", "mariadb"]
     kinds = {
+        "sqlite": (None, "the C API", "layout=columns&durability=t1", sqlite, 120),
         "redis": ("t1", "redis-benchmark", "layout=blob&format=msgpack", redis, 1024),
         "postgres": ("t2", "pgbench", "layout=columns&durability=t2", with_rows(rows.postgres, "-c"), 120),
         "mariadb": ("t1", "sysbench", "layout=columns", with_rows(rows.mariadb, "--threads"), 120),
     }
+    chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else list(kinds)
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     for name in chosen:
         tier, program, options, make, length = kinds[name]
-        with server(name, tier) as url, tempfile.TemporaryDirectory() as folder:
+        # By its name alone a store in this process is put where the bench likes.
+        opened = nullcontext(name) if tier is None else server(name, tier)
+        with opened as url, tempfile.TemporaryDirectory() as folder:
             compare(name, f"{url}?{options}", make, length, program, count, rounds, Path(folder))
 
 

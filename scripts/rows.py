@@ -1,16 +1,20 @@
 #!/usr/bin/env python3
-"""Times records one at a time: ours against sysbench, pgbench and redis-benchmark, the same statements.
+"""Times records one at a time: ours against sysbench, pgbench, redis-benchmark and SQLite's C API, the
+same statements.
 
-    scripts/rows.py [COUNT [ROUNDS]]
+    scripts/rows.py [COUNT [ROUNDS [STORE,…]]]
 
 Rows of one text of 120 characters ("row"), as sysbench's own tests have, where both sides do the same;
 and documents of four fields ("document"), which ours makes JSON of and reads from it, and theirs has as
-a text made beforehand and throws away. COUNT (20,000) reads by key, then as many writes, one after another on one connection, by
-`examples/rows.rs` and by each database's own load generator, interleaved, ROUNDS times (5), on private
-servers (t1 or the nearest there is), clients and servers all on one processor: two that wake each other
-across virtual processors pay several times what either does, and by chance. Printed is the user and system time of the client for each
-operation, less what it takes to start, and its ratio; medians. PROFILE=dist in the environment tries the
-binary as it is shipped.
+a text made beforehand and throws away. COUNT (20,000) reads by key, then as many writes, one after
+another on one connection, by `examples/rows.rs` and by each database's own load generator, interleaved,
+ROUNDS times (5). Servers are private ones (t1 or the nearest there is), clients and servers all on one
+processor: two that wake each other across virtual processors pay several times what either does, and by
+chance. SQLite (t1) is used in the program's own process; beside it stands `sqlite_speed.c`, linked with
+the very SQLite that ours was built with, which reads each value as it is and decodes nothing, and
+Python's sqlite3 and json (of the SQLite that Python has) on the same file. Printed is the user and
+system time of the client for each operation, less what it takes to start, and its ratio; medians.
+PROFILE=dist in the environment tries the binary as it is shipped.
 """
 
 import os
@@ -40,6 +44,14 @@ def cpu(command):
     if process.returncode:
         sys.exit(f"{' '.join(map(str, command))} failed: {output.decode()}")
     return used.ru_utime + used.ru_stime
+
+
+def build():
+    """Builds ours; FEATURES in the environment names those that are enough for the stores that are tried."""
+    command = ["cargo", "build", "--quiet", "--profile", PROFILE, "--bin", "steelyard", "--example", "rows"]
+    if features := os.environ.get("FEATURES"):
+        command += ["--no-default-features", "--features", features]
+    subprocess.run(command, cwd=ROOT, check=True)
 
 
 @contextmanager
@@ -109,47 +121,121 @@ def redis(url, folder, column, value):
     ]
 
 
-def compare(name, url, theirs, count, rounds, program):
+def newest(pattern):
+    """The newest of what a build has left under a name, of which there may be several."""
+    found = sorted((STEELYARD.parent / "build").glob(pattern), key=lambda path: path.stat().st_mtime)
+    if not found:
+        sys.exit(f"no {pattern} below {STEELYARD.parent}/build: build it with the feature sqlite")
+    return found[-1]
+
+
+def sqlite_speed():
+    """The C program, made with the SQLite that is in ours: its object code, and its header."""
+    program, source = STEELYARD.parent / "sqlite_speed", ROOT / "scripts/sqlite_speed.c"
+    library = newest("libsqlite3-sys-*/out/libsqlite3.a")
+    version = next(
+        lines.split('"')[3] for lines in (ROOT / "Cargo.lock").read_text().split("[[package]]")
+        if 'name = "libsqlite3-sys"' in lines
+    )
+    home = Path(os.environ.get("CARGO_HOME", Path.home() / ".cargo"))
+    header = next(home.glob(f"registry/src/*/libsqlite3-sys-{version}/sqlite3/sqlite3.h"))
+    command = ["cc", "-O3", source, f"-I{header.parent}", library, "-lpthread", "-lm", "-ldl", "-o", program]
+    subprocess.run(command, check=True)
+    return program
+
+
+PYTHON = """
+import json, sqlite3, sys
+file, what, count, column, value = sys.argv[1:]
+db = sqlite3.connect(file, isolation_level=None)
+db.executescript("PRAGMA synchronous = OFF; PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY")
+decode = json.loads if column == "record" else str
+record = json.loads(value) if column == "record" else value
+encode = json.dumps if column == "record" else str
+get = f"SELECT {column} FROM records WHERE _key = ?"
+put = f"INSERT INTO records (_key, {column}) VALUES (?, ?) ON CONFLICT (_key) DO UPDATE SET {column} = excluded.{column}"
+for n in range(int(count)):
+    key = f"k{n * 7919 % 10000}"
+    if what == "get":
+        decode(db.execute(get, (key,)).fetchone()[0])
+    else:
+        db.execute(put, (key, encode(record)))
+"""
+
+
+def sqlite(url, folder, column, value):
+    program, file = sqlite_speed(), url.split(":", 1)[1].split("?")[0]
+    return lambda what, count: [program, file, what, count, column, value]
+
+
+def python(url, folder, column, value):
+    file = url.split(":", 1)[1].split("?")[0]
+    return lambda what, count: [sys.executable, "-c", PYTHON, file, what, count, column, value]
+
+
+def compare(name, url, others, count, rounds):
+    """Ours against each of the others, by name, all in turn."""
     cpu([OURS, url, "load", 0])
     for what in ("get", "put"):
-        each = ([], [])
+        commands = [("ours", lambda what, c: [OURS, url, what, c]), *others.items()]
+        each = {who: [] for who, _ in commands}
         for n in range(rounds):
-            pairs = [(lambda c: [OURS, url, what, c], 0), (lambda c: theirs(what, c), 1)]
-            for command, at in pairs if n % 2 else reversed(pairs):
-                whole, start = cpu(command(count)), cpu(command(1))
-                each[at].append((whole - start) / count * 1e6)
-        ours, yours = map(statistics.median, each)
-        print(f"{name:18} {what}: ours {ours:6.2f} µs, {program} {yours:6.2f} µs, ratio {ours / yours:.2f}", flush=True)
+            for who, command in commands if n % 2 else reversed(commands):
+                whole, start = cpu(command(what, count)), cpu(command(what, 1))
+                each[who].append((whole - start) / count * 1e6)
+        ours = statistics.median(each["ours"])
+        for program in others:
+            yours = statistics.median(each[program])
+            print(f"{name:18} {what}: ours {ours:6.2f} µs, {program} {yours:6.2f} µs, ratio {ours / yours:.2f}", flush=True)
 
 
-# Each with the tier of its server, who loads it, and what its URL says of the layout.
+# Each with the tier of its server (none in this process), who loads it, and what its URL says of the layout.
 STORES = {
+    "sqlite": (None, "cc", sqlite, "durability=t1&layout="),
     "postgres": ("t2", "pgbench", postgres, "durability=t2&layout="),
     "mariadb": ("t1", "sysbench", mariadb, "layout="),
     "redis": ("t1", "redis-benchmark", redis, "format=json&layout="),
 }
-# A column, its value, and the layout that has it.
-ROWS = {"row": ("c", ROW, "columns"), "document": ("record", RECORD, "document")}
+# A column, its value, the layout that has it, and the stores that are tried with it where not all are.
+ROWS = {
+    "row": ("c", ROW, "columns", ["sqlite", "postgres", "mariadb"]),
+    "document": ("record", RECORD, "document", None),
+    "blob": ("value", RECORD, "blob&format=json", ["sqlite"]),
+}
+
+
+@contextmanager
+def place(name, tier, folder):
+    """The URL of a store: of a private server, or in this folder."""
+    if tier is None:
+        yield f"{name}:{folder}/rows.db"
+        return
+    with server(name, tier) as url:
+        yield url
 
 
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    build = ["cargo", "build", "--quiet", "--profile", PROFILE, "--bin", "steelyard", "--example", "rows"]
-    subprocess.run(build, cwd=ROOT, check=True)
+    build()
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
-    for name, (tier, program, make, options) in STORES.items():
+    chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else list(STORES)
+    for name in chosen:
+        tier, program, make, options = STORES[name]
         if not shutil.which(program):
             print(f"{name}: no {program} on this machine; left out")
             continue
-        for kind, (column, value, layout) in ROWS.items():
-            if name == "redis":
-                if kind == "row":
-                    continue
-                layout = "blob"
-            with server(name, tier) as url, tempfile.TemporaryDirectory() as folder:
+        for kind, (column, value, layout, of) in ROWS.items():
+            if of and name not in of:
+                continue
+            # Redis has no documents: theirs is the same text as ours.
+            layout = "blob" if name == "redis" else layout
+            with tempfile.TemporaryDirectory() as folder, place(name, tier, folder) as url:
                 theirs = make(url, Path(folder), column, value)
-                compare(f"{name} {kind}", f"{url}?{options}{layout}", theirs, count, rounds, program)
+                others = {"the C API" if name == "sqlite" else program: theirs}
+                if name == "sqlite":
+                    others["Python"] = python(url, Path(folder), column, value)
+                compare(f"{name} {kind}", f"{url}?{options}{layout}", others, count, rounds)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,14 @@
 //! What an acknowledged write has survived: four tiers, asked of stores and of the servers behind
 //! them, and then observed.
 //!
-//! Which setting of which store is which tier, `docs/durability.md` says, and the driver's file.
+//! `docs/durability.md` and the file of each driver say which setting gives which tier; `medium.rs` says
+//! what a folder lies on.
 
-use std::{fmt, str::FromStr};
+mod medium;
+
+use std::{fmt, str::FromStr, time::Duration};
+
+pub use medium::Medium;
 
 use crate::{Error, Result};
 
@@ -53,6 +58,33 @@ impl Tier {
             if can.is_empty() { "none".into() } else { can.join(", ") }
         ))
     }
+}
+
+/// What limits the loss of a store that promises [`Tier::T2`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// It syncs at least this often.
+    Time(Duration),
+    /// It syncs once its log has grown by so many pages, however long that takes.
+    Pages(u64),
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Bound::Time(every) => write!(f, "{} s", every.as_secs_f64()),
+            Bound::Pages(pages) => write!(f, "{pages} pages of its log"),
+        }
+    }
+}
+
+/// Why a store promises less than its syncs would give.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// The most it promises.
+    pub most: Tier,
+    /// The setting that limits it: `innodb_flush_method=nosync`.
+    pub why: String,
 }
 
 impl fmt::Display for Tier {

@@ -27,8 +27,11 @@ pub enum ErrorKind {
     Mismatch,
     /// There is no such record, file or place.
     NotFound,
-    /// A server could not be reached, did not answer in time, or hung up.
+    /// A server could not be reached, or hung up.
     Unavailable,
+    /// A time limit passed: no connection, no free connection, or no answer within it. An operation
+    /// that was already sent may or may not have been done.
+    Timeout,
     /// The key is taken, or somebody else changed the record meanwhile.
     Conflict,
     /// The server knows who we are, or does not, and says no.
@@ -105,6 +108,11 @@ impl Error {
         Self::new(ErrorKind::Unavailable, context)
     }
 
+    /// Shorthand for [`ErrorKind::Timeout`].
+    pub fn timeout(context: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Timeout, context)
+    }
+
     /// The same error with what caused it.
     pub fn with_source(
         mut self,
@@ -140,9 +148,15 @@ impl Error {
         self.0.kind
     }
 
-    /// Whether an answer did not come in time: then nobody knows whether the server has done it.
+    /// Whether a time limit passed: the operation may or may not have been done.
     pub fn is_timeout(&self) -> bool {
-        self.kind() == ErrorKind::Unavailable && self.context().starts_with("no answer")
+        self.kind() == ErrorKind::Timeout
+    }
+
+    /// Whether the server is the trouble, not the request: it could not be reached, hung up, or did
+    /// not answer within the time limit.
+    pub fn is_outage(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Unavailable | ErrorKind::Timeout)
     }
 
     /// Where it went wrong, as far as known.
@@ -208,6 +222,15 @@ impl serde::ser::Error for Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timeout_is_a_kind_whatever_its_text_says() {
+        let error = Error::timeout("no answer within 5 s");
+        let told_again = Error::new(error.kind(), "key \"a\": late").with_source(error);
+        assert!(told_again.is_timeout() && told_again.is_outage());
+        let other = Error::unavailable("no answer from a server that is not there");
+        assert!(!other.is_timeout() && other.is_outage());
+    }
 
     #[test]
     fn names_the_place_before_the_trouble() {

@@ -1,6 +1,11 @@
-//! Any bytes as cbor.
+//! Any bytes as cbor; MARC records are read alike the short way and through serde.
 #![no_main]
 
 mod common;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| common::try_all(steelyard::format::Format::Cbor, data));
+use steelyard::format::Format;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    common::try_all(Format::Cbor, data);
+    common::marc_agrees(Format::Cbor, data);
+});

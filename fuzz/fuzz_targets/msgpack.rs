@@ -1,6 +1,11 @@
-//! Any bytes as msgpack.
+//! Any bytes as msgpack; MARC records are read alike the short way and through serde.
 #![no_main]
 
 mod common;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| common::try_all(steelyard::format::Format::Msgpack, data));
+use steelyard::format::Format;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    common::try_all(Format::Msgpack, data);
+    common::marc_agrees(Format::Msgpack, data);
+});

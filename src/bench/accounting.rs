@@ -20,6 +20,8 @@ pub struct Usage {
     pub waits: u64,
     /// Context switches because something else was let in.
     pub preemptions: u64,
+    /// Bytes written to disks.
+    pub written: u64,
 }
 
 impl Usage {
@@ -35,6 +37,8 @@ impl Usage {
             system_ns: ns(usage.system_time()),
             waits: usage.voluntary_context_switches().max(0) as u64,
             preemptions: usage.involuntary_context_switches().max(0) as u64,
+            // In blocks of 512 bytes, whatever those of the disk are (getrusage(2)).
+            written: usage.block_writes().max(0) as u64 * 512,
         }
     }
 
@@ -46,6 +50,7 @@ impl Usage {
             system_ns: self.system_ns.saturating_sub(before.system_ns),
             waits: self.waits.saturating_sub(before.waits),
             preemptions: self.preemptions.saturating_sub(before.preemptions),
+            written: self.written.saturating_sub(before.written),
         }
     }
 
@@ -57,6 +62,7 @@ impl Usage {
             system_ns: self.system_ns + other.system_ns,
             waits: self.waits + other.waits,
             preemptions: self.preemptions + other.preemptions,
+            written: self.written + other.written,
         }
     }
 
@@ -71,8 +77,8 @@ impl Usage {
             system_ns: self.system_ns,
             waits: self.waits,
             preemptions: self.preemptions,
-            units: 0,
-            server: None,
+            written: self.written,
+            ..Round::default()
         }
     }
 }

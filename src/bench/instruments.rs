@@ -36,8 +36,11 @@ pub trait Instruments {
     /// Those of the work.
     fn weigh(&mut self, work: Work<'_>) -> Result<(Counts, Memory)>;
 
-    /// Looks how quiet it is before a round.
+    /// Looks how quiet it is before a round, or a turn in it.
     fn probe(&mut self, round: u32) -> Probe;
+
+    /// Fills in what others used of the machine since the probe, where that can be known.
+    fn close(&mut self, _probe: &mut Probe) {}
 }
 
 /// This machine.
@@ -91,5 +94,9 @@ impl Instruments for Real {
 
     fn probe(&mut self, round: u32) -> Probe {
         self.gate.probe(round)
+    }
+
+    fn close(&mut self, probe: &mut Probe) {
+        self.gate.close(probe);
     }
 }

@@ -8,7 +8,7 @@
 //! written down, with their sources, in `docs/measuring.md`, the shape of the results in
 //! `docs/results-schema.md`.
 //!
-//! [`runs`] puts one run against an earlier one.
+//! [`runs`] puts one run against another; [`against`] has two builds of this program take turns.
 //!
 //! [`stats`], [`schedule`], [`derive`](mod@derive), [`runs`] and [`histogram`] are pure: seeded, no I/O, no
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
@@ -18,6 +18,7 @@
 //! competitors implement [`Competitor`](run::Competitor), and a page in `report/`.
 
 pub mod accounting;
+pub mod against;
 pub mod allocations;
 pub mod cache;
 pub mod clock;
@@ -27,7 +28,9 @@ pub mod histogram;
 pub mod instruments;
 mod layout;
 pub mod machine;
+pub mod network;
 pub mod objects;
+pub mod processors;
 pub mod quiet;
 pub mod random;
 pub mod results;
@@ -40,6 +43,7 @@ pub mod stats;
 pub mod stores;
 mod strace;
 pub mod trial;
+mod windows;
 pub mod workload;
 
 #[cfg(test)]

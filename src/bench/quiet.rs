@@ -1,9 +1,9 @@
 //! The quiet gate (rule 10): is anything else using this machine?
 //!
-//! Before each round a fixed loop of arithmetic and a small synced write are timed, and it is read
-//! what other processes and the hypervisor have used of the processors. What they say is stored;
-//! [`judge`], which is pure, decides from all of them which rounds were noisy. Nothing is thrown
-//! away for it.
+//! Before each round, and where stores take turns before the turn of each, a fixed loop of arithmetic
+//! and a small synced write are timed. After it, `processors.rs` says what other processes and the
+//! hypervisor have used of the processors meanwhile. All of it is stored; [`judge`], which is pure,
+//! decides which probes were noisy. Nothing is thrown away for it.
 //!
 //! What the bench does itself must not count. Its load is about 1, and where it hands data from
 //! thread to thread (compressed files) its own threads preempt one another some hundred times a
@@ -18,13 +18,13 @@ use std::{
 };
 
 use super::{
-    accounting::Usage,
+    processors::Seen,
     results::{Cell, Probe},
     stats::median,
 };
 
 /// How many times longer than the shortest of the run a probe's spin may take on average before
-/// its round counts as noisy.
+/// it counts as noisy.
 const NOISY_SPIN: f64 = 1.10;
 /// The share of the machine's processors that others may use: more than the kernel's own work
 /// (writing files back, looking after memory) takes, and a fraction of a busy process.
@@ -36,14 +36,19 @@ const NOISY_STEAL: f64 = 0.01;
 /// A synced write this many times the median makes a round noisy: disks vary more than processors.
 const NOISY_SYNC: f64 = 5.0;
 
-/// Fills in what follows from the probes and the timed windows: preemptions, the time in which
-/// windows stood still, and which rounds were noisy.
+/// Fills in what follows from the probes and the timed windows they belong to: preemptions, the time
+/// in which windows stood still, and which probes were noisy.
 pub fn judge(probes: &mut [Probe], cells: &[Cell]) {
     let least = probes.iter().map(|p| p.spin_least_ns).min().unwrap_or(0) as f64;
     let syncs: Vec<f64> = probes.iter().filter_map(|p| p.sync_ns).map(|ns| ns as f64).collect();
     let sync = median(&syncs).unwrap_or(f64::INFINITY);
     for probe in probes {
-        let windows = || cells.iter().flat_map(|c| &c.rounds).filter(|r| r.round == probe.round);
+        let turn = probe.competitor.clone();
+        let of = |cell: &&Cell| turn.as_ref().is_none_or(|name| *name == cell.competitor);
+        let windows = || {
+            let cells = cells.iter().filter(of);
+            cells.flat_map(|c| &c.rounds).filter(|r| r.round == probe.round)
+        };
         let (times, ns) = windows().fold((0, 0), |sum, r| (sum.0 + r.preemptions, sum.1 + r.ns));
         // A window that waited for nothing needed a processor all the time: what it did not get
         // of it, another had. (One that waited also stood still for its own sake.)
@@ -70,49 +75,39 @@ const LOOPS: u32 = 40;
 #[derive(Debug)]
 pub struct Gate {
     file: Option<File>,
+    /// When the last probe was taken.
     seen: Option<Seen>,
-}
-
-/// How the processors' time stood at some moment.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    at: Instant,
-    ticks: Ticks,
-    /// Nanoseconds of processor time that this process had used.
-    own: u64,
-}
-
-/// Processor time of the whole machine, in ticks since it was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Ticks {
-    processors: u64,
-    busy: u64,
-    stolen: u64,
-    all: u64,
 }
 
 impl Gate {
     /// A gate that writes its small file into `folder`; without one where that cannot be written.
     pub fn new(folder: &Path) -> Gate {
-        Gate { file: File::create(folder.join("quiet-gate")).ok(), seen: Seen::now() }
+        Gate { file: File::create(folder.join("quiet-gate")).ok(), seen: None }
     }
 
-    /// Looks once; takes some 10 milliseconds, and as long as the disk takes for one sync.
+    /// Looks once, before what is to be measured; takes some 10 milliseconds, and as long as the disk
+    /// takes for one sync.
     pub fn probe(&mut self, round: u32) -> Probe {
-        let now = Seen::now();
-        let since = self.seen.zip(now).filter(|(before, now)| now.ticks.all > before.ticks.all);
-        self.seen = now;
         let begin = Instant::now();
         let least = (0..LOOPS).map(|_| spin()).min().unwrap_or_default();
-        Probe {
+        let probe = Probe {
             round,
             spin_ns: begin.elapsed().as_nanos() as u64 / u64::from(LOOPS),
             spin_least_ns: least,
             sync_ns: self.file.as_mut().and_then(sync),
             load: load(),
-            steal: since.map(|(before, now)| now.stolen_since(&before)),
-            others: since.map(|(before, now)| now.others_since(&before)),
             ..Probe::default()
+        };
+        self.seen = Seen::now();
+        probe
+    }
+
+    /// Fills in what others, and the hypervisor, have used of the processors since the probe, where
+    /// nothing but this process was at work for the bench.
+    pub fn close(&mut self, probe: &mut Probe) {
+        if let Some((before, now)) = self.seen.take().zip(Seen::now()) {
+            let shares = now.since(&before);
+            (probe.others, probe.steal) = (shares.others(), shares.steal());
         }
     }
 }
@@ -130,7 +125,7 @@ fn spin() -> u64 {
 }
 
 /// Times a synced write of 4 KiB in place.
-fn sync(file: &mut File) -> Option<u64> {
+pub(super) fn sync(file: &mut File) -> Option<u64> {
     let begin = Instant::now();
     file.seek(SeekFrom::Start(0)).ok()?;
     file.write_all(&[0x5a; 4096]).ok()?;
@@ -143,82 +138,13 @@ pub fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
 }
 
-impl Seen {
-    /// `None` without a `/proc/stat`: proc(5).
-    fn now() -> Option<Seen> {
-        let ticks = ticks_in(&fs::read_to_string("/proc/stat").ok()?)?;
-        let used = Usage::now();
-        Some(Seen { at: Instant::now(), ticks, own: used.user_ns + used.system_ns })
-    }
-
-    fn stolen_since(&self, before: &Seen) -> f64 {
-        let all = self.ticks.all.saturating_sub(before.ticks.all).max(1);
-        self.ticks.stolen.saturating_sub(before.ticks.stolen) as f64 / all as f64
-    }
-
-    /// The share of all processors' time that other processes used.
-    fn others_since(&self, before: &Seen) -> f64 {
-        let all = self.ticks.all.saturating_sub(before.ticks.all).max(1) as f64;
-        let busy = self.ticks.busy.saturating_sub(before.ticks.busy) as f64 / all;
-        let elapsed = self.at.saturating_duration_since(before.at).as_nanos() as f64;
-        let processors = self.ticks.processors.max(1) as f64;
-        let own = self.own.saturating_sub(before.own) as f64 / (elapsed * processors).max(1.0);
-        // Ticks are counted whole: of one on each processor nobody knows whose it was.
-        (busy - own - processors / all).clamp(0.0, 1.0)
-    }
-}
-
-fn ticks_in(stat: &str) -> Option<Ticks> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    // user nice system idle iowait irq softirq steal; guest times after it are inside user.
-    let ticks: Vec<u64> = line.split_whitespace().map_while(|t| t.parse().ok()).take(8).collect();
-    let &[user, nice, system, _, _, irq, softirq, stolen] = ticks.as_slice() else { return None };
-    Some(Ticks {
-        processors: stat.lines().skip(1).take_while(|l| l.starts_with("cpu")).count() as u64,
-        busy: user + nice + system + irq + softirq,
-        stolen,
-        all: ticks.iter().sum(),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{random::Random, results::Round};
-
-    #[test]
-    fn reads_ticks() {
-        let ticks = Ticks { processors: 2, busy: 17, stolen: 3, all: 102 };
-        let stat = "cpu  10 1 5 80 2 0 1 3 7 0\ncpu0 1 1 1 1\ncpu1 1 1\nintr 5 5\ncpu 1";
-        assert_eq!(ticks_in(stat), Some(ticks));
-        assert_eq!(ticks_in("cpu  10 1 5"), None);
-        assert_eq!(ticks_in(""), None);
-    }
-
-    #[test]
-    fn what_it_uses_itself_is_not_others() {
-        let before = Seen {
-            at: Instant::now(),
-            ticks: Ticks { processors: 2, busy: 5_000, stolen: 0, all: 10_000 },
-            own: 7_000_000_000,
-        };
-        // Ten seconds later: this process used `own` of the 20 that two processors have.
-        let after = |busy: u64, own: u64| {
-            Seen {
-                at: before.at + std::time::Duration::from_secs(10),
-                ticks: Ticks { busy: 5_000 + busy, all: 12_000, ..before.ticks },
-                own: before.own + own,
-            }
-            .others_since(&before)
-        };
-        let s = 1_000_000_000;
-        assert_eq!(after(1_000, 10 * s), 0.0, "one thread, alone");
-        assert_eq!(after(1_800, 18 * s), 0.0, "two threads, alone");
-        assert_eq!(after(2, 0), 0.0, "a tick on each");
-        let close = |share: f64, wanted: f64| (share - wanted).abs() < 0.002;
-        assert!(close(after(2_000, 10 * s), 0.5), "another on the second processor");
-        assert!(close(after(2_000, 5 * s), 0.75), "two others, and it shares a processor");
-    }
+    use crate::bench::{
+        random::Random,
+        results::{Results, Round},
+    };
 
     /// A run of `rounds` rounds of two cells, one that waits for its own threads and one that
     /// waits for nothing, with noise of a seed and `change` in its probes and windows.
@@ -300,6 +226,46 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_is_judged_by_its_own_windows_and_marks_its_round() {
+        let probe = |round, name: &str, others| Probe {
+            round,
+            competitor: Some(name.into()),
+            spin_ns: 1,
+            spin_least_ns: 1,
+            others: Some(others),
+            ..Probe::default()
+        };
+        // Both run without waiting; the second one's windows stand still in round 1.
+        let cell = |name: &str, held: u64| Cell {
+            competitor: name.into(),
+            rounds: (0..10)
+                .map(|round| {
+                    let user_ns = if round == 1 { 1000 - held } else { 1000 };
+                    Round { round, ns: 1000, user_ns, ..Round::default() }
+                })
+                .collect(),
+            ..Cell::default()
+        };
+        let cells = vec![cell("a", 0), cell("b", 500)];
+        let turns = |round| [probe(round, "a", 0.0), probe(round, "b", 0.0)];
+        let mut probes: Vec<Probe> = (0..10).flat_map(turns).collect();
+        // And somebody else works during one turn of the first.
+        probes[2 * 7].others = Some(0.4);
+        judge(&mut probes, &cells);
+        let noisy: Vec<(u32, &str)> = (probes.iter().filter(|p| p.noisy))
+            .map(|p| (p.round, p.competitor.as_deref().unwrap()))
+            .collect();
+        assert_eq!(noisy, [(1, "b"), (7, "a")]);
+        // Two of ten rounds, in one of the turns of each: a fifth marks no run, more does.
+        let mut results = Results { probes, cells, ..Results::default() };
+        assert_eq!(results.noise(), (0.2, false));
+        results.probes[2 * 8 + 1].noisy = true;
+        assert_eq!(results.noise(), (0.3, true));
+        results.probes[2 * 7 + 1].noisy = true;
+        assert_eq!(results.noise(), (0.3, true), "a round is noisy once");
+    }
+
+    #[test]
     fn what_is_not_known_is_not_held_against_it() {
         let unknown = Probe { spin_ns: 1, spin_least_ns: 1, ..Probe::default() };
         let mut probes = vec![unknown; 3];
@@ -310,7 +276,8 @@ mod tests {
     #[test]
     fn probes_this_machine() {
         let folder = tempfile::tempdir().unwrap();
-        let probe = Gate::new(folder.path()).probe(3);
+        let mut gate = Gate::new(folder.path());
+        let mut probe = gate.probe(3);
         assert_eq!(probe.round, 3);
         assert!(
             probe.spin_ns >= probe.spin_least_ns
@@ -318,6 +285,14 @@ mod tests {
                 && probe.sync_ns.is_some(),
             "{probe:?}"
         );
+        assert_eq!(probe.others, None, "nothing has been measured yet");
+        let begin = Instant::now();
+        while begin.elapsed().as_millis() < 300 {
+            black_box(spin());
+        }
+        gate.close(&mut probe);
+        let known = Path::new("/proc/stat").exists();
+        assert_eq!(probe.others.is_some(), known, "{probe:?}");
         assert!(probe.others.is_none_or(|share| (0.0..=1.0).contains(&share)), "{probe:?}");
         assert_eq!(Gate::new(Path::new("/nonexistent")).probe(0).sync_ns, None);
     }

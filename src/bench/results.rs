@@ -4,22 +4,31 @@
 //! carries what is needed to judge it: plan, seeds, versions, machine, settings (rule 21).
 //! `docs/results-schema.md` describes each field for other tools; it changes with [`SCHEMA`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+mod answers;
 mod cache;
 mod compared;
+mod durability;
+mod setting;
 mod stores;
 
+pub use answers::{Family, Sensitivity, Verdict, Versus};
 pub use cache::{CacheClient, CacheRow, Published};
-pub use compared::{Comparison, Difference, Pair, Run};
-pub use stores::{Disk, Durability, Kept, Latency, ServerUse, Tally};
+pub use compared::{Bar, Comparison, Control, Controlled, Difference, Pair, Run};
+pub use durability::{Class, Durability, Evidence, Later, Lies, Limited};
+pub use setting::{Basis, Clock, Dataset, Machine, Plan, Workload};
+pub use stores::{
+    Bloat, Bytes, Disk, IN_PROCESS, IndexCost, Kept, Latency, Network, Recovery, Room, ServerUse,
+    Statement, Tally,
+};
 
-use super::schedule::StopRule;
 pub use super::{
     histogram::Histogram,
     schedule::{Pace, Stopped},
+    stats::FEWEST,
 };
 
 /// The version of the shape below. A reader refuses a higher one.
@@ -41,6 +50,10 @@ pub struct Results {
     pub seconds: f64,
     /// Why it ended; `None` while it runs, and after it was killed.
     pub stopped: Option<Stopped>,
+    /// The name of the run in which this program took turns with another one, round by round; both
+    /// have results under the same name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interleaved: Option<String>,
     /// What was planned.
     pub plan: Plan,
     /// Name to version: steelyard, the compiler, each library measured.
@@ -51,6 +64,9 @@ pub struct Results {
     pub clock: Clock,
     /// What else has to be known to judge the figures: levels, page cache, durability.
     pub settings: BTreeMap<String, String>,
+    /// The network between clients and servers, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Network>,
     /// What was measured on.
     pub dataset: Dataset,
     /// The name of the competitor that the others are compared with.
@@ -63,122 +79,11 @@ pub struct Results {
     pub cells: Vec<Cell>,
     /// Comparisons beside those with the baseline.
     pub contrasts: Vec<Contrast>,
-    /// How quiet the machine was, before each round.
+    /// How quiet the machine was, for each round or each competitor's turn in it.
     pub probes: Vec<Probe>,
-}
-
-/// Which time figures and verdicts are made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Basis {
-    /// Elapsed time: what a user waits for.
-    #[default]
-    Elapsed,
-    /// Processor time, user and system, of all threads: hardly touched by others on the machine,
-    /// and blind to waiting for disks and networks.
-    Processor,
-}
-
-/// How the run was to go: all that the figures follow from, beside the machine.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Plan {
-    /// Orders, data and resamples follow from it.
-    pub seed: u64,
-    /// Which time figures and verdicts are made of.
-    pub basis: Basis,
-    /// When to end.
-    pub stop: StopRule,
-    /// A timed window is at least this long (small passes are repeated).
-    pub window_ns: u64,
-    /// A warm-up window is about this long.
-    pub warm_up_ns: u64,
-    /// Resamples for each interval.
-    pub resamples: u32,
-    /// How often an interval is to enclose the truth.
-    pub level: f64,
-    /// The smallest ratio called a difference: 1.03.
-    pub effect: f64,
-}
-
-impl Default for Plan {
-    fn default() -> Self {
-        Plan {
-            seed: 1,
-            basis: Basis::Elapsed,
-            stop: StopRule::default(),
-            window_ns: 5_000_000,
-            warm_up_ns: 2_000_000,
-            resamples: 10_000,
-            level: 0.95,
-            effect: 1.03,
-        }
-    }
-}
-
-/// The machine.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Machine {
-    /// The processor's name.
-    pub cpu: String,
-    /// Logical processors this process may use.
-    pub cores: usize,
-    /// Bytes of memory.
-    pub memory: u64,
-    /// Kernel name and release.
-    pub kernel: String,
-    /// The distribution's name.
-    pub os: String,
-    /// The frequency governor, where there is one.
-    pub governor: Option<String>,
-    /// True where the processor says it runs under a hypervisor.
-    pub virtual_machine: Option<bool>,
-    /// Vector extensions that the codecs can use.
-    pub features: Vec<String>,
-    /// Load average of the minute before the run.
-    pub load: Option<f64>,
-}
-
-/// The clock (rule 17).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Clock {
-    /// What a reading costs.
-    pub read_ns: f64,
-    /// The smallest step seen between two readings.
-    pub step_ns: f64,
-}
-
-/// The records.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Dataset {
-    /// A file name, or the generator and its seed.
-    pub name: String,
-    /// How many records were measured.
-    pub records: u64,
-    /// Of how many.
-    pub of: u64,
-    /// What records they are, in a word or two: `MARC records`, `documents`, `objects`.
-    pub kind: String,
-    /// What was found wrong with them or left out, in sentences; empty where nothing was.
-    pub remarks: Vec<String>,
-    /// Bytes of all records as JSON lines, by wrap: `""` as they are, `gzip`, `zstd`; empty where
-    /// that was not weighed. A sample is multiplied.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub sizes: BTreeMap<String, u64>,
-}
-
-/// The workload that ran on stores.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct Workload {
-    /// Its name.
-    pub name: String,
-    /// What it does, in a sentence.
-    pub about: String,
-    /// Where it was published, if it was.
-    pub source: Option<String>,
-    /// True where it ran with the counts that were published.
-    pub as_published: bool,
-    /// The workload itself, as it stood in its file.
-    pub text: String,
+    /// Every comparison of the run, decided together; derived.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
 }
 
 /// Who ran.
@@ -200,6 +105,18 @@ pub struct Contender {
     /// The client, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<CacheClient>,
+    /// Whose code reads and writes it, where it is a format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+}
+
+/// Whose code was measured: `own`, `own, by serde`, or a crate and its version.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Code {
+    /// Whose reader.
+    pub reads: String,
+    /// Whose writer.
+    pub writes: String,
 }
 
 /// The round trip that comes before timing (rule 1).
@@ -207,11 +124,18 @@ pub struct Contender {
 pub struct Proof {
     /// How many records were written, read back and compared by value.
     pub records: u64,
+    /// Of how many; 0 in files of before that was kept.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub of: u64,
     /// How many came back equal.
     pub equal: u64,
+    /// How many came back with the same names and values, but names in another order.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub reordered: u64,
     /// How many could not be written.
     pub refused: u64,
-    /// The first difference, or the first refusal, for a reader.
+    /// The first difference, or the first refusal, for a reader; a value that changed comes before
+    /// names in another order.
     pub first: Option<String>,
     /// What the format says it loses.
     pub declared: String,
@@ -224,7 +148,7 @@ pub struct Phase {
     pub id: String,
     /// The one word for it: `decode`.
     pub name: String,
-    /// The table it belongs to; verdicts hold for a whole table (Holm).
+    /// The table it belongs to.
     pub table: String,
     /// What is inside the timed window, in a phrase.
     pub about: String,
@@ -243,6 +167,16 @@ pub struct Phase {
     /// How many operations were on their way at once, at most; 0 where that says nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub concurrency: u32,
+    /// Which kind of phase it is: the word after `do =` of its workload; empty in other benches.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// The phase that it belongs to: a point of a curve to the curve, a share of the capacity to the
+    /// phase that measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
+    /// How much of the data the server's cache could hold, where that was limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
     /// The row of the cache bench that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRow>,
@@ -265,7 +199,7 @@ pub struct Cell {
     pub items: u64,
     /// Nanoseconds an operation took in each warm-up window.
     pub warm_up: Vec<f64>,
-    /// Whether those settled (rule 7).
+    /// Whether the warm-ups of its rounds settled, but for a fifth of them at most (rule 7).
     pub settled: bool,
     /// Memory, from a separate untimed pass.
     pub memory: Option<Memory>,
@@ -281,6 +215,9 @@ pub struct Cell {
     /// System calls of the competitor for each operation, counted in a pass that was not timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system_calls: Option<f64>,
+    /// What the store was sent, one statement of each kind, on the first start.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<Statement>,
     /// Every timed window.
     pub rounds: Vec<Round>,
     /// What follows from the rounds.
@@ -309,9 +246,24 @@ pub struct Round {
     /// Operations done in this window, where that is not the cell's number (it ended by the clock).
     #[serde(default, skip_serializing_if = "is_none")]
     pub units: u64,
+    /// True where the warm-up before this window did not settle.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub unsettled: bool,
     /// What the private server used, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerUse>,
+    /// Bytes that this process had written to disks.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub written: u64,
+    /// Of a phase that rewrites: the disk before and after.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bloat: Option<Bloat>,
+    /// Of a phase that makes an index: what it costs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub index: Option<IndexCost>,
+    /// Of a phase that kills the server: what was left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<Recovery>,
 }
 
 /// Memory an operation takes.
@@ -351,37 +303,14 @@ pub struct Summary {
     pub system_ns: f64,
     /// Rounds (indexes) that lie far off. Flagged, never dropped (rule 15).
     pub outliers: Vec<u32>,
-    /// What the harness takes of it, from 0 to 1 (rule 11).
+    /// What the harness takes of it, from 0 to 1 (rule 11); `None` in an open loop, where most of the
+    /// time is spent waiting for the next planned moment.
     pub harness: Option<f64>,
     /// Compared with the baseline.
     pub versus: Option<Versus>,
-    /// Its rank group in the phase, from 1 (rule 14).
+    /// Its rank in the phase: 1 more than there are competitors that were shown to be faster (rule
+    /// 14); 0 where it was compared with nobody.
     pub group: u32,
-}
-
-/// A comparison of two cells: the time of one over the time of the other.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Versus {
-    /// The ratio and its interval; above 1 means slower.
-    pub ratio: Figure,
-    /// p by itself.
-    pub p: f64,
-    /// p as adjusted over its table.
-    pub adjusted: f64,
-    /// What it comes to.
-    pub verdict: Verdict,
-}
-
-/// What a comparison comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Verdict {
-    /// Less time: the interval excludes 1 and the effect is worth a word.
-    Faster,
-    /// More time, likewise.
-    Slower,
-    /// No difference shown.
-    NoDifference,
 }
 
 /// A comparison that somebody asked for beside those with the baseline.
@@ -397,11 +326,15 @@ pub struct Contrast {
     pub versus: Option<Versus>,
 }
 
-/// How quiet the machine was before a round (rule 10).
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+/// How quiet the machine was before and during a round, or a competitor's turn in it (rule 10).
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Probe {
     /// Which round follows.
     pub round: u32,
+    /// Whose turn in the round follows, where competitors take longer turns; else it is the whole
+    /// round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub competitor: Option<String>,
     /// A fixed loop of arithmetic, run for some milliseconds: nanoseconds a loop, on average …
     pub spin_ns: u64,
     /// … and the shortest. Where they differ, something else ran in between.
@@ -410,24 +343,30 @@ pub struct Probe {
     pub sync_ns: Option<u64>,
     /// Load average of the last minute.
     pub load: Option<f64>,
-    /// Share of processor time that the hypervisor gave to others since the last probe.
+    /// Share of the machine's processor time that the hypervisor gave to others meanwhile.
     pub steal: Option<f64>,
-    /// Share of the machine's processor time that other processes used since the last probe.
+    /// Share of the machine's processor time that processes other than this one and its private
+    /// servers used meanwhile: during the round, or inside the windows of the turn. `None` where
+    /// it is not known, as with a server that this program did not start.
     #[serde(default)]
     pub others: Option<f64>,
-    /// Share of the time of the round's windows that waited for nothing in which they did not run
+    /// Share of the time of its windows that waited for nothing in which they did not run
     /// all the same, because another did; derived.
     #[serde(default)]
     pub held: Option<f64>,
-    /// Times a second that something else, or another thread of its own, was let in during the
-    /// round's timed windows; derived.
+    /// Times a second that something else, or another thread of its own, was let in during its
+    /// timed windows; derived.
     pub preemptions: f64,
-    /// Whether this round's surroundings were noisy; derived.
+    /// Whether the surroundings were noisy; derived.
     pub noisy: bool,
 }
 
 fn is_zero(n: &u32) -> bool {
     *n == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 fn is_none(n: &u64) -> bool {
@@ -447,18 +386,56 @@ impl Results {
 
     /// The cell of a competitor in a phase.
     pub fn cell(&self, competitor: &str, phase: &str) -> Option<&Cell> {
-        self.cells.iter().find(|c| c.competitor == competitor && c.phase == phase)
+        self.place(competitor, phase).map(|i| &self.cells[i])
     }
 
-    /// The share of rounds with noisy surroundings, and whether that marks the run.
+    /// Where among the cells that of a competitor in a phase is.
+    pub fn place(&self, competitor: &str, phase: &str) -> Option<usize> {
+        self.cells.iter().position(|c| c.competitor == competitor && c.phase == phase)
+    }
+
+    /// The answer of one competitor's time in a phase over another's; `None` where the two were not
+    /// compared.
+    pub fn answer(&self, of: &str, to: &str, phase: &str) -> Option<Versus> {
+        self.family.as_ref()?.answer((of, phase), (to, phase))
+    }
+
+    /// The share of rounds with noisy surroundings, and whether that marks the run. A round is noisy
+    /// where one turn in it was.
     pub fn noise(&self) -> (f64, bool) {
-        let noisy = self.probes.iter().filter(|p| p.noisy).count() as f64;
-        let share = noisy / self.probes.len().max(1) as f64;
+        let rounds = |of: fn(&&Probe) -> bool| {
+            self.probes.iter().filter(of).map(|p| p.round).collect::<BTreeSet<_>>().len()
+        };
+        let share = rounds(|p| p.noisy) as f64 / rounds(|_| true).max(1) as f64;
         (share, share > 0.2)
     }
 }
 
+impl Contender {
+    /// Whether two of them may be ranked against each other: of stores, those of the same durability,
+    /// known in the same way (rule 4).
+    pub fn ranks_with(&self, other: &Contender) -> bool {
+        match (&self.store, &other.store) {
+            (Some(a), Some(b)) => a.durability.class().ranks_with(b.durability.class()),
+            (a, b) => a.is_none() && b.is_none(),
+        }
+    }
+}
+
+impl Proof {
+    /// How many came back with a value changed, missing or of another kind.
+    pub fn changed(&self) -> u64 {
+        self.records.saturating_sub(self.equal + self.reordered + self.refused)
+    }
+}
+
 impl Phase {
+    /// True where operations were sent at moments planned beforehand (an open loop): the time of a
+    /// window says nothing of what anybody can do.
+    pub fn is_open(&self) -> bool {
+        self.pace.is_some_and(|pace| pace != Pace::Free)
+    }
+
     /// A phase that is timed.
     pub fn new(name: &str, table: &str, units: u64, about: &str) -> Phase {
         Phase {
@@ -508,6 +485,16 @@ impl Cell {
     /// Operations done in one of its windows.
     pub fn units_of(&self, round: &Round) -> u64 {
         if round.units > 0 { round.units } else { self.units }
+    }
+
+    /// Whether at most a fifth of the rounds' warm-ups did not settle.
+    pub fn mostly_settled(&self) -> bool {
+        5 * self.unsettled() <= self.rounds.len()
+    }
+
+    /// How many rounds' warm-ups did not settle.
+    pub fn unsettled(&self) -> usize {
+        self.rounds.iter().filter(|r| r.unsettled).count()
     }
 
     /// Nanoseconds an operation took in each round, with start and round.

@@ -4,11 +4,13 @@
 //!
 //! 1. On each *start* every competitor prepares fresh data (5).
 //! 2. On the first start each cell, that is a competitor in a phase, is warmed up until it is steady
-//!    by test (7), and rehearsed once untimed: its counts are taken, its memory is weighed, and the
-//!    number of passes in a window is set so that the window is long enough for the clock (17).
-//! 3. In each *round* the quiet gate is probed (10) and every cell is timed once, in balanced random
+//!    by test (7), and rehearsed once untimed: its counts are taken and its memory is weighed. On
+//!    later starts it is run once for its speed.
+//! 3. On each start the number of passes in a window is chosen for each phase, the same for all its
+//!    competitors (`windows.rs`), long enough for the clock (17).
+//! 4. In each *round* the quiet gate is probed (10) and every cell is timed once, in balanced random
 //!    order (6), the null competitor among them (11). The counts of every window must agree (2).
-//! 4. After each round the results are handed out to be saved (21), and the stop rule is asked (8).
+//! 5. After each round the results are handed out to be saved (21), and the stop rule is asked (8).
 //!
 //! Inside a timed window nothing happens but the competitor's own work: progress, saving and counts
 //! come between windows.
@@ -21,6 +23,7 @@ use super::{
     results::{Basis, Cell, Memory, Phase, Results},
     schedule::{Orders, Stopped},
     stats::{LAST, Steady, WINDOWS},
+    windows::{self, Row, STARTS, Told},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -165,6 +168,10 @@ struct Seat {
     phase: usize,
     /// Operations in a warm-up window.
     sip: u64,
+    /// Nanoseconds that an operation took lately.
+    ns: f64,
+    /// The counts of a pass, from the rehearsal.
+    pass: Counts,
 }
 
 /// Rows of phases, each with the order of its seats.
@@ -183,6 +190,11 @@ struct Run<'r, 'e, 'w> {
     /// The order of phases, and of the seats in each phase.
     phase_orders: Orders,
     seat_orders: Vec<Orders>,
+    /// Passes in a window, of each row.
+    passes: Vec<u64>,
+    told: Told,
+    /// How many times longer than foreseen a round took, at most.
+    stretch: f64,
 }
 
 impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
@@ -202,7 +214,9 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             for (e, entry) in entries.iter().enumerate() {
                 let refused = entry.competitor.refuses(phase);
                 if refused.is_none() {
-                    row.push(Seat { cell: results.cells.len(), entry: e, phase: p, sip: 1 });
+                    let cell = results.cells.len();
+                    let (ns, pass) = (f64::INFINITY, Counts::default());
+                    row.push(Seat { cell, entry: e, phase: p, sip: 1, ns, pass });
                 }
                 results.cells.push(Cell {
                     competitor: entry.name.clone(),
@@ -222,6 +236,9 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             rounds: 0,
             phase_orders: Orders::new(seats.len(), seed),
             seat_orders,
+            passes: vec![1; seats.len()],
+            told: Told::default(),
+            stretch: 1.0,
             seats,
             results,
             entries,
@@ -241,14 +258,17 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         let mut widest = 0;
         for start in 0.. {
             self.start = start;
+            let begin = self.seconds();
             self.prepare(start)?;
+            let prepared = self.seconds() - begin;
             // In plain order: the balanced orders are for the rounds.
             let order = self.plain_order();
             self.each_cell(Stage::WarmingUp, order, |run, p, s, _| match start {
                 0 => run.warm_up(p, s).and_then(|()| run.rehearse(p, s)),
                 // The code is warm; the data are new.
-                _ => run.time(p, s, run.seats[p][s].sip).map(|_| ()),
+                _ => run.taste(p, s),
             })?;
+            self.choose_windows(prepared);
             for left in (0..rule.rounds_per_start.max(1)).rev() {
                 self.round(start)?;
                 self.results.seconds = self.seconds();
@@ -328,20 +348,88 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         Ok(())
     }
 
+    /// Chooses the passes of each phase, the same for all its competitors, for the rounds of this
+    /// start; `prepared` is how many seconds fresh data take.
+    fn choose_windows(&mut self, prepared: f64) {
+        let plan = &self.results.plan;
+        let (wanted, stop) = (plan.window_ns.max(shortest_window(&self.results.clock)), plan.stop);
+        let each = stop.rounds_per_start.max(1);
+        let planned = STARTS.min(stop.max_rounds.div_ceil(each));
+        let starts = f64::from(planned.saturating_sub(self.start).max(1));
+        let left = stop.budget - self.seconds();
+        let allowed = (left / starts - prepared) / f64::from(each) / self.stretch;
+        let rows: Vec<Row> = (0..self.seats.len()).map(|p| self.row(p)).collect();
+        self.passes = windows::passes(&rows, wanted as f64, allowed * 1e9);
+        let told = self.told.chosen(&rows, &self.passes, wanted as f64);
+        self.results.settings.insert("Windows".into(), told);
+        for (seats, passes) in self.seats.iter().zip(&self.passes) {
+            for seat in seats {
+                let units = self.results.phases[seat.phase].units.max(1);
+                let cell = &mut self.results.cells[seat.cell];
+                if cell.rounds.is_empty() {
+                    cell.units = units * passes;
+                    cell.items = seat.pass.items * passes;
+                    cell.bytes = seat.pass.bytes * passes;
+                }
+            }
+        }
+    }
+
+    /// What a pass of a phase takes.
+    fn row(&self, p: usize) -> Row {
+        let null = |seat: &Seat| {
+            let name = &self.entries[seat.entry].name;
+            self.results.competitor(name).is_some_and(|c| c.null)
+        };
+        let (mut quickest, mut all, mut nothing) = (f64::INFINITY, 0.0, f64::INFINITY);
+        for seat in &self.seats[p] {
+            let pass = seat.ns * self.results.phases[seat.phase].units.max(1) as f64;
+            all += pass;
+            match null(seat) {
+                true => nothing = pass,
+                false => quickest = quickest.min(pass),
+            }
+        }
+        // Where nobody but the null competitor is in it, that decides.
+        Row { quickest: if quickest.is_finite() { quickest } else { nothing }, all }
+    }
+
     fn round(&mut self, start: u32) -> Result<()> {
         let round = self.rounds;
-        let probe = self.instruments.probe(round);
-        self.results.probes.push(probe);
+        let mut probe = self.instruments.probe(round);
+        let begin = self.seconds();
         let order = self.next_order();
-        self.each_cell(Stage::Timing, order, |run, p, s, place| {
-            let cell = run.seats[p][s].cell;
-            let units = run.results.cells[cell].units;
+        let foreseen: f64 = (self.passes.iter().enumerate())
+            .map(|(p, passes)| self.row(p).all * *passes as f64 / 1e9)
+            .sum();
+        let timed = self.each_cell(Stage::Timing, order, |run, p, s, place| {
+            let seat = &run.seats[p][s];
+            let (cell, pass, passes) = (seat.cell, seat.pass, run.passes[p]);
+            let units = run.results.phases[seat.phase].units.max(1) * passes;
             let (counts, used) = run.time(p, s, units)?;
-            run.agree(cell, counts)?;
-            run.results.cells[cell].rounds.push(used.round(start, round, place));
+            run.agree(cell, counts, pass, passes)?;
+            run.seats[p][s].ns = used.ns as f64 / units as f64;
+            let mut timed = used.round(start, round, place);
+            let cell = &mut run.results.cells[cell];
+            timed.units = if units == cell.units { 0 } else { units };
+            cell.rounds.push(timed);
             Ok(())
-        })?;
+        });
+        self.instruments.close(&mut probe);
+        self.results.probes.push(probe);
+        timed?;
+        self.stretch = self.stretch.max((self.seconds() - begin) / foreseen.max(1e-9));
         self.rounds += 1;
+        Ok(())
+    }
+
+    /// Runs a cell once for its speed on fresh data. What it took in the last round counts too:
+    /// either may have been held up by something else.
+    fn taste(&mut self, p: usize, s: usize) -> Result<()> {
+        let sip = self.seats[p][s].sip;
+        let used = self.time(p, s, sip)?.1;
+        let seat = &mut self.seats[p][s];
+        seat.ns = seat.ns.min(used.ns as f64 / sip as f64);
         Ok(())
     }
 
@@ -372,15 +460,16 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
     }
 
     /// Sees that a window touched what the rehearsal did (rule 2).
-    fn agree(&self, cell: usize, counts: Counts) -> Result<()> {
-        let cell = &self.results.cells[cell];
-        if (counts.items, counts.bytes) == (cell.items, cell.bytes) {
+    fn agree(&self, cell: usize, counts: Counts, pass: Counts, passes: u64) -> Result<()> {
+        let (items, bytes) = (pass.items * passes, pass.bytes * passes);
+        if (counts.items, counts.bytes) == (items, bytes) {
             return Ok(());
         }
         let text = format!(
-            "{} parts and {} bytes instead of {} and {} as in the rehearsal",
-            counts.items, counts.bytes, cell.items, cell.bytes
+            "{} parts and {} bytes instead of {items} and {bytes} as in the rehearsal",
+            counts.items, counts.bytes
         );
+        let cell = &self.results.cells[cell];
         let place = format!("{}, {}, round {}", cell.competitor, cell.phase, self.rounds + 1);
         Err(Error::new(ErrorKind::Mismatch, text).in_place(place))
     }
@@ -395,6 +484,7 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             units = whole_passes(units * 2, pass);
         }
         let mut windows = Vec::with_capacity(WINDOWS);
+        let mut elapsed = f64::INFINITY;
         let late = WARM_UP * self.results.plan.stop.budget;
         while Steady::of(&windows) == Steady::NotYet
             && (windows.len() < LAST || self.seconds() < late)
@@ -405,16 +495,16 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
                 Basis::Processor => used.user_ns + used.system_ns,
             };
             windows.push(ns as f64 / units as f64);
+            elapsed = elapsed.min(used.ns as f64 / units as f64);
         }
         let cell = &mut self.results.cells[self.seats[p][s].cell];
         cell.settled = Steady::of(&windows) == Steady::Settled;
         cell.warm_up = windows;
-        self.seats[p][s].sip = units;
+        (self.seats[p][s].sip, self.seats[p][s].ns) = (units, elapsed);
         Ok(())
     }
 
-    /// One untimed pass: weighs its memory, takes the counts that each window will have to show, and
-    /// sets how many passes make a window.
+    /// One untimed pass: weighs its memory, and takes the counts that each pass will have to show.
     fn rehearse(&mut self, p: usize, s: usize) -> Result<()> {
         let seat = &self.seats[p][s];
         let phase = &self.results.phases[seat.phase];
@@ -426,44 +516,36 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         let (counts, memory) = weighed.map_err(place)?;
         competitor.tidy(phase).map_err(place)?;
 
-        let wanted = self.results.plan.window_ns.max(shortest_window(&self.results.clock));
-        let last = self.results.cells[seat.cell].warm_up.last().copied().unwrap_or(1.0).max(0.01);
-        let passes = (wanted as f64 / (last * units as f64)).ceil().max(1.0) as u64;
         let each = |total: Option<f64>| total.map(|t| t / units as f64);
         let cell = &mut self.results.cells[seat.cell];
-        cell.units = units * passes;
-        cell.items = counts.items * passes;
-        cell.bytes = counts.bytes * passes;
         cell.memory = Some(Memory {
             allocations: each(memory.allocations),
             allocated: each(memory.allocated),
             peak: memory.peak,
         });
-        self.same_items(self.seats[p][s].cell, passes)
+        self.seats[p][s].pass = counts;
+        self.same_items(p, s)
     }
 
     /// Sees that competitors that return every record equal also met equally many parts (rule 2).
-    fn same_items(&self, cell: usize, passes: u64) -> Result<()> {
-        let results = &*self.results;
-        let proven = |cell: &&Cell| {
-            results
-                .competitor(&cell.competitor)
-                .and_then(|c| c.proof.as_ref())
-                .is_some_and(|proof| proof.equal == proof.records)
+    fn same_items(&self, p: usize, s: usize) -> Result<()> {
+        let name = |seat: &Seat| self.entries[seat.entry].name.as_str();
+        let proven = |seat: &&Seat| {
+            let proof = self.results.competitor(name(seat)).and_then(|c| c.proof.as_ref());
+            proof.is_some_and(|proof| proof.equal == proof.records)
         };
-        let this = &results.cells[cell];
-        let Some(this) = Some(this).filter(proven) else { return Ok(()) };
-        let parts = this.items / passes;
-        let phase = results.phase(&this.phase).map_or(1, |p| p.units.max(1));
-        for other in results.cells.iter().filter(|c| c.phase == this.phase && c.units > 0) {
-            let others = other.items / (other.units / phase).max(1);
-            if others != parts && proven(&other) {
-                let text = format!("{parts} parts where {} met {others}", other.competitor);
-                return Err(Error::new(ErrorKind::Mismatch, text)
-                    .in_place(format!("{}, {}, rehearsal", this.competitor, this.phase)));
+        let (before, this) = self.seats[p].split_at(s);
+        let Some(this) = this.first().filter(proven) else { return Ok(()) };
+        let parts = this.pass.items;
+        match before.iter().filter(proven).find(|seat| seat.pass.items != parts) {
+            None => Ok(()),
+            Some(other) => {
+                let text = format!("{parts} parts where {} met {}", name(other), other.pass.items);
+                let phase = &self.results.phases[this.phase].id;
+                Err(Error::new(ErrorKind::Mismatch, text)
+                    .in_place(format!("{}, {phase}, rehearsal", name(this))))
             }
         }
-        Ok(())
     }
 }
 
@@ -474,3 +556,6 @@ fn whole_passes(units: u64, pass: u64) -> u64 {
         false => units / pass * pass,
     }
 }
+
+#[cfg(test)]
+mod tests;

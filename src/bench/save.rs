@@ -9,7 +9,8 @@ use std::{
 
 use super::{
     derive::derive,
-    results::{Results, SCHEMA},
+    results::{Phase, Results, SCHEMA},
+    workload::Workload,
 };
 use crate::{Error, ErrorKind, Result, format::Wrap};
 
@@ -91,13 +92,48 @@ pub fn read(path: &Path) -> Result<Results> {
         ))));
     }
     let mut results: Results = serde_json::from_slice(&bytes).map_err(not_ours).map_err(named)?;
+    add_kinds(&mut results);
     derive(&mut results);
     Ok(results)
+}
+
+/// Says which kind each phase is in a file that was written before phases had kinds: the workload in it
+/// tells.
+fn add_kinds(results: &mut Results) {
+    let told = |phase: &Phase| !phase.kind.is_empty();
+    let Some(workload) = results.workload.as_ref().filter(|_| !results.phases.iter().any(told))
+    else {
+        return;
+    };
+    let Ok(workload) = Workload::parse(&workload.text) else { return };
+    for (phase, of) in workload.phases.iter().zip(workload.families()) {
+        if let Some(old) = results.phases.iter_mut().find(|old| old.id == phase.name) {
+            (old.kind, old.of) = (phase.act.kind().to_owned(), of);
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_of_phases_are_known_in_files_that_do_not_tell() {
+        let workload = Workload::named("mixed").unwrap();
+        let phase = |name: &str| Phase { id: name.into(), name: name.into(), ..Phase::default() };
+        let mut results = Results {
+            workload: Some(crate::bench::results::Workload {
+                text: workload.text,
+                ..Default::default()
+            }),
+            phases: vec![phase("get"), phase("get at 25 %"), phase("settle"), phase("other")],
+            ..Results::default()
+        };
+        add_kinds(&mut results);
+        let told: Vec<_> =
+            results.phases.iter().map(|p| (p.kind.as_str(), p.of.as_deref())).collect();
+        assert_eq!(told, [("get", None), ("get", Some("get")), ("settle", None), ("", None)]);
+    }
 
     #[test]
     fn a_file_is_replaced_whole_and_comes_back() {

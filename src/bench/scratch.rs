@@ -3,7 +3,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 use crate::{Error, Result};
@@ -19,14 +18,11 @@ impl Scratch {
     /// Where none can be made there.
     pub fn new(parent: Option<&Path>) -> Result<Scratch> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let (process, run) = (std::process::id(), NEXT.fetch_add(1, Relaxed));
-        let path = parent.join(format!("steelyard-bench-{process}-{run}"));
-        // Of a run that was killed and had our numbers.
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path)
-            .map_err(|e| Error::from(e).in_place(path.display().to_string()))?;
-        Ok(Scratch(path))
+        let failed = |e: std::io::Error| Error::from(e).in_place(parent.display().to_string());
+        fs::create_dir_all(&parent).map_err(failed)?;
+        // Nobody else may look into it, and its name cannot be guessed and taken beforehand.
+        let folder = tempfile::Builder::new().prefix("steelyard-bench-").tempdir_in(&parent);
+        Ok(Scratch(folder.map_err(failed)?.keep()))
     }
 
     /// Where it is.

@@ -29,8 +29,9 @@ use steelyard::{Error, ErrorKind, Result, file::Staged};
 
 /// Weighs records in every format on your own data, moves them, keeps them.
 ///
-/// Exit status: 0 all is well; 1 done, but something was found (bad records, a difference);
-/// 2 the command line is wrong; 3 it failed.
+/// Exit status: 0 all is well; 1 done, but something was found (bad records, a difference, a
+/// regression); 2 the command line is wrong; 3 it failed; 4 two runs could not be compared, where
+/// --fail-on-regression asks for it.
 #[derive(Parser)]
 #[command(name = "steelyard", version, arg_required_else_help = true, after_help = EXAMPLES)]
 #[command(propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
@@ -78,6 +79,8 @@ enum Outcome {
     Well,
     /// Done, but something was found that a script should know of.
     Found,
+    /// Done, but nothing can be said of what was asked.
+    NotComparable,
 }
 
 /// Parses the arguments, runs the verb, prints what went wrong.
@@ -106,6 +109,7 @@ pub fn run() -> ExitCode {
     match done {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(1),
+        Ok(Outcome::NotComparable) => ExitCode::from(4),
         // Whoever read our output has enough of it: that is no failure.
         Err(e) if is_broken_pipe(&e) => ExitCode::SUCCESS,
         Err(e) => {

@@ -19,9 +19,14 @@ use super::{Outcome, parsed, print, say};
 /// Prints the report of a run that was kept with --out, or compares it with earlier runs.
 ///
 /// With more than one file, the first is compared with each of the others: for every competitor and
-/// phase that both have, the ratio of their times with its 95 % interval, and whether that is
-/// faster, slower, or no difference shown. What else differs between the runs is said first; runs on
-/// other machines or of other records are not comparable.
+/// phase that both have, the ratio of their times with its 95 % interval, and whether that is faster or
+/// slower. What else differs between the runs is said first; runs on other machines or of other records
+/// are not compared.
+///
+/// Runs at different times are compared only where the machine was quiet in both and their controls
+/// agree: the null competitor in each phase, a loop of arithmetic, a synced write. On a shared machine
+/// that is rarely so; there, have both programs take turns in one run: steelyard bench ... --against
+/// OLD_BINARY.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,9 +39,10 @@ pub struct Args {
     format: Form,
     /// Exit with status 1 where something became slower by more than this: 5%.
     ///
-    /// By its whole interval, not only by its middle: a build that fails for chance is soon
-    /// ignored, so what is not certain to be beyond the limit passes. To see less than that,
-    /// measure longer, or set a lower limit. Runs that cannot be compared exit with 1 as well.
+    /// By its whole interval, not only by its middle: a build that fails by chance is soon ignored, so
+    /// what is not certain to be beyond the limit passes. The smallest slowdown that could have been
+    /// seen is printed; to see less, measure longer. Status 4: nothing became slower, but some or all
+    /// of it could not be compared.
     #[arg(long, value_name = "PERCENT", requires = "old", value_parser = parsed::<Percent>)]
     fail_on_regression: Option<Percent>,
 }
@@ -53,7 +59,7 @@ Examples:
 
 /// So many of a hundred.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Percent(f64);
+pub struct Percent(f64);
 
 impl FromStr for Percent {
     type Err = Error;
@@ -109,7 +115,7 @@ impl Form {
     }
 
     /// Comparisons in this form.
-    fn of_runs(self, comparisons: &[Comparison]) -> String {
+    pub fn of_runs(self, comparisons: &[Comparison]) -> String {
         match self {
             Form::Text => compared::text(comparisons),
             Form::Markdown => compared::markdown(comparisons),
@@ -142,31 +148,85 @@ pub fn run(args: Args) -> Result<Outcome> {
         comparisons.push(runs::compare(&new, &old));
     }
     print(args.format.of_runs(&comparisons))?;
-    let Some(limit) = args.fail_on_regression else { return Ok(Outcome::Well) };
-    Ok(if failed(&comparisons, limit) { Outcome::Found } else { Outcome::Well })
+    Ok(args.fail_on_regression.map_or(Outcome::Well, |limit| gate(&comparisons, limit)))
 }
 
-/// Whether anything became slower by more than the limit, or nothing can be said; and what.
-fn failed(comparisons: &[Comparison], Percent(limit): Percent) -> bool {
-    let mut failed = false;
+/// How many pairs are named one by one.
+const MANY: usize = 6;
+
+/// Whether anything became slower by more than the limit, or could not be compared; says what, and
+/// what could have been seen.
+pub fn gate(comparisons: &[Comparison], Percent(limit): Percent) -> Outcome {
+    let mut outcome = Outcome::Well;
     for c in comparisons {
-        if !c.pairs.iter().any(|p| c.holds(p)) {
-            say(format_args!("nothing can be compared with the run of {}", c.old.started));
-            failed = true;
+        let with = compared::with(c);
+        let barred = c.pairs.iter().filter(|p| !c.holds(p)).count();
+        if barred == c.pairs.len() {
+            let why = compared::bars(c).join("; ");
+            let why = if why.is_empty() { "they have nothing in common".into() } else { why };
+            say(format_args!("not comparable with {with}: {why}"));
+            outcome = worse(outcome, Outcome::NotComparable);
+            continue;
+        }
+        if barred > 0 {
+            let why = compared::bars(c).join("; ");
+            say(format_args!("{barred} of {} not comparable with {with}: {why}", c.pairs.len()));
+            outcome = worse(outcome, Outcome::NotComparable);
         }
         for pair in c.regressions(limit / 100.0) {
             let ratio = pair.versus.ratio;
             say(format_args!(
-                "{} {} became slower by more than {} %: {:.3} times as long as on {} ({:.3} at least)",
+                "{} {} became slower by more than {} %: {:.3} times as long as in {with} ({:.3} at least)",
                 pair.competitor,
                 pair.phase,
                 limit,
                 ratio.middle,
-                c.old.started,
                 ratio.low.unwrap_or(ratio.middle)
             ));
-            failed = true;
+            outcome = worse(outcome, Outcome::Found);
+        }
+        if c.pairs.iter().any(|p| c.holds(p) && p.visible(limit / 100.0).is_none()) {
+            outcome = worse(outcome, Outcome::NotComparable);
+        }
+        seen(c, limit);
+    }
+    outcome
+}
+
+/// A regression is the worst; then what nobody knows.
+fn worse(a: Outcome, b: Outcome) -> Outcome {
+    let rank = |outcome: Outcome| match outcome {
+        Outcome::Well => 0,
+        Outcome::NotComparable => 1,
+        Outcome::Found => 2,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
+/// Says which slowdowns this comparison could have seen, and where it could see little.
+fn seen(c: &Comparison, limit: f64) {
+    let by = limit / 100.0;
+    let mut all: Vec<(f64, String)> = (c.pairs.iter())
+        .filter(|pair| c.holds(pair))
+        .map(|pair| {
+            let least = pair.visible(by).unwrap_or(f64::INFINITY);
+            (100.0 * least, format!("{} {}", pair.competitor, pair.phase))
+        })
+        .collect();
+    all.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let blind: Vec<&(f64, String)> = all.iter().filter(|a| a.0 > 2.0 * limit.max(5.0)).collect();
+    for (least, at) in blind.iter().take(MANY) {
+        match least.is_finite() {
+            true => say(format_args!(
+                "could not have seen less than {least:.0} % at {at}: measure longer"
+            )),
+            false => say(format_args!("could not have seen anything at {at}: too few rounds")),
         }
     }
-    failed
+    if blind.len() > MANY {
+        say(format_args!("and little at {} more", blind.len() - MANY));
+    }
+    if let Some((least, at)) = all.get(blind.len()) {
+        say(format_args!("everywhere else it would have seen {least:.0} % ({at}) or less"));
+    }
 }

@@ -2,7 +2,7 @@
 
 use steelyard::{
     Result,
-    durability::Tier,
+    durability::{Medium, Tier},
     server::{PROGRAMS, Wish, named},
 };
 
@@ -84,7 +84,11 @@ fn keep(run: Run) -> Result<Outcome> {
     let wish = Wish { tier: run.durability, settings: run.settings, ..Wish::default() };
     let server = named(&run.name)?.start(&wish)?;
     print(format!("{}\n", server.url()))?;
-    say(format_args!("{} keeps its data in {}; Ctrl-C ends it", run.name, server.data().display()));
+    let memory = Medium::of(server.data()).and_then(|medium| {
+        Some(format!(" ({}, {}: durability t1 at most)", medium.filesystem, medium.volatile?))
+    });
+    let (place, memory) = (server.data().display(), memory.unwrap_or_default());
+    say(format_args!("{} keeps its data in {place}{memory}; Ctrl-C ends it", run.name));
     // The end of this process is the end of the server.
     loop {
         std::thread::park();

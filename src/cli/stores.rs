@@ -15,7 +15,8 @@ use super::{Outcome, print};
 /// Lists the kinds of store there are, with an example of a URL for each.
 ///
 /// Every one understands ?table=NAME, ?layout=document|columns|blob, ?format=FORMAT (of blobs, with
-/// wraps: marshal+base64), ?durability=t0|t1|t2|t3, ?pool=N, ?connect_timeout=S and ?timeout=S.
+/// wraps: marshal+base64), ?durability=t0|t1|t2|t3, ?pool=N, ?connect_timeout=S and ?timeout=S;
+/// postgres, mysql and redis also ?client=own|crate.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {}

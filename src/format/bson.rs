@@ -10,7 +10,7 @@ mod write;
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes};
 use crate::{Error, ErrorKind, Result, record::Kind};
 
 pub(super) const INFO: Info = Info {
@@ -30,6 +30,8 @@ pub(super) const INFO: Info = Info {
     ],
     loses: "times keep their milliseconds; decimals keep 34 digits and may be spelled differently; \
             longer decimals and whole numbers beyond 64 bits become text",
+    marc: Code::of(By::Crate("bson")),
+    values: Code::of(By::Crate("bson")),
 };
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {

@@ -12,7 +12,7 @@ use std::borrow::Cow;
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
 
 pub(super) const INFO: Info = Info {
@@ -22,6 +22,8 @@ pub(super) const INFO: Info = Info {
     takes: Takes::Rows,
     keeps: &[Kind::Text],
     loses: "every value becomes text, and no value empty text; lists, maps and bytes are refused",
+    marc: Code::of(By::OwnSerde),
+    values: Code::of(By::OwnSerde),
 };
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes};
 use crate::{Error, Result, record::Kind};
 
 pub(super) const INFO: Info = Info {
@@ -12,6 +12,8 @@ pub(super) const INFO: Info = Info {
     takes: Takes::Anything,
     keeps: KEEPS,
     loses: LOSES,
+    marc: Code::of(By::Own),
+    values: Code::of(By::Crate("serde_json")),
 };
 
 /// What JSON keeps, whichever library writes it.

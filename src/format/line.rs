@@ -3,7 +3,7 @@
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes};
 use crate::{Result, marc::line, record::Kind};
 
 pub(super) const INFO: Info = Info {
@@ -13,6 +13,8 @@ pub(super) const INFO: Info = Info {
     takes: Takes::Marc,
     keeps: &[Kind::Text, Kind::Bytes, Kind::List, Kind::Map],
     loses: "",
+    marc: Code::of(By::Own),
+    values: Code::of(By::OwnSerde),
 };
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {

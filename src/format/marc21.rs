@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes};
 use crate::{Result, marc::iso2709, record::Kind};
 
 pub(super) const INFO: Info = Info {
@@ -12,6 +12,8 @@ pub(super) const INFO: Info = Info {
     takes: Takes::Marc,
     keeps: &[Kind::Text, Kind::Bytes],
     loses: "",
+    marc: Code::of(By::Own),
+    values: Code::of(By::OwnSerde),
 };
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {

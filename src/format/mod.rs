@@ -13,6 +13,7 @@ mod bson;
 mod cbor;
 mod csv;
 pub mod framing;
+mod heads;
 mod json;
 mod line;
 mod marc21;
@@ -56,6 +57,37 @@ pub struct Info {
     pub keeps: &'static [Kind],
     /// What is lost, in a phrase a report can print; empty where nothing is.
     pub loses: &'static str,
+    /// Whose code reads and writes MARC records.
+    pub marc: Code,
+    /// Whose code reads and writes everything else.
+    pub values: Code,
+}
+
+/// Whose code reads and writes a format: what a figure about it is a figure of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Code {
+    /// The reader.
+    pub reads: By,
+    /// The writer.
+    pub writes: By,
+}
+
+impl Code {
+    /// Reader and writer by the same.
+    pub const fn of(by: By) -> Code {
+        Code { reads: by, writes: by }
+    }
+}
+
+/// Who wrote a reader or writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// This crate, for this kind of record, with nothing between bytes and record.
+    Own,
+    /// This crate, for any type; records go through serde.
+    OwnSerde,
+    /// A crate of this name; records go through serde.
+    Crate(&'static str),
 }
 
 /// Which records a format takes.
@@ -188,6 +220,8 @@ impl Format {
                 Ok(())
             }
             Format::Json => marc::json::write(record, out),
+            Format::Msgpack => msgpack::encode_marc(record, out),
+            Format::Cbor => cbor::encode_marc(record, out),
             _ => self.encode(&record, out),
         }
     }
@@ -217,6 +251,8 @@ impl Format {
             Format::Marcxml => marc::xml::read(bytes, record, troubles),
             Format::Line => marc::line::read(bytes, record, troubles),
             Format::Json => marc::json::read(bytes, record, troubles),
+            Format::Msgpack => msgpack::read_marc(bytes, record, troubles),
+            Format::Cbor => cbor::read_marc(bytes, record, troubles),
             Format::Marshal => marshal::decode_marc(bytes, record),
             Format::Pickle => pickle::decode_marc(bytes, record),
             _ => self.decode_seed(bytes, RecordSeed(record)),

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes, framing::check_depth, json};
+use super::{By, Code, Framing, Info, Takes, framing::check_depth, json};
 use crate::{Error, Result};
 
 pub(super) const INFO: Info = Info {
@@ -13,6 +13,8 @@ pub(super) const INFO: Info = Info {
     keeps: json::KEEPS,
     loses: "bytes become lists of numbers; times, decimals and whole numbers beyond 64 bits become \
             text; NaN and infinities become null; minus zero becomes zero",
+    marc: Code::of(By::Crate("sonic-rs")),
+    values: Code::of(By::Crate("sonic-rs")),
 };
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {

@@ -13,8 +13,8 @@ pub enum Failure {
     Closed(io::Error),
     /// The time is over.
     Late(Duration),
-    /// All connections are in use, and none became free in time.
-    Busy(Duration),
+    /// All connections, so many, are in use, and none became free in time.
+    Busy(Duration, usize),
     /// What came is no answer.
     Stream(Error),
 }
@@ -43,15 +43,21 @@ impl Failure {
             None => io::Error::new(e.kind(), e.to_string()),
         };
         let error = match self {
+            Failure::Connect(e) if e.kind() == io::ErrorKind::TimedOut => {
+                Error::timeout(e.to_string()).with_source(again(e))
+            }
             Failure::Connect(e) => {
                 Error::unavailable(format!("cannot connect: {e}")).with_source(again(e))
             }
             Failure::Closed(e) => {
                 Error::unavailable(format!("the connection broke: {e}")).with_source(again(e))
             }
-            Failure::Late(limit) => Error::unavailable(format!("no answer in {limit:?}")),
-            Failure::Busy(limit) => Error::unavailable(format!(
-                "all connections are in use, and none became free in {limit:?}; see pool"
+            Failure::Late(limit) => {
+                Error::timeout(format!("no answer within {} s", limit.as_secs_f64()))
+            }
+            Failure::Busy(limit, pool) => Error::timeout(format!(
+                "no free connection within {} s (pool={pool})",
+                limit.as_secs_f64()
             )),
             Failure::Stream(e) => Error::new(
                 match e.kind() {

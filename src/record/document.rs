@@ -61,6 +61,21 @@ impl Document {
         self.entries.is_empty()
     }
 
+    /// Whether both hold the same names and values, in whatever order, at every level. Lists keep
+    /// their order.
+    pub fn same_in_any_order(&self, other: &Document) -> bool {
+        fn sorted(document: &Document) -> Vec<(&str, &Value)> {
+            let mut entries: Vec<_> = document.iter().collect();
+            entries.sort_by_key(|(name, _)| *name);
+            entries
+        }
+        self.len() == other.len()
+            && sorted(self)
+                .into_iter()
+                .zip(sorted(other))
+                .all(|((a, v), (b, w))| a == b && v.same_in_any_order(w))
+    }
+
     /// Names and values, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, &Value)> + Clone {
         self.entries.iter().map(|(n, v)| (n.as_str(), v))
@@ -78,5 +93,26 @@ impl IntoIterator for Document {
     type IntoIter = std::vec::IntoIter<(String, Value)>;
     fn into_iter(self) -> Self::IntoIter {
         self.entries.into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_order_of_names_is_told_from_other_differences() {
+        let of = |names: [&str; 2], values: [i64; 2]| {
+            let inner = Document::from_iter(names.into_iter().zip(values));
+            Document::from_iter([("list", Value::List(vec![inner.into(), Value::Null]))])
+        };
+        let document = of(["a", "b"], [1, 2]);
+        assert!(document.same_in_any_order(&of(["b", "a"], [2, 1])));
+        assert_ne!(document, of(["b", "a"], [2, 1]));
+        for other in [of(["b", "a"], [1, 2]), of(["a", "c"], [1, 2]), Document::new()] {
+            assert!(!document.same_in_any_order(&other), "{other:?}");
+        }
+        let lists = [vec![1.into(), 2.into()], vec![2.into(), 1.into()]].map(Value::List);
+        assert!(!lists[0].same_in_any_order(&lists[1]));
     }
 }

@@ -11,11 +11,12 @@
 //!
 //! The text of a time is RFC 3339, of a decimal and a big integer its digits.
 
-use std::fmt;
+use std::{fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
-    de::{self, IntoDeserializer, Visitor, value::StringDeserializer},
+    de::{self, IntoDeserializer, Visitor},
+    forward_to_deserialize_any,
 };
 
 use super::{Document, Time, Value};
@@ -30,39 +31,88 @@ pub const BIGINT: &str = "steelyard::BigInt";
 /// A native value on its way in: the name it travels under, and its text.
 pub struct Native<E> {
     name: &'static str,
-    text: String,
-    error: std::marker::PhantomData<E>,
+    text: NativeText<E>,
 }
 
 impl<E> Native<E> {
-    /// `name` is one of [`TIME`], [`DECIMAL`], [`BIGINT`].
+    /// `name` is one of [`DECIMAL`], [`BIGINT`], [`TIME`].
     pub fn new(name: &'static str, text: String) -> Self {
-        Native { name, text, error: std::marker::PhantomData }
+        Native { name, text: NativeText(Said::Text(text), PhantomData) }
+    }
+
+    /// A time, whose text is made only where text is asked for.
+    pub fn time(time: Time) -> Self {
+        Native { name: TIME, text: time.into() }
     }
 }
 
 impl<'de, E: de::Error> de::EnumAccess<'de> for Native<E> {
     type Error = E;
-    type Variant = Payload<E>;
+    type Variant = NativeText<E>;
     fn variant_seed<V: de::DeserializeSeed<'de>>(
         self,
         seed: V,
-    ) -> Result<(V::Value, Payload<E>), E> {
+    ) -> Result<(V::Value, NativeText<E>), E> {
         let name = seed.deserialize(IntoDeserializer::<E>::into_deserializer(self.name))?;
-        Ok((name, Payload(self.text.into_deserializer())))
+        Ok((name, self.text))
     }
 }
 
-/// The text of a [`Native`] value.
-pub struct Payload<E>(StringDeserializer<E>);
+/// The text of a [`Native`] value, as a deserializer. A [`Time`] that is asked for is handed over
+/// without text between.
+pub struct NativeText<E>(Said, PhantomData<E>);
 
-impl<'de, E: de::Error> de::VariantAccess<'de> for Payload<E> {
+enum Said {
+    Text(String),
+    Time(Time),
+}
+
+impl<E> From<Time> for NativeText<E> {
+    fn from(time: Time) -> Self {
+        NativeText(Said::Time(time), PhantomData)
+    }
+}
+
+impl<E> NativeText<E> {
+    fn into_text(self) -> String {
+        match self.0 {
+            Said::Text(text) => text,
+            Said::Time(time) => time.to_string(),
+        }
+    }
+}
+
+impl<'de, E: de::Error> Deserializer<'de> for NativeText<E> {
+    type Error = E;
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        visitor.visit_string(self.into_text())
+    }
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, E> {
+        match self.0 {
+            Said::Time(time) if name == TIME => visitor.visit_i128(time.to_nanos()),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {
+        visitor.visit_some(self)
+    }
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit
+        unit_struct seq tuple tuple_struct map struct enum identifier ignored_any
+    }
+}
+
+impl<'de, E: de::Error> de::VariantAccess<'de> for NativeText<E> {
     type Error = E;
     fn unit_variant(self) -> Result<(), E> {
         Err(E::custom("a native value has a payload"))
     }
     fn newtype_variant_seed<T: de::DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, E> {
-        seed.deserialize(self.0)
+        seed.deserialize(self)
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, E> {
         Err(E::custom("a native value is no tuple"))
@@ -101,6 +151,10 @@ impl<'de> Deserialize<'de> for Time {
             }
             fn visit_str<E: de::Error>(self, v: &str) -> Result<Time, E> {
                 v.parse().map_err(E::custom)
+            }
+            /// Nanoseconds since 1970, from [`NativeText`].
+            fn visit_i128<E: de::Error>(self, v: i128) -> Result<Time, E> {
+                Time::from_nanos(v).map_err(E::custom)
             }
             fn visit_newtype_struct<D: Deserializer<'de>>(self, d: D) -> Result<Time, D::Error> {
                 d.deserialize_str(TimeVisitor)
@@ -257,11 +311,11 @@ impl<'de> Visitor<'de> for ValueVisitor {
     fn visit_enum<A: de::EnumAccess<'de>>(self, data: A) -> Result<Value, A::Error> {
         use de::{Error as _, VariantAccess};
         let (name, payload) = data.variant::<String>()?;
-        let text: String = payload.newtype_variant()?;
+        let text = |payload: A::Variant| payload.newtype_variant::<String>().map(String::into);
         match name.as_str() {
-            TIME => text.parse().map(Value::Time).map_err(A::Error::custom),
-            DECIMAL => Ok(Value::Decimal(text.into())),
-            BIGINT => Ok(Value::BigInt(text.into())),
+            TIME => payload.newtype_variant().map(Value::Time),
+            DECIMAL => text(payload).map(Value::Decimal),
+            BIGINT => text(payload).map(Value::BigInt),
             _ => Err(A::Error::custom(format_args!("an unknown native kind {name:?}"))),
         }
     }

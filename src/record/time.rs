@@ -28,6 +28,20 @@ impl Time {
     }
 }
 
+impl Time {
+    /// Nanoseconds since 1970-01-01T00:00:00Z.
+    pub(super) fn to_nanos(self) -> i128 {
+        self.0.as_nanosecond()
+    }
+
+    /// From nanoseconds since 1970-01-01T00:00:00Z.
+    pub(super) fn from_nanos(nanos: i128) -> Result<Self> {
+        jiff::Timestamp::from_nanosecond(nanos).map(Time).map_err(|e| {
+            Error::malformed("a moment out of the range of years -9999 to 9999").with_source(e)
+        })
+    }
+}
+
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -106,6 +106,17 @@ impl Value {
         i64::try_from(n).map_or_else(|_| Value::BigInt(n.to_string().into()), Value::Int)
     }
 
+    /// Whether both are equal but for the order of names in maps.
+    pub fn same_in_any_order(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::Map(a), Value::Map(b)) => a.same_in_any_order(b),
+            (Value::List(a), Value::List(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.same_in_any_order(b))
+            }
+            _ => self == other,
+        }
+    }
+
     /// The text, where it is text.
     pub fn as_str(&self) -> Option<&str> {
         match self {

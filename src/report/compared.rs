@@ -12,7 +12,9 @@ use super::{
     text as looks,
     words::{list, moment},
 };
-use crate::bench::results::{Basis, Comparison, Difference, Pair, Run, Verdict};
+use crate::bench::results::{
+    Bar, Basis, Comparison, Control, Controlled, Difference, Figure, Pair, Run, Verdict,
+};
 
 /// A longer list is only counted.
 const MANY: usize = 6;
@@ -87,6 +89,7 @@ fn page(comparisons: &[Comparison]) -> Page {
     for c in comparisons {
         page.lead.extend(verdict(c));
         page.sections.extend(differences(c));
+        page.sections.extend(controls(c));
         page.sections.push(pairs(c));
     }
     page.notes = notes(comparisons);
@@ -96,38 +99,101 @@ fn page(comparisons: &[Comparison]) -> Page {
 fn title(comparisons: &[Comparison]) -> String {
     let Some(first) = comparisons.first() else { return "Nothing to compare".into() };
     let than = match comparisons {
+        [one] if one.interleaved => with(one),
         [one] => format!("that of {}", moment(&one.old.started)),
         several => format!("{} earlier ones", several.len()),
     };
     format!("{}: the run of {} and {than}", first.bench, moment(&first.new.started))
 }
 
-/// What bars a comparison first, then what became of whom.
-fn verdict(c: &Comparison) -> Vec<String> {
-    let mut said = Vec::new();
-    let than = format!("Compared with the run of {}", moment(&c.old.started));
-    let bars: Vec<String> = c
-        .differences
-        .iter()
-        .filter(|d| d.bars && d.competitor.is_none())
-        .map(|d| format!("{} ({}, then {})", d.what, or_none(&d.new), or_none(&d.old)))
-        .collect();
-    if !bars.is_empty() {
-        said.push(format!(
-            "{than}: not comparable. The runs differ in {}; the ratios below say nothing of the \
-             program.",
-            list(&bars)
-        ));
+/// What a run is compared with: `the run of 2026-11-22 09:00`.
+pub fn with(c: &Comparison) -> String {
+    match c.interleaved {
+        true => "the older program".into(),
+        false => format!("the run of {}", moment(&c.old.started)),
+    }
+}
+
+/// Why the runs, or some of their figures, cannot be compared, each in a phrase.
+pub fn bars(c: &Comparison) -> Vec<String> {
+    let said = match c.barred() {
+        Some(Bar::Difference(_)) => {
+            let others = c.differences.iter().filter(|d| d.bars && d.competitor.is_none());
+            let others: Vec<String> = others
+                .map(|d| format!("{} ({}, then {})", d.what, or_none(&d.new), or_none(&d.old)))
+                .collect();
+            vec![format!("the runs differ in {}", list(&others))]
+        }
+        Some(Bar::Noise) => {
+            let when = match (c.new.noisy, c.old.noisy) {
+                (true, true) => "during both runs",
+                (true, false) => "during the newer run",
+                (false, _) => "during the older run",
+            };
+            vec![format!("something else used the machine {when}")]
+        }
+        Some(Bar::Uncontrolled) => vec!["they have no control in common".into()],
+        Some(Bar::Control(_)) | None => Vec::new(),
+    };
+    if !said.is_empty() {
         return said;
     }
-    let unlike: Vec<String> = c
-        .differences
-        .iter()
+    let mut said: Vec<String> = (c.controls.iter())
+        .filter(|control| control.differs && bites(c, control))
+        .map(|control| {
+            let by = 100.0 * (control.ratio.middle - 1.0).abs();
+            format!("the control ({}) differed by {} %", name(control), fixed(by, 0))
+        })
+        .collect();
+    let unlike: Vec<String> = (c.differences.iter())
         .filter(|d| d.bars)
         .filter_map(|d| Some(format!("{} ({}, then {})", d.competitor.as_ref()?, d.new, d.old)))
         .collect();
     if !unlike.is_empty() {
-        said.push(format!("Of another durability than then, and so left out: {}.", list(&unlike)));
+        said.push(format!("of another durability than then: {}", list(&unlike)));
+    }
+    said
+}
+
+/// Whether a control keeps anything from being compared.
+fn bites(c: &Comparison, control: &Control) -> bool {
+    match control.what {
+        Controlled::Spin => true,
+        Controlled::Sync => c.pairs.iter().any(|p| p.syncs),
+        Controlled::Null => c.pairs.iter().any(|p| Some(&p.phase) == control.phase.as_ref()),
+    }
+}
+
+fn name(control: &Control) -> String {
+    match (control.what, &control.phase) {
+        (Controlled::Null, Some(phase)) => format!("null competitor in {phase}"),
+        (Controlled::Null, None) => "null competitor".into(),
+        (Controlled::Spin, _) => "a loop of arithmetic".into(),
+        (Controlled::Sync, _) => "a synced write".into(),
+    }
+}
+
+/// What bars a comparison first, then what became of whom.
+fn verdict(c: &Comparison) -> Vec<String> {
+    let mut said = Vec::new();
+    let than = format!("Compared with {}", with(c));
+    let bars = bars(c);
+    if !c.pairs.iter().any(|p| c.holds(p)) && !bars.is_empty() {
+        said.push(format!(
+            "{than}: not comparable: {}. The ratios below say nothing of the program.",
+            list(&bars)
+        ));
+        if !c.interleaved && !matches!(c.barred(), Some(Bar::Difference(_))) {
+            said.push(
+                "On a shared machine, have both programs take turns in one run: steelyard bench … \
+                 --against OLD_BINARY."
+                    .into(),
+            );
+        }
+        return said;
+    }
+    if !bars.is_empty() {
+        said.push(format!("Left out as not comparable: {}.", list(&bars)));
     }
     let with = |verdict: Verdict| -> Vec<&Pair> {
         let of = |p: &&Pair| c.holds(p) && p.versus.verdict == verdict;
@@ -136,7 +202,7 @@ fn verdict(c: &Comparison) -> Vec<String> {
         pairs
     };
     let (slower, faster) = (with(Verdict::Slower), with(Verdict::Faster));
-    let same = with(Verdict::NoDifference).len();
+    let same = with(Verdict::CannotTell).len() + with(Verdict::Alike).len();
     let all = slower.len() + faster.len() + same;
     said.push(match (all, slower.len() + faster.len()) {
         (0, _) => format!("{than}: the two have nothing in common that can be compared."),
@@ -156,10 +222,14 @@ fn verdict(c: &Comparison) -> Vec<String> {
             format!("{than}, of {} comparisons {}.", whole(all as u64), parts.join("; "))
         }
     });
+    if c.interleaved && (c.new.noisy || c.old.noisy) {
+        said.push(
+            "Noisy: something else used the machine, so that these are processor times, which it \
+             hardly touches."
+                .into(),
+        );
+    }
     for (run, which) in [(&c.new, "newer"), (&c.old, "older")] {
-        if run.noisy {
-            said.push(format!("Noisy: something else used the machine during the {which} run; small differences may be its doing."));
-        }
         if run.incomplete {
             said.push(format!("The {which} run was broken off: these are the rounds it had."));
         }
@@ -217,12 +287,34 @@ fn differences(c: &Comparison) -> Option<Section> {
         [only(&c.only_new, "now"), only(&c.only_old, "then")].into_iter().flatten().collect();
     let nothing = table.rows.is_empty() && footnotes.is_empty();
     (!nothing).then(|| Section {
-        title: format!("What differs from the run of {}", moment(&c.old.started)),
+        title: format!("What differs from {}", with(c)),
         table: match table.rows.is_empty() {
             true => Table::default(),
             false => table.without_empty_columns(),
         },
         footnotes,
+        ..Section::default()
+    })
+}
+
+/// What is the same in both runs whatever was measured.
+fn controls(c: &Comparison) -> Option<Section> {
+    let mut table = Table::new(&["<control", "now / then", "<so"]);
+    for control in &c.controls {
+        let so = if control.differs { "differs" } else { "" };
+        let ratio = control.ratio;
+        table.rows.push(vec![name(control), interval(ratio), so.into()]);
+    }
+    let drift = c.drift?;
+    (!c.controls.is_empty()).then(|| Section {
+        title: "Controls".into(),
+        about: format!(
+            "What is the same in both runs, whatever program was measured. Together they took {} \
+             times as long as then: ratios below are divided by that, and their intervals are wider \
+             by how far the controls differ. What depends on a control that differs is not compared.",
+            fixed(drift, 3)
+        ),
+        table: table.without_empty_columns(),
         ..Section::default()
     })
 }
@@ -245,7 +337,8 @@ fn pairs(c: &Comparison) -> Section {
             (_, false, _) => NONE,
             (.., Verdict::Faster) => "faster",
             (.., Verdict::Slower) => "slower",
-            (.., Verdict::NoDifference) => "no difference shown",
+            (.., Verdict::Alike) => "alike within 3 %",
+            (.., Verdict::CannotTell | Verdict::Untested) => "cannot tell",
         };
         table.rows.push(vec![
             pair.competitor.clone(),
@@ -260,22 +353,29 @@ fn pairs(c: &Comparison) -> Section {
     }
     let mut footnotes = Vec::new();
     if barred {
-        footnotes.push("not comparable: see what differs".to_owned());
+        footnotes.push("not comparable: see above".to_owned());
     }
     Section {
-        title: format!("Now and on {}", moment(&c.old.started)),
+        title: match c.interleaved {
+            true => "The newer program (now) and the older one (then), in turns".into(),
+            false => format!("Now and on {}", moment(&c.old.started)),
+        },
         about: format!(
             "{time} an operation. now / then: above 1 it became slower; with its interval."
         ),
         table: table.without_empty_columns(),
         footnotes,
         charts: charts(c),
+        ..Section::default()
     }
 }
 
 /// A ratio with both ends of its interval, which is not as wide on both sides.
 fn ratio(pair: &Pair) -> String {
-    let r = &pair.versus.ratio;
+    interval(pair.versus.ratio)
+}
+
+fn interval(r: Figure) -> String {
     match r.low.zip(r.high) {
         Some((low, high)) => {
             format!("{} ({} to {})", fixed(r.middle, 3), fixed(low, 3), fixed(high, 3))
@@ -301,7 +401,7 @@ fn charts(c: &Comparison) -> Vec<Chart> {
         let ratios = of.map(|p| Ratio {
             name: p.competitor.clone(),
             ratio: p.versus.ratio,
-            verdict: if c.holds(p) { p.versus.verdict } else { Verdict::NoDifference },
+            verdict: if c.holds(p) { p.versus.verdict } else { Verdict::Untested },
         });
         Chart {
             title: phase.to_owned(),
@@ -315,18 +415,22 @@ fn charts(c: &Comparison) -> Vec<Chart> {
 fn notes(comparisons: &[Comparison]) -> Vec<String> {
     let Some(first) = comparisons.first() else { return Vec::new() };
     let plan = &first.plan;
+    let how = match first.interleaved {
+        true => "Medians of the ratios within each round, which both programs ran in turn,",
+        false => {
+            "Ratios of medians, each run resampled by itself, by start, less the controls' drift,"
+        }
+    };
     let mut notes = vec![
         format!(
-            "Ratios of medians with {} % intervals: each run resampled by itself, by start ({} resamples, seed {}). Faster and slower: where the interval excludes 1, the effect is {} % or more, and p, adjusted over all of a comparison (Holm), is below {} %.",
+            "{} with {} % intervals ({} resamples, seed {}). Faster and slower: where the interval excludes 1, the effect is {} % or more, and p, adjusted over all of a comparison (Holm), is below {} %.",
+            how,
             fixed(100.0 * plan.level, 0),
             whole(u64::from(plan.resamples)),
             plan.seed,
             fixed(100.0 * (plan.effect - 1.0), 0),
             fixed(100.0 * (1.0 - plan.level), 0),
         ),
-        "An interval says how far the rounds of these two runs can be trusted, not what else a \
-         machine does differently on another day: two runs of one program show that."
-            .into(),
         "Phases whose duration was planned (a rate, a share of capacity) are not compared here."
             .into(),
         format!("Now: {}.", place(&first.new)),

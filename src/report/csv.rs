@@ -3,7 +3,7 @@
 //! A column is added at the end, so that what reads them by place goes on to.
 
 use super::stores::server_ns;
-use crate::bench::results::{Cell, Histogram, Kept, Pace, Results, Round, Verdict};
+use crate::bench::results::{Cell, Disk, Histogram, Kept, Pace, Results, Round, Verdict};
 
 /// A column's head and its text.
 type Field = (&'static str, String);
@@ -37,7 +37,9 @@ pub(super) fn verdict(v: Verdict) -> &'static str {
     match v {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",
-        Verdict::NoDifference => "no-difference",
+        Verdict::Alike => "alike",
+        Verdict::CannotTell => "cannot-tell",
+        Verdict::Untested => "untested",
     }
 }
 
@@ -98,6 +100,7 @@ fn stored(results: &Results, cell: &Cell) -> Vec<Field> {
     let contender = results.competitor(&cell.competitor);
     let kept = contender.and_then(|c| c.store.as_ref());
     let durability = kept.map(|k| &k.durability);
+    let medium = durability.and_then(|d| d.medium.as_ref());
     let used = || cell.rounds.iter().filter_map(|r: &Round| r.server);
     let latency = cell.latency.as_ref();
     let response = latency.map(|l| &l.response).filter(|h| h.count() > 0);
@@ -107,6 +110,7 @@ fn stored(results: &Results, cell: &Cell) -> Vec<Field> {
         |h: Option<&Histogram>, share| show(h.and_then(|h| h.quantile(share)).map(|q| q.value));
     let p99 = response.and_then(|h| h.quantile(0.99));
     let tally = cell.tally;
+    let joint = cell.summary.as_ref().and_then(|s| s.versus?.joint);
     let workload = results.workload.as_ref().map(|w| w.name.clone()).unwrap_or_default();
     vec![
         ("workload", workload),
@@ -121,6 +125,9 @@ fn stored(results: &Results, cell: &Cell) -> Vec<Field> {
         ("durability_set", show(durability.and_then(|d| d.set.clone()))),
         ("syncs_per_write", show(durability.and_then(|d| d.syncs))),
         ("durability_broken", show(durability.map(|d| d.broken))),
+        ("durability_found", show(durability.map(|d| d.class().name()))),
+        ("filesystem", show(medium.map(|lies| lies.filesystem.clone()))),
+        ("filesystem_sync_ns", show(medium.and_then(|lies| lies.sync_ns))),
         ("done", show(tally.map(|t| t.done))),
         ("failed", show(tally.map(|t| t.failed))),
         ("timed_out", show(tally.map(|t| t.timed_out))),
@@ -137,10 +144,13 @@ fn stored(results: &Results, cell: &Cell) -> Vec<Field> {
         ("service_p50_ns", at(service, 0.5)),
         ("service_p99_ns", at(service, 0.99)),
         ("lag_p99_ns", at(lag, 0.99)),
+        ("disk_bytes", show(kept.and_then(|k| disk(k, Disk::total)))),
         ("disk_data_bytes", show(kept.and_then(|k| disk(k, |d| d.data)))),
         ("disk_log_bytes", show(kept.and_then(|k| disk(k, |d| d.logs)))),
         ("raw_bytes", show(results.dataset.sizes.get(""))),
         ("system_calls", show(cell.system_calls)),
+        ("joint_low", show(joint.map(|j| j.0))),
+        ("joint_high", show(joint.map(|j| j.1))),
     ]
 }
 
@@ -154,7 +164,7 @@ fn pace(pace: Pace) -> String {
 }
 
 /// The median over starts.
-fn disk(kept: &Kept, of: fn(&crate::bench::results::Disk) -> u64) -> Option<u64> {
+fn disk(kept: &Kept, of: fn(&Disk) -> u64) -> Option<u64> {
     let mut bytes: Vec<u64> = kept.disk.iter().map(of).collect();
     bytes.sort_unstable();
     bytes.get(bytes.len() / 2).copied()

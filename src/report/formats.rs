@@ -7,7 +7,7 @@ use super::{
     tables,
     words::{list, records, these},
 };
-use crate::bench::results::{Cell, Contender, Results, Verdict, Versus};
+use crate::bench::results::{Cell, Contender, Figure, Results, Verdict, Versus};
 
 pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict(results);
@@ -16,6 +16,7 @@ pub(super) fn page(results: &Results) -> Page {
     lead.extend(results.dataset.remarks.iter().cloned());
     let mut sections =
         vec![tables::sizes(results, "As one file, plain and compressed as a whole:")];
+    sections.extend(tables::code(results));
     sections.extend(tables::fidelity(results));
     for phase in &results.phases {
         sections.push(tables::phase(results, phase, &title(&phase.table, &phase.name)));
@@ -29,7 +30,7 @@ pub(super) fn page(results: &Results) -> Page {
 }
 
 /// What the columns of the tables hold.
-const COLUMNS: &str = "rank: those of one rank were not shown to be slower than its first. user and \
+const COLUMNS: &str = "rank: 1 more than there are that were shown to be faster. user and \
     system: processor time of all threads, in the unit of the column before. MB/s counts each \
     format's own bytes, records/s is what compares. allocs: allocations a record.";
 
@@ -46,7 +47,8 @@ fn trial(results: &Results) -> Option<String> {
         (!found.is_empty()).then_some(found)
     };
     let (again, slowed) = (verdicts("again")?, verdicts("slowed")?);
-    let called = again.iter().filter(|v| **v != Verdict::NoDifference).count();
+    let different = |v: &&Verdict| matches!(v, Verdict::Faster | Verdict::Slower);
+    let called = again.iter().filter(different).count();
     let found = slowed.iter().filter(|v| **v == Verdict::Slower).count();
     let base = &results.baseline;
     Some(format!(
@@ -108,7 +110,7 @@ fn who(leaders: &[&Cell]) -> Option<String> {
     match names[..] {
         [one] if known => Some(format!("is {one}")),
         [_, _] | [_, _, _] if known => {
-            Some(format!("are {}, with no difference shown between them", list(&names)))
+            Some(format!("are {}, of which none was shown to be faster", list(&names)))
         }
         _ => None,
     }
@@ -162,7 +164,8 @@ fn against(results: &Results) -> String {
     }
 }
 
-/// What compressed newline-delimited JSON costs, the conclusion of the published study.
+/// What compressed newline-delimited JSON costs, the conclusion of the published study: beside the
+/// baseline compressed in the same way, and beside the baseline as it is.
 fn originals(results: &Results) -> Option<String> {
     let json = results.competitor("json").filter(|_| results.baseline != "json")?;
     let base = results.competitor(&results.baseline)?;
@@ -178,25 +181,42 @@ fn originals(results: &Results) -> Option<String> {
         text.push_str(&format!(", {share} % of {} in gzip", results.baseline));
     }
     text.push(')');
-    let cost = |of: &str, to: &str| {
-        results
-            .contrasts
-            .iter()
-            .find(|c| {
-                c.of == ("json".into(), of.into()) && c.to == (results.baseline.clone(), to.into())
-            })
-            .and_then(|c| c.versus.filter(|v| v.ratio.low.is_some()))
-    };
-    if let (Some(read), Some(write)) = (cost("read-gzip", "read"), cost("write-gzip", "write")) {
-        text.push_str(&format!(
-            "; compared with plain {} files it takes {} to read and {} to write",
-            results.baseline,
-            longer(&read),
-            longer(&write)
-        ));
-    }
     text.push('.');
+    for pack in ["gzip", "zstd"] {
+        text.extend(packed_json(results, pack));
+    }
     Some(text)
+}
+
+/// What files of JSON in one pack cost to read and write: like with like first.
+fn packed_json(results: &Results, pack: &str) -> Option<String> {
+    let base = &results.baseline;
+    let sure = |v: &Versus| v.ratio.low.is_some();
+    let alike = |way: &str| {
+        let cell = results.cell("json", &format!("{way}-{pack}"))?;
+        cell.summary.as_ref()?.versus.filter(sure)
+    };
+    let plain = |way: &str| {
+        let of = ("json".to_owned(), format!("{way}-{pack}"));
+        let to = (base.clone(), way.to_owned());
+        results.contrasts.iter().find(|c| c.of == of && c.to == to)?.versus.filter(sure)
+    };
+    let cost = |read: Versus, write: Versus| {
+        format!("{} to read and {} to write", longer(&read), longer(&write))
+    };
+    let beside_alike = alike("read").zip(alike("write")).map(|(read, write)| {
+        format!("compared with {base} in {pack} too it takes {}", cost(read, write))
+    });
+    let beside_plain = plain("read")
+        .zip(plain("write"))
+        .map(|(read, write)| format!("compared with plain {base} {}", cost(read, write)));
+    match (beside_alike, beside_plain) {
+        (None, None) => None,
+        (alike, plain) => {
+            let both: Vec<String> = alike.into_iter().chain(plain).collect();
+            Some(format!(" JSON files in {pack}: {}.", both.join("; ")))
+        }
+    }
 }
 
 /// How long something takes, beside something else.
@@ -205,7 +225,12 @@ fn longer(versus: &Versus) -> String {
     match versus.verdict {
         Verdict::Slower => format!("{} as long", times(ratio)),
         Verdict::Faster => format!("{} % of the time", fixed(100.0 * ratio, 0)),
-        Verdict::NoDifference => "about as long (no difference shown)".into(),
+        Verdict::Alike => "as long, within 3 %,".into(),
+        Verdict::CannotTell | Verdict::Untested => {
+            let Figure { low, high, .. } = versus.shown();
+            let end = |v: Option<f64>| v.map_or("?".into(), |v| fixed(v, 2));
+            format!("{} to {} times as long", end(low), end(high))
+        }
     }
 }
 
@@ -246,7 +271,15 @@ fn advice(results: &Results) -> Option<String> {
     text.push_str(&format!("; for space as {} in {wrap} ({}{})", small.name, bytes(size), near));
     let (of, to) = (time(&small.name, wrap), time(&fast.competitor, ""));
     if let Some((of, to)) = of.zip(to) {
-        text.push_str(&format!(", which takes {} as long to read from a file", times(of / to)));
+        text.push_str(&format!(
+            ", which takes {} as long to read from a file as plain {}",
+            times(of / to),
+            fast.competitor
+        ));
+        if let Some(alike) = time(&fast.competitor, wrap) {
+            let ratio = times(of / alike);
+            text.push_str(&format!(" and {ratio} as long as {} in {wrap}", fast.competitor));
+        }
     }
     text.push('.');
     Some(text)

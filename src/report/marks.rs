@@ -2,15 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::number::{fixed, short, whole};
-use crate::bench::results::{Basis, Cell, Proof, Results, Stopped, Verdict, Versus};
+use super::{
+    lead::on_processor_time,
+    number::{fixed, short, whole},
+};
+use crate::bench::results::{
+    Basis, Cell, FEWEST, Histogram, Proof, Results, Stopped, Verdict, Versus,
+};
 
 /// A share of the harness beyond which a cell is marked (rule 11).
 const HARNESS: f64 = 0.20;
+/// So many times p99.9 is no ordinary operation.
+const STALL: f64 = 100.0;
 
 /// The marks that a table has used, and what they mean.
 #[derive(Default)]
-pub(super) struct Marks(BTreeSet<(char, String)>);
+pub(super) struct Marks {
+    meanings: BTreeSet<(char, String)>,
+    /// Of each cell that did not settle: how many of its rounds did not, and how many it has.
+    unsettled: BTreeSet<(usize, usize)>,
+}
 
 impl Marks {
     /// The marks of a cell: did not settle, harness too large a part.
@@ -18,39 +29,75 @@ impl Marks {
         let mut marks = String::new();
         if !cell.settled {
             marks.push('*');
-            self.add(
-                '*',
-                "did not settle: its last 7 warm-up windows differ by over 7.5 %, or drift",
-            );
+            self.unsettled.insert((cell.unsettled(), cell.rounds.len()));
         }
         if cell.summary.as_ref().and_then(|s| s.harness).is_some_and(|h| h > HARNESS) {
             marks.push('‡');
-            self.add('‡', "over a fifth of this is the cost of measuring itself");
+            self.add(
+                '‡',
+                "over a fifth of this is our own code around what is measured (encoding, decoding, \
+                 clock), by the time of a competitor that keeps nothing",
+            );
         }
         marks
     }
 
-    /// The mark of a competitor that does not keep the records.
+    /// The mark of a competitor that does not keep the records: two grades.
     pub fn lossy(&mut self, proof: Option<&Proof>) -> &'static str {
         match proof {
-            Some(proof) if proof.equal < proof.records => {
-                self.add('†', "lossy: not every record comes back equal, see Fidelity");
+            Some(proof) if proof.changed() + proof.refused > 0 => {
+                self.add('†', "lossy: some values come back changed or not at all, see Fidelity");
                 "†"
+            }
+            Some(proof) if proof.reordered > 0 => {
+                self.add(
+                    '~',
+                    "reordered: equal values, their names in another order, see Fidelity",
+                );
+                "~"
             }
             _ => "",
         }
     }
 
-    /// The mark of a comparison that shows nothing.
+    /// The mark of a comparison that shows no difference.
     pub fn verdict(&mut self, versus: &Versus) -> &'static str {
         match versus.verdict {
-            // Without an interval nothing was tried.
-            _ if versus.ratio.low.is_none() => "",
-            Verdict::NoDifference => {
-                self.add('=', "no difference shown: under 3 %, or less than chance can make");
+            Verdict::Alike => {
+                self.add('=', "alike: the whole interval lies within 3 %");
                 " ="
             }
-            Verdict::Faster | Verdict::Slower => "",
+            Verdict::CannotTell => {
+                self.add('?', "cannot tell: these rounds do not show which is faster, nor that both are alike");
+                " ?"
+            }
+            Verdict::Faster | Verdict::Slower | Verdict::Untested => "",
+        }
+    }
+
+    /// The mark of a distribution whose slowest operation took over 100 times p99.9.
+    pub fn stall(&mut self, histogram: &Histogram) -> &'static str {
+        match histogram.quantile(0.999) {
+            Some(rare) if histogram.max() as f64 > STALL * rare.value => {
+                self.add('^', "a stall: the slowest took over 100 times p99.9");
+                "^"
+            }
+            _ => "",
+        }
+    }
+
+    /// The mark of an open loop that did not keep to its plan.
+    pub fn behind(&mut self, cell: &Cell) -> &'static str {
+        match cell.tally.is_some_and(|tally| tally.fell_behind()) {
+            true => {
+                self.add(
+                    '§',
+                    "did not keep up: over 1 % of the planned operations were never sent, or \
+                     failed; the latency is that of the others only",
+                );
+                "§"
+            }
+            false => "",
         }
     }
 
@@ -62,17 +109,37 @@ impl Marks {
 
     /// The mark of a store whose durability is not what was asked for.
     pub fn broken(&mut self) -> &'static str {
-        self.add('!', "durability set or observed is not what was asked for, see The stores");
+        self.add('!', "its durability is not what was asked for, or less than its settings promise; see The stores");
         "!"
     }
 
     fn add(&mut self, mark: char, meaning: &str) {
-        self.0.insert((mark, meaning.to_owned()));
+        self.meanings.insert((mark, meaning.to_owned()));
     }
 
     /// A line for each mark used.
-    pub fn footnotes(self) -> Vec<String> {
-        self.0.into_iter().map(|(mark, meaning)| format!("{mark} {meaning}")).collect()
+    pub fn footnotes(mut self) -> Vec<String> {
+        if !self.unsettled.is_empty() {
+            let text = format!(
+                "did not settle{}: its last 7 warm-up windows differ by over 7.5 %, or drift",
+                rounds(&self.unsettled)
+            );
+            self.add('*', &text);
+        }
+        self.meanings.into_iter().map(|(mark, meaning)| format!("{mark} {meaning}")).collect()
+    }
+}
+
+/// ` in 3 to 7 of 12 rounds`, of counts of rounds and of all of them; nothing where there was one
+/// warm-up for all rounds.
+fn rounds(counts: &BTreeSet<(usize, usize)>) -> String {
+    let (least, most) = (counts.first(), counts.last());
+    let (Some(&(least, _)), Some(&(most, _))) = (least, most) else { return String::new() };
+    let of = counts.iter().map(|c| c.1).max().unwrap_or(0);
+    match (least, most) {
+        (0, _) => String::new(),
+        (a, b) if a == b => format!(" in {a} of {of} rounds"),
+        (a, b) => format!(" in {a} to {b} of {of} rounds"),
     }
 }
 
@@ -87,8 +154,15 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
     }
     let (share, marked) = results.noise();
     if marked {
+        let so = match on_processor_time(results) {
+            true => {
+                "elapsed times have no verdict here; ranks, ratios and answers are of processor \
+                 time (the client's and its server's), which does not count waiting"
+            }
+            false => "times are longer than on a quiet one",
+        };
         said.push(format!(
-            "Noisy: something else used this machine in {} % of the rounds; small differences may be its doing, and times are longer than on a quiet one.",
+            "Noisy: something else used this machine in {} % of the rounds; {so}.",
             fixed(100.0 * share, 0)
         ));
     }
@@ -111,20 +185,67 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
     }
     let most = results.cells.iter().filter_map(|c| c.summary.as_ref()).map(|s| s.n).max();
     match (most, starts(results)) {
-        (Some(1), _) => {
-            said.push("One round only: no figure has an interval, and none a rank.".into())
+        (None, _) => {}
+        (Some(rounds), starts) if (starts as usize) < FEWEST => {
+            let rounds = if rounds == 1 { "1 round".into() } else { format!("{rounds} rounds") };
+            let on = if starts == 1 { "1 start".into() } else { format!("{starts} starts") };
+            said.push(format!(
+                "{rounds} on {on} with fresh data: too few to rank, or for intervals. It takes {FEWEST} starts."
+            ));
         }
-        (_, 1) => said.push(
-            "One start only: the intervals say how rounds differ, not how another start would."
-                .into(),
-        ),
-        _ => {}
+        _ => said.extend(sensitivity(results)),
     }
     said
 }
 
+/// The smallest differences that these rounds could have shown.
+fn sensitivity(results: &Results) -> Option<String> {
+    let family = results.family.as_ref()?;
+    let name = |id: &str| results.phase(id).map_or(id.to_owned(), |p| p.name.clone());
+    let mut found: Vec<(f64, String)> =
+        family.sensitivity.iter().map(|s| (s.ratio, name(&s.phase))).collect();
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let by = |ratio: f64| match ratio {
+        ..2.0 => format!("{} %", fixed(100.0 * (ratio - 1.0), 0)),
+        ..10.0 => format!("{} times", fixed(ratio, 1)),
+        _ => "over 10 times".into(),
+    };
+    let least = match &found[..] {
+        [] => return None,
+        [(ratio, _)] => by(*ratio),
+        [(low, _), .., (high, _)] if by(*low) == by(*high) => by(*low),
+        [(low, narrow), .., (high, wide)] => {
+            format!("{} ({narrow}) to {} ({wide})", by(*low), by(*high))
+        }
+    };
+    Some(format!(
+        "The smallest difference that these rounds could have shown, in four of five such runs: {least}."
+    ))
+}
+
 fn starts(results: &Results) -> u32 {
     results.cells.iter().filter_map(|c| c.summary.as_ref()).map(|s| s.starts).max().unwrap_or(0)
+}
+
+/// How the comparisons of the page were decided.
+fn together(results: &Results) -> Option<String> {
+    let family = results.family.as_ref().filter(|f| f.decided() > 0)?;
+    let decided = match family.decided() {
+        1 => "1 comparison".to_owned(),
+        n => format!("{} comparisons", whole(n as u64)),
+    };
+    let level = 100.0 * family.level;
+    let widened = match family.autocorrelation {
+        ..0.005 => String::new(),
+        r => format!(
+            " Rounds were like those before them (autocorrelation {}), and intervals of ratios are widened for it.",
+            fixed(r, 2)
+        ),
+    };
+    Some(format!(
+        "{decided} are decided together (Holm), so that all ranks and verdicts of a page are right in 95 of 100 runs. The interval of each ratio is at {} %. Faster or slower: it excludes 100 %, and the ratio is at least 3 % away. Alike (=): it lies within 3 %. Cannot tell (?): neither.{widened}",
+        short(100.0 - level).trim_end_matches('0').trim_end_matches('.'),
+    ))
 }
 
 /// How often things were measured: `n = 24 rounds on 12 starts`.
@@ -160,12 +281,13 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         None => "it was broken off",
     };
     notes.push(format!(
-        "Measured in {} s, {}; ended because {ended}. Seed {}. Figures are medians of rounds with 95 % intervals ({} resamples, by start); verdicts hold for a whole table (Holm).",
+        "Measured in {} s, {}; ended because {ended}. Seed {}. Figures are medians of rounds with 95 % intervals ({} resamples, by start; of logarithms). ±?: too few rounds for an interval, or one wider than 10 times the figure.",
         fixed(results.seconds, 0),
         repeats(results),
         results.plan.seed,
         whole(u64::from(results.plan.resamples)),
     ));
+    notes.extend(together(results));
     if results.plan.basis == Basis::Processor {
         notes.push(
             "Times are processor time, user and system of all threads, not what a user waits for."
@@ -207,11 +329,19 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         .filter_map(|c| Some(c.summary.as_ref()?.ns.middle))
         .collect();
     if !costs.is_empty() {
-        notes.push(format!(
-            "The harness itself takes {} to {} ns an operation, measured by a competitor that does nothing.",
+        let (least, most) = (
             short(costs.iter().copied().fold(f64::INFINITY, f64::min)),
             short(costs.iter().copied().fold(0.0, f64::max)),
-        ));
+        );
+        // The null competitor of stores is a driver like the others.
+        notes.push(match results.workload {
+            Some(_) => format!(
+                "Our own code around a store (the call, encoding or decoding, counting) takes {least} to {most} ns an operation, measured by a store that keeps nothing."
+            ),
+            None => format!(
+                "The harness itself takes {least} to {most} ns an operation, measured by a competitor that does nothing."
+            ),
+        });
     }
     let versions: Vec<String> = ["steelyard", "rustc"]
         .iter()
@@ -222,4 +352,35 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         notes.push(format!("Made by {}, {}.", versions.join(", "), results.started));
     }
     notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::results::Round;
+
+    #[test]
+    fn cells_that_did_not_settle_say_in_how_many_rounds() {
+        let cell = |unsettled: usize, of: usize| {
+            let round = |n| Round { unsettled: n < unsettled, ..Round::default() };
+            let mut cell = Cell { rounds: (0..of).map(round).collect(), ..Cell::default() };
+            cell.settled = cell.mostly_settled();
+            cell
+        };
+        let said = |cells: &[Cell]| {
+            let mut marks = Marks::default();
+            let marked = cells.iter().filter(|cell| marks.of(cell) == "*").count();
+            (marked, marks.footnotes().join("\n"))
+        };
+        // A fifth of the rounds at most is the exception.
+        assert_eq!(said(&[cell(0, 10), cell(2, 10)]), (0, String::new()));
+        let (marked, text) = said(&[cell(3, 12)]);
+        assert_eq!(marked, 1);
+        assert!(text.starts_with("* did not settle in 3 of 12 rounds: its last"), "{text}");
+        let (marked, text) = said(&[cell(3, 12), cell(12, 12), cell(1, 12)]);
+        assert!(marked == 2 && text.contains("in 3 to 12 of 12 rounds:"), "{text}");
+        // One warm-up for all rounds.
+        let (_, text) = said(&[Cell { settled: false, ..cell(0, 12) }]);
+        assert!(text.starts_with("* did not settle: its last"), "{text}");
+    }
 }

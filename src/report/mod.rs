@@ -19,6 +19,7 @@ pub mod compared;
 mod csv;
 mod formats;
 mod html;
+mod lead;
 mod marks;
 mod markup;
 mod number;

@@ -68,13 +68,27 @@ fn magnitude(v: f64) -> i32 {
     power + i32::from(rounded >= 10f64.powi(power + 1) * (1.0 - 1e-12))
 }
 
+/// An interval that reaches beyond so many times its figure is not shown: it says nothing.
+const WIDEST: f64 = 10.0;
+
 /// A figure with its interval: `12.3 ±0.2`. The interval has one digit (two below 3) and the figure
-/// as many decimals; no more than four digits in all, for nobody reads them. `±?` where there were
-/// too few rounds for an interval.
+/// as many decimals; no more than four digits in all, for nobody reads them. A wide interval of what
+/// cannot be negative is shown by its ends, `5.0 (2.1 to 12)`, for `±` would reach below 0. `±?`
+/// where there were too few rounds for an interval, or where it is wider than 10 times its figure.
 pub(super) fn ranged(figure: &Figure) -> String {
     let Some(reach) = figure.reach() else { return format!("{} ±?", short(figure.middle)) };
     if !figure.middle.is_finite() {
         return NONE.into();
+    }
+    let size = figure.middle.abs();
+    if size > 0.0 && reach > (WIDEST - 1.0) * size {
+        return format!("{} ±?", short(figure.middle));
+    }
+    if let Some((low, high)) = figure.low.zip(figure.high)
+        && low > 0.0
+        && reach > 0.5 * size
+    {
+        return format!("{} ({} to {})", short(figure.middle), short(low), short(high));
     }
     if reach <= 0.0 {
         return format!("{} ±0", short(figure.middle));
@@ -163,7 +177,9 @@ mod tests {
         assert_eq!(ranged(&figure(0.0213, 0.0209, 0.0217)), "0.0213 ±0.0004");
         assert_eq!(ranged(&figure(100.0, 100.0, 100.0)), "100 ±0");
         assert_eq!(ranged(&figure(886_412.0, 880_000.0, 889_000.0)), "886,000 ±7,000");
-        assert_eq!(ranged(&figure(5.0, 1.0, 400.0)), "5 ±395");
+        assert_eq!(ranged(&figure(5.0, 1.0, 400.0)), "5.00 ±?", "wider than 10 times");
+        assert_eq!(ranged(&figure(5.0, 2.1, 12.0)), "5.00 (2.10 to 12.0)", "not below 0");
+        assert_eq!(ranged(&figure(0.5, -2.0, 3.0)), "0.5 ±2.5", "what may be below 0");
         assert_eq!(ranged(&Figure { middle: 12.34, low: None, high: None }), "12.3 ±?");
     }
 

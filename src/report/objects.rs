@@ -13,6 +13,7 @@ pub(super) fn page(results: &Results) -> Page {
     lead.extend(marks::cautions(results));
     lead.extend(results.dataset.remarks.iter().cloned());
     let mut sections = vec![tables::sizes(results, "Each by itself, plain and wrapped:")];
+    sections.extend(tables::code(results));
     sections.extend(tables::fidelity(results));
     if let Some(size) = largest(results) {
         sections.extend(series(results, size));
@@ -142,7 +143,7 @@ fn wraps(results: &Results) -> Option<Section> {
                 .find(|c| c.of.0 == name && c.about == about)
                 .and_then(|c| c.versus);
             found.map_or(NONE.into(), |v| {
-                let Figure { middle, low, high } = v.ratio;
+                let Figure { middle, low, high } = v.shown();
                 let added = Figure {
                     middle: 100.0 * (middle - 1.0),
                     low: low.map(|l| 100.0 * (l - 1.0)),
@@ -227,8 +228,8 @@ fn verdict(results: &Results) -> Vec<String> {
     if let (Some(dump), Some(load)) = (leader("create+dump"), leader("load")) {
         let with = |equals: usize| match equals {
             0 => String::new(),
-            1 => ", and one more with no difference shown".into(),
-            n => format!(", and {n} more with no difference shown"),
+            1 => ", and one more that was not shown to be slower".into(),
+            n => format!(", and {n} more that were not shown to be slower"),
         };
         paragraphs.push(format!(
             "For {} objects, the fastest to dump is {} ({} µs an object, creating it included{}), the fastest to load {} ({} µs{}).",
@@ -247,7 +248,8 @@ fn base64(results: &Results) -> Option<String> {
         let percent = |v: f64| 100.0 * (v - 1.0);
         let low = all.iter().map(|v| v.ratio.middle).fold(f64::INFINITY, f64::min);
         let high = all.iter().map(|v| v.ratio.middle).fold(f64::NEG_INFINITY, f64::max);
-        let shown = all.iter().any(|v| v.verdict != Verdict::NoDifference);
+        let different = |v: Verdict| matches!(v, Verdict::Faster | Verdict::Slower);
+        let shown = all.iter().any(|v| different(v.verdict));
         (!all.is_empty()).then(|| (percent(low), percent(high), shown))
     };
     let both = added("dump+load + base64")?;

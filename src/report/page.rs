@@ -28,6 +28,19 @@ pub struct Section {
     pub footnotes: Vec<String>,
     /// The same as pictures, for looks that have any.
     pub charts: Vec<Chart>,
+    /// The statements that were measured.
+    pub listings: Vec<Listing>,
+}
+
+/// A statement as it was sent, and how it was answered.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Listing {
+    /// Who was sent it.
+    pub head: String,
+    /// The statement.
+    pub statement: String,
+    /// Its plan, line by line, if it was kept.
+    pub plan: Option<String>,
 }
 
 /// A table of texts.

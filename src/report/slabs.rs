@@ -201,6 +201,7 @@ fn classes(slabs: &Slabs<'_>) -> Section {
             bars("Sizes of items", "items by the chunk they fit in", items),
             bars("Memory", "pages by class", held),
         ],
+        ..Section::default()
     }
 }
 
@@ -230,6 +231,7 @@ fn shares(slabs: &Slabs<'_>) -> Section {
         table,
         footnotes: Vec::new(),
         charts: vec![bars("What becomes of the memory", "kB", drawn)],
+        ..Section::default()
     }
 }
 

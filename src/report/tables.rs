@@ -6,7 +6,7 @@ use super::{
     page::{Section, Table},
     pictures,
 };
-use crate::bench::results::{Basis, Cell, Contender, Phase, Results, Summary};
+use crate::bench::results::{Basis, Cell, Contender, Contrast, Phase, Proof, Results, Summary};
 
 /// The cells of a phase, the fastest first, then those without figures; never the null competitor.
 pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contender, &'a Cell)> {
@@ -24,7 +24,13 @@ pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contende
 /// A phase as a table: ranks, seconds for a pass, percent of the baseline, rates, processor time,
 /// memory.
 pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
-    let base = format!("% of {}", results.baseline);
+    let base = share_of_baseline(results);
+    // Compressed files are compared with plain ones of the baseline too.
+    let plain = |name: &str| {
+        let this = |c: &&Contrast| c.of.0 == name && c.of.1 == phase.id && c.to.1 != phase.id;
+        results.contrasts.iter().find(this)
+    };
+    let of_plain = format!("% of plain {}", results.baseline);
     // Seconds where they take seconds, else milliseconds: for a whole pass, as published.
     let cells = ranked(results, &phase.id);
     let slowest = cells.iter().filter_map(|c| c.1.summary.as_ref()).map(|s| s.ns.middle);
@@ -41,6 +47,7 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
         "rank",
         &unit,
         &base,
+        &of_plain,
         "records/s",
         "MB/s",
         "user",
@@ -67,6 +74,9 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
             rank(s),
             ranged(&s.ns.scaled(pass)),
             versus(results, contender, s, &mut marks),
+            plain(&contender.name).and_then(|c| c.versus).map_or(NONE.into(), |v| {
+                format!("{}{}", ranged(&v.ratio.scaled(100.0)), marks.verdict(&v))
+            }),
             short(1e9 / s.ns.middle),
             rate.map_or(NONE.into(), short),
             beside(s.user_ns * pass, s.ns.middle * pass),
@@ -83,6 +93,7 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
         table: table.without_empty_columns(),
         footnotes,
         charts: pictures::pass(results, phase).into_iter().collect(),
+        ..Section::default()
     }
 }
 
@@ -92,9 +103,20 @@ pub(super) fn name(contender: &Contender, cell: &Cell, marks: &mut Marks) -> Str
     format!("{}{lossy}{}", contender.name, marks.of(cell))
 }
 
-/// The rank group, where there were rounds enough to tell.
+/// The rank, where it was compared with anybody.
 pub(super) fn rank(summary: &Summary) -> String {
-    summary.ns.low.map_or(NONE.into(), |_| summary.group.to_string())
+    match summary.group {
+        0 => NONE.into(),
+        rank => rank.to_string(),
+    }
+}
+
+/// What stands above the ratios to the baseline, which are of processor time on a noisy machine.
+pub(super) fn share_of_baseline(results: &Results) -> String {
+    let family = results.family.as_ref().map(|family| family.basis);
+    let other = family.is_some_and(|basis| basis != results.plan.basis);
+    let cpu = if other { "CPU " } else { "" };
+    format!("{cpu}% of {}", results.baseline)
 }
 
 /// Percent of the baseline's time.
@@ -106,7 +128,7 @@ pub(super) fn versus(
 ) -> String {
     match (&summary.versus, contender.name == results.baseline) {
         (_, true) => "100".into(),
-        (Some(v), _) => format!("{}{}", ranged(&v.ratio.scaled(100.0)), marks.verdict(v)),
+        (Some(v), _) => format!("{}{}", ranged(&v.shown().scaled(100.0)), marks.verdict(v)),
         (None, _) => NONE.into(),
     }
 }
@@ -161,7 +183,51 @@ pub(super) fn sizes(results: &Results, about: &str) -> Section {
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
         charts: pictures::sizes(results),
+        ..Section::default()
     }
+}
+
+/// How many of the records were tried before anything was timed, as a sentence.
+fn tried(results: &Results) -> String {
+    let proofs = results.competitors.iter().filter_map(|c| c.proof.as_ref());
+    // Files of before proofs said of how many they are.
+    let of = |proof: &Proof| if proof.of > 0 { proof.of } else { results.dataset.records };
+    let partial: Vec<&Proof> = proofs.clone().filter(|proof| proof.records < of(proof)).collect();
+    let which = match partial.iter().min_by_key(|proof| proof.records) {
+        Some(proof) => {
+            let alike = proofs.clone().all(|other| other.records == proof.records);
+            let least = if alike { "" } else { "at least " };
+            format!("{least}{} of {}", whole(proof.records), whole(of(proof)))
+        }
+        None => match proofs.map(|proof| proof.records).max() {
+            Some(all) => format!("all {}", whole(all)),
+            None => "all".into(),
+        },
+    };
+    format!(
+        "Before anything was timed, {which} records were written, read back and compared by value."
+    )
+}
+
+/// Whose code was measured; `None` where nothing is known about it, as in older results.
+pub(super) fn code(results: &Results) -> Option<Section> {
+    let mut table = Table::new(&["<", "<read by", "<written by"]);
+    for contender in results.competitors.iter().filter(|c| !c.null && c.refused.is_none()) {
+        if let Some(code) = &contender.code {
+            table.rows.push(vec![contender.name.clone(), code.reads.clone(), code.writes.clone()]);
+        }
+    }
+    (!table.rows.is_empty()).then(|| Section {
+        title: "Readers and writers".into(),
+        about: format!(
+            "Whose code the figures are about. own: this program's, straight between bytes and {}. \
+             own, by serde: this program's, for any type, through serde. Others are crates, through \
+             serde.",
+            results.dataset.kind
+        ),
+        table,
+        ..Section::default()
+    })
 }
 
 /// What did not come back as it was; `None` where everything did.
@@ -176,19 +242,20 @@ pub(super) fn fidelity(results: &Results) -> Option<Section> {
                 "" => String::new(),
                 text => format!(" Declared: {text}."),
             };
-            let refused = match proof.refused {
-                0 => String::new(),
-                n => format!(", {} refused", whole(n)),
-            };
+            let grades = [
+                (proof.reordered, "reordered (equal values, names in another order)"),
+                (proof.changed(), "changed"),
+                (proof.refused, "refused"),
+            ];
+            let grades = grades.into_iter().filter(|(n, _)| *n > 0);
+            let grades: String = grades.map(|(n, what)| format!(", {} {what}", whole(n))).collect();
             let (equal, of) = (whole(proof.equal), whole(proof.records));
-            format!("{}: {equal} of {of} came back equal{refused}; {first}.{declared}", c.name)
+            format!("{}: {equal} of {of} came back equal{grades}; {first}.{declared}", c.name)
         })
         .collect();
     (!lines.is_empty()).then(|| Section {
         title: "Fidelity".into(),
-        about: "Before anything was timed, every record was written, read back and compared by \
-                value. What is not named here came back equal."
-            .into(),
+        about: format!("{} What is not named here came back equal.", tried(results)),
         table: Table::default(),
         footnotes: lines,
         ..Section::default()

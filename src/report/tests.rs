@@ -5,8 +5,9 @@ use crate::bench::{
     derive::derive,
     random::Random,
     results::{
-        CacheClient, CacheRow, Cell, Clock, Comparison, Contender, Contrast, Dataset, Histogram,
-        Latency, Machine, Memory, Pace, Phase, Plan, Probe, Proof, Published, Round, SCHEMA, Tally,
+        CacheClient, CacheRow, Cell, Clock, Code, Comparison, Contender, Contrast, Dataset,
+        Histogram, Latency, Machine, Memory, Pace, Phase, Plan, Probe, Proof, Published, Round,
+        SCHEMA, Tally,
     },
     runs::compare,
     schedule::Stopped,
@@ -17,6 +18,10 @@ use crate::bench as measured;
 
 #[path = "../../tests/samples/stores.rs"]
 mod samples;
+
+mod fixtures;
+
+use self::fixtures::{cache, objects};
 
 /// Results of a bench that never ran: `costs` are nanoseconds an operation for each competitor, the
 /// factor of a phase multiplies them.
@@ -171,14 +176,79 @@ fn a_page_that_warns() {
     results.cells[marcxml].refused = Some("cannot be put into files".into());
     let lossy = Proof {
         records: 18_881,
+        of: 18_881,
         equal: 18_000,
         refused: 1,
         first: Some("record 7: field 245 became 246".into()),
         declared: "a thing or two".into(),
+        ..Proof::default()
     };
     results.competitors[2].proof = Some(lossy);
     derive(&mut results);
     insta::assert_snapshot!("formats-warned", text(&results));
+}
+
+/// What is compressed is compared with what is compressed, and with what is not.
+#[test]
+fn compressed_files_are_compared_with_like_and_with_plain() {
+    let mut results = formats();
+    derive(&mut results);
+    let text = text(&results).split_whitespace().collect::<Vec<_>>().join(" ");
+    for sentence in [
+        "JSON files in gzip: compared with marc21 in gzip too it takes 3.3 times as long to read and 3.3 times as long to write; compared with plain marc21 10.2 times as long to read and 59.6 times as long to write.",
+        "which takes 10.0 times as long to read from a file as plain marc21 and 3.3 times as long as marc21 in gzip.",
+        "% of marc21 % of plain marc21",
+    ] {
+        assert!(text.contains(sentence), "{sentence}: {text}");
+    }
+}
+
+/// Whose reader and writer a figure is about stands on the page, in every form.
+#[test]
+fn readers_and_writers_are_named() {
+    let mut results = formats();
+    let code =
+        |reads: &str, writes: &str| Some(Code { reads: reads.into(), writes: writes.into() });
+    results.competitors[1].code = code("own", "own, by serde");
+    results.competitors[2].code = code("sonic-rs 0.5.10", "sonic-rs 0.5.11");
+    derive(&mut results);
+    let page = text(&results);
+    assert!(page.contains("Readers and writers"), "{page}");
+    for page in [page, markdown(&results), html(&results)] {
+        for name in ["read by", "written by", "own, by serde", "sonic-rs 0.5.10", "sonic-rs 0.5.11"]
+        {
+            assert!(page.contains(name), "{name}: {page}");
+        }
+    }
+    results.bench = "objects".into();
+    assert!(text(&results).contains("sonic-rs 0.5.11"));
+}
+
+/// Names in another order are one thing, another value is another.
+#[test]
+fn lossy_has_two_grades() {
+    let proof = |reordered, changed| Proof {
+        records: 100,
+        equal: 100 - reordered - changed,
+        reordered,
+        first: Some("record 7: the order of names".into()),
+        ..Proof::default()
+    };
+    let mut results = formats();
+    results.competitors[1].proof = Some(proof(40, 0));
+    results.competitors[2].proof = Some(proof(10, 5));
+    derive(&mut results);
+    let page = text(&results);
+    assert!(page.contains("json~") && page.contains("sonic†"), "{page}");
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    for line in [
+        "~ reordered: equal values, their names in another order, see Fidelity",
+        "† lossy: some values come back changed or not at all, see Fidelity",
+        "json: 60 of 100 came back equal, 40 reordered (equal values, names in another order); record 7",
+        "sonic: 85 of 100 came back equal, 10 reordered (equal values, names in another order), 5 changed;",
+    ] {
+        assert!(flat.contains(line), "{line}: {page}");
+    }
 }
 
 /// One round is no ground for a rank or a verdict.
@@ -188,49 +258,9 @@ fn a_page_of_one_round_ranks_nobody() {
     results.cells.iter_mut().for_each(|c| c.rounds.truncate(1));
     derive(&mut results);
     let text = text(&results);
-    assert!(text.contains("these rounds cannot tell."), "{text}");
-    assert!(
-        text.contains("19.1 ±?") && text.contains("One round only") && !text.contains("±? ="),
-        "{text}"
-    );
+    assert!(text.contains("19.1 ±?") && !text.contains("±? ="), "{text}");
+    assert!(text.contains("1 round on 1 start with fresh data: too few to rank"), "{text}");
     assert!(!text.contains("as long"), "{text}");
-}
-
-fn objects() -> Results {
-    let mut phases = Vec::new();
-    for size in [1_000u64, 10_000] {
-        for (name, factor) in [
-            ("create", 0.1),
-            ("create+dump", 0.6),
-            ("create+dump+base64", 0.7),
-            ("load", 1.0),
-            ("load+base64", 1.1),
-            ("dump+load", 1.5),
-            ("dump+load+base64", 1.7),
-        ] {
-            phases.push((Phase::new(name, "objects", size, "what is timed").at(size), factor));
-        }
-    }
-    let mut results =
-        results("objects", &[("json", 1000.0), ("msgpack", 700.0), ("null", 1.0)], &phases);
-    results.dataset.records = 10_000;
-    results.dataset.of = 10_000;
-    results.dataset.kind = "objects".into();
-    for c in results.competitors.iter_mut().filter(|c| !c.null) {
-        c.sizes = [("".to_owned(), 1_400_000), ("base64".to_owned(), 1_880_000)].into();
-    }
-    for name in ["json", "msgpack"] {
-        for series in ["create+dump", "load", "dump+load"] {
-            results.contrasts.push(Contrast {
-                about: format!("{series} + base64"),
-                of: (name.into(), format!("{series}+base64@10000")),
-                to: (name.into(), format!("{series}@10000")),
-                versus: None,
-            });
-        }
-    }
-    derive(&mut results);
-    results
 }
 
 #[test]
@@ -249,101 +279,6 @@ fn other_looks_say_the_same() {
     insta::assert_snapshot!("formats-csv", csv(&results));
     insta::assert_snapshot!("formats-svg", svg(&results));
     insta::assert_snapshot!("objects-svg", svg(&objects()));
-}
-
-/// Clients of memcached: three rows, on one connection and on eight, one with calls at planned moments.
-fn cache() -> Results {
-    let phase = |row: &str, object: bool, connections: u32, calls: u64, published: (f64, f64)| {
-        let kind = if object { "object" } else { "plain" };
-        let table = if connections == 1 { "4b, 1 connection" } else { "4b, 8 connections" };
-        let binding = (published.0, published.0);
-        let cache = CacheRow {
-            row: row.into(),
-            object,
-            value: "4b".into(),
-            connections,
-            calls,
-            published: Published { binding, pure: Some(published.1) },
-        };
-        let named = Phase::new(&format!("{row} {kind} 4b"), table, calls, "What is timed.");
-        let phase = Phase { concurrency: connections, cache: Some(cache), ..named };
-        phase.at(u64::from(connections))
-    };
-    let mut results = results(
-        "cache",
-        &[
-            ("floor", 5000.0),
-            ("steelyard", 5300.0),
-            ("libmemcached", 6200.0),
-            ("python", 20_000.0),
-            ("null", 30.0),
-        ],
-        &[
-            (phase("get", false, 1, 15_000, (1.17, 1.89)), 1.0),
-            (phase("get", true, 1, 15_000, (1.23, 1.86)), 1.1),
-            (phase("multiget", false, 1, 2_500, (0.40, 0.90)), 2.0),
-            (phase("get", false, 8, 15_000, (1.17, 1.89)), 0.9),
-        ],
-    );
-    results.dataset = Dataset { kind: "values".into(), records: 3, of: 3, ..Dataset::default() };
-    let mut open = results.phases[0].clone();
-    (open.id, open.pace) = ("get plain at 300".into(), Some(Pace::Poisson(300.0)));
-    results.phases.push(open);
-    for contender in results.competitors.iter_mut().filter(|c| !c.null) {
-        contender.client = Some(CacheClient {
-            about: "a client".into(),
-            version: "1.2".into(),
-            serializer: if contender.name == "libmemcached" { "" } else { "the format" }.into(),
-            stored: vec![2, 1],
-            asked: vec![5, 1],
-            uncounted: (contender.name == "python").then(|| "strace may not look on".into()),
-        });
-    }
-    let mut times = Histogram::new();
-    (0..2000).for_each(|n| times.record(4000 + n));
-    for cell in &mut results.cells {
-        if cell.competitor == "libmemcached" && cell.phase.contains("object") {
-            (cell.rounds, cell.units) = (Vec::new(), 0);
-            cell.refused = Some("it has nothing that turns objects into bytes".into());
-            continue;
-        }
-        cell.system_calls = Some(if cell.phase.contains("multiget") { 4.0 } else { 2.004 });
-        cell.latency = Some(Latency { response: times.clone(), ..Latency::default() });
-    }
-    let planned = Round { ns: 3_300_000_000, user_ns: 90_000_000, waits: 1000, ..Round::default() };
-    let some = || Some(times.clone());
-    results.cells.push(Cell {
-        competitor: "steelyard".into(),
-        phase: "get plain at 300".into(),
-        units: 1000,
-        settled: true,
-        rounds: (0..24).map(|n| Round { start: n, round: n, ..planned }).collect(),
-        tally: Some(Tally { done: 24_000, late: 3, ..Tally::default() }),
-        latency: Some(Latency { response: times.clone(), service: some(), lag: some() }),
-        ..Cell::default()
-    });
-    results.cells.push(Cell {
-        competitor: "libmemcached".into(),
-        phase: "get plain at 300".into(),
-        refused: Some("its adapter sends nothing at planned moments".into()),
-        ..Cell::default()
-    });
-    for (other, phase) in [("libmemcached", 0), ("libmemcached", 2), ("python", 0)] {
-        let phase = results.phases[phase].id.clone();
-        results.contrasts.push(Contrast {
-            about: phase.clone(),
-            of: ("steelyard".into(), phase.clone()),
-            to: (other.into(), phase),
-            versus: None,
-        });
-    }
-    results.competitors.push(Contender {
-        name: "pylibmc".into(),
-        refused: Some("No module named 'pylibmc'; to install it: pip install pylibmc".into()),
-        ..Contender::default()
-    });
-    derive(&mut results);
-    results
 }
 
 #[test]
@@ -381,6 +316,72 @@ fn a_page_of_stores_that_are_alike() {
     let lead = text.split("At a glance").next().unwrap();
     insta::assert_snapshot!("stores-alike", lead);
     assert!(text.contains("timed out"), "{text}");
+}
+
+/// An open loop that did not keep to its plan, and a stall in a closed one.
+#[test]
+fn a_page_says_what_its_latencies_leave_out() {
+    let mut results = samples::stores();
+    for cell in &mut results.cells {
+        let latency = cell.latency.as_mut();
+        match (cell.competitor.as_str(), cell.phase.as_str()) {
+            ("postgres", "get at 75 %") => {
+                cell.tally = Some(Tally { done: 18_000, skipped: 82_000, ..Tally::default() });
+            }
+            ("mariadb", "get at 90 %") => {
+                cell.tally = Some(Tally { done: 970, failed: 30, ..Tally::default() });
+            }
+            ("sqlite", "get") => latency.unwrap().response.record(2_000_000_000),
+            _ => {}
+        }
+    }
+    // What the null competitor takes in an open loop is waiting, as with everybody.
+    let mut idle = results.cell("sqlite", "get at 25 %").unwrap().clone();
+    idle.competitor = "null".into();
+    results.cells.push(idle);
+    derive(&mut results);
+    let text = text(&results);
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for said in [
+        "by postgres (t3; did not keep up: 18.0 % of the planned operations were sent)",
+        "Did not keep up with the planned rate, so that latencies are of what was sent only: \
+         postgres at get at 75 % (18.0 % of the planned operations were sent); mariadb at get at \
+         90 % (3.00 % failed).",
+        "postgres§ t3 75 %",
+        "2,000^",
+        "^ a stall: the slowest took over 100 times p99.9",
+        "A closed loop waits for each answer",
+    ] {
+        assert!(flat.contains(said), "{said}: {text}");
+    }
+    assert!(!text.contains('‡'), "no share of the harness where all wait: {text}");
+    assert!(
+        results.cell("sqlite", "get at 25 %").unwrap().summary.as_ref().unwrap().harness.is_none()
+    );
+}
+
+/// What these rounds cannot tell has the rates of each, and the range that it may be.
+#[test]
+fn a_page_tells_each_rate_of_what_it_cannot_tell_apart() {
+    let mut results = samples::stores();
+    let mut random = Random::new(8);
+    for cell in results.cells.iter_mut().filter(|c| c.phase == "query") {
+        cell.rounds.iter_mut().for_each(|r| r.ns = (r.ns as f64 * random.normal().exp()) as u64);
+    }
+    for cell in results.cells.iter_mut().filter(|c| c.phase == "delete") {
+        // Equals, and quiet ones.
+        for (n, round) in cell.rounds.iter_mut().enumerate() {
+            round.ns = 4_000_000_000 + 1_000_000 * ((n as u64 * 7) % 5);
+        }
+    }
+    derive(&mut results);
+    let page = text(&results);
+    let flat = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (_, unclear) = flat.split_once("cannot tell: query (").expect("an answer");
+    let (unclear, _) = unclear.split_once(')').unwrap();
+    assert_eq!(unclear.matches("times as long").count(), 2, "{unclear}");
+    assert!(flat.contains("alike within 3 %: delete (") && flat.contains("100 ±0 ="), "{page}");
+    assert!(flat.contains("? cannot tell: these rounds") && flat.contains("= alike:"), "{page}");
 }
 
 /// Results whose every text means something to a browser.
@@ -479,22 +480,25 @@ fn runs_of_different_things_are_not_comparable() {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         flat.starts_with(
-            "Compared with the run of 2025-12-01 03:04 UTC: not comparable. The runs differ in \
-             processor (A Processor, then Another) and records (18881, then 18880);"
+            "Compared with the run of 2025-12-01 03:04 UTC: not comparable: the runs differ in \
+             processor (A Processor, then Another) and records (18881, then 18880)."
         ),
         "{text}"
     );
     assert!(!text.contains("slower  "), "{text}");
     // A store that promised less is left out, the others are not.
     let (new, mut old) = (samples::stores(), samples::stores());
-    old.competitors[0].store.as_mut().unwrap().durability.set = Some("t1".into());
+    let durability = &mut old.competitors[0].store.as_mut().unwrap().durability;
+    (durability.set, durability.syncs) = (Some("t1".into()), Some(0.0));
     let compared = compare(&new, &old);
     assert!(
         !compared.holds(&compared.pairs[0]) && compared.pairs.iter().any(|p| compared.holds(p))
     );
     let text = compared::text(&[compared]);
     assert!(
-        text.starts_with("Of another durability than then, and so left out: sqlite (t3, then t1)."),
+        text.starts_with(
+            "Left out as not comparable: of another durability than then: sqlite (t3, then t1)."
+        ),
         "{text}"
     );
     assert!(!text.contains("get at"), "planned rates say nothing of speed");

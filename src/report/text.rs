@@ -1,6 +1,6 @@
 //! A page as text for a terminal, and as Markdown.
 
-use super::page::{Page, Table};
+use super::page::{Listing, Page, Table};
 
 /// How wide paragraphs are set.
 const WIDTH: usize = 96;
@@ -24,6 +24,9 @@ pub(super) fn text(page: &Page) -> String {
         }
         for note in &section.footnotes {
             push_wrapped(&mut out, "  ", note);
+        }
+        for listing in &section.listings {
+            push_listing(&mut out, listing);
         }
         out.push('\n');
     }
@@ -49,11 +52,36 @@ pub(super) fn markdown(page: &Page) -> String {
         for note in &section.footnotes {
             out.push_str(&format!("{}\n\n", escaped(note)));
         }
+        for Listing { head, statement, plan } in &section.listings {
+            out.push_str(&format!("{}:\n\n", escaped(head)));
+            push_fenced(&mut out, statement);
+            plan.iter().for_each(|plan| push_fenced(&mut out, plan));
+        }
     }
     for note in &page.notes {
         out.push_str(&format!("- {}\n", escaped(note)));
     }
     out
+}
+
+/// A block of Markdown that nothing in the text can end.
+fn push_fenced(out: &mut String, text: &str) {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat((longest + 1).max(3));
+    out.push_str(&format!("{fence}\n{}\n{fence}\n\n", text.trim_end()));
+}
+
+/// A statement, its lines broken where they are long; the lines of a plan stay as they are.
+fn push_listing(out: &mut String, Listing { head, statement, plan }: &Listing) {
+    push_wrapped(out, "  ", &format!("{head}:"));
+    for line in statement.lines() {
+        push_wrapped(out, "    ", line);
+    }
+    for line in plan.iter().flat_map(|plan| plan.lines()) {
+        out.push_str("      ");
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
 }
 
 fn push_pipes(out: &mut String, table: &Table) {
@@ -157,6 +185,23 @@ mod tests {
             text.contains("  format       size\n  a|b             1\n  long name  12,345\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn statements_are_broken_into_lines_and_plans_are_not() {
+        let mut page = page();
+        page.sections[0].listings = vec![Listing {
+            head: "maria".into(),
+            statement: format!("SELECT `a` FROM{}", " column".repeat(30)),
+            plan: Some("first\n  second".into()),
+        }];
+        let plain = text(&page);
+        assert!(plain.lines().all(|line| width(line) <= WIDTH), "{plain}");
+        assert!(plain.contains("  maria:\n    SELECT `a` FROM column"), "{plain}");
+        assert!(plain.contains("      first\n        second\n"), "{plain}");
+        page.sections[0].listings[0].statement = "a ``` b".into();
+        let text = markdown(&page);
+        assert!(text.contains("maria:\n\n````\na ``` b\n````\n"), "{text}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T3, Tier::T0],
     settings: Settings::Known(&[]),
     sockets: false,
+    cache: None,
     plan,
 };
 

@@ -20,6 +20,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
     settings: Settings::Known(&[]),
     sockets: false,
+    cache: Some(super::postgres::CACHE),
     plan,
 };
 

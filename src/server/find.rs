@@ -29,9 +29,13 @@ pub fn own_folder() -> Option<PathBuf> {
     if let Some(folder) = env::var_os("STEELYARD_SERVERS") {
         return Some(folder.into());
     }
+    Some(cache()?.join("steelyard/servers"))
+}
+
+/// The user's folder for files that can be made again (the XDG base directory specification).
+pub fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))?;
-    Some(cache.join("steelyard/servers"))
+    cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))
 }
 
 /// Debian keeps each version of PostgreSQL in a folder of its own; the newest comes first.

@@ -8,18 +8,27 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{Launch, Plan, Program, Ready, Settings, find, ready::free_port};
+use super::{Cache, Launch, Plan, Program, Ready, Settings, find, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
     name: "mariadb",
-    about: "MariaDB or MySQL; settings: engine=innodb|myisam|aria, binlog=on, general_log=on",
+    about: "MariaDB or MySQL; settings: engine=innodb|myisam|aria, binlog=on, general_log=on, \
+            flush_method=nosync and the like, doublewrite=off",
     binaries: &["mysqld", "mariadbd"],
     version: &["--no-defaults", "--version"],
     install: "apt-get install mariadb-server",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
-    settings: Settings::Known(&["engine", "binlog", "general_log"]),
+    settings: Settings::Known(&["engine", "binlog", "general_log", "flush_method", "doublewrite"]),
     sockets: true,
+    cache: Some(Cache {
+        least: 6 << 20,
+        // Engines other than InnoDB keep their keys in the second.
+        args: |bytes| {
+            let size = |name: &str| format!("--{name}={bytes}");
+            vec![size("innodb-buffer-pool-size"), size("key-buffer-size")]
+        },
+    }),
     plan,
 };
 
@@ -41,9 +50,9 @@ fn plan(plan: &mut Plan) -> Result<()> {
     let tier = plan.tier(Tier::T3);
     let engine = plan.setting("engine").map(str::to_ascii_lowercase);
     let transactional = engine.as_deref().is_none_or(|engine| engine == "innodb");
-    if !transactional && plan.wish.tier == Some(Tier::T3) {
+    if let Some(tier @ (Tier::T2 | Tier::T3)) = plan.wish.tier.filter(|_| !transactional) {
         let engine = engine.as_deref().unwrap_or_default();
-        return Err(Tier::T3.refused(&format!("engine {engine}"), &[Tier::T2, Tier::T1]));
+        return Err(tier.refused(&format!("engine {engine}"), &[Tier::T1]));
     }
     let data = plan.folder.join("data");
     provide(plan, &version, maria, &data)?;
@@ -94,6 +103,13 @@ fn plan(plan: &mut Plan) -> Result<()> {
             launch = launch.arg("--binlog-format=ROW");
         }
         false => launch = launch.arg("--skip-log-bin"),
+    }
+    if let Some(method) = plan.setting("flush_method") {
+        launch = launch.arg(format!("--innodb-flush-method={method}"));
+    }
+    if plan.setting("doublewrite").is_some() {
+        let state = if on(plan, "doublewrite")? { "ON" } else { "OFF" };
+        launch = launch.arg(format!("--innodb-doublewrite={state}"));
     }
     if on(plan, "general_log")? {
         let log = path("general.log");

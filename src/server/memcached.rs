@@ -14,6 +14,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T0],
     settings: Settings::Known(SETTINGS),
     sockets: true,
+    cache: None,
     plan,
 };
 

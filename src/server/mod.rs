@@ -12,7 +12,9 @@
 mod couchdb;
 mod ferretdb;
 mod find;
+mod folder;
 mod group;
+mod listener;
 mod mariadb;
 mod memcached;
 mod mongodb;
@@ -28,6 +30,8 @@ use std::{
     time::Duration,
 };
 
+pub use folder::data_folder;
+pub use listener::{Address, listeners};
 pub use process::Server;
 
 use crate::{Error, ErrorKind, Result, durability::Tier};
@@ -50,6 +54,8 @@ pub struct Program {
     pub settings: Settings,
     /// Whether it can be talked to by a unix socket.
     pub sockets: bool,
+    /// How the size of its cache is set, where it has one beside the data.
+    pub cache: Option<Cache>,
     /// Says which processes to start.
     pub plan: fn(&mut Plan) -> Result<()>,
 }
@@ -61,6 +67,15 @@ pub enum Settings {
     Known(&'static [&'static str]),
     /// Any: the server itself refuses what it does not know.
     Any,
+}
+
+/// How the size of a server's cache is set: by arguments to its first process.
+#[derive(Clone, Copy)]
+pub struct Cache {
+    /// No less than this, in bytes.
+    pub least: u64,
+    /// The arguments for so many bytes, which go before others of the same name.
+    pub args: fn(u64) -> Vec<String>,
 }
 
 /// Every kind of server there is.

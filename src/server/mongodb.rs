@@ -13,6 +13,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T3, Tier::T2],
     settings: Settings::Known(&[]),
     sockets: false,
+    cache: None,
     plan,
 };
 

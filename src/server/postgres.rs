@@ -11,9 +11,15 @@ use std::{
 };
 
 use super::{
-    Launch, Plan, Program, Ready, Settings, Stop, find, process::user_of, ready::free_port,
+    Cache, Launch, Plan, Program, Ready, Settings, Stop, find, process::user_of, ready::free_port,
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
+
+/// Its own cache, in pages of 8 KiB, 16 at least.
+pub(super) const CACHE: Cache = Cache {
+    least: 16 * 8192,
+    args: |bytes| vec!["-c".into(), format!("shared_buffers={}", bytes / 8192)],
+};
 
 pub const PROGRAM: Program = Program {
     name: "postgres",
@@ -24,6 +30,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T3, Tier::T2, Tier::T0],
     settings: Settings::Any,
     sockets: true,
+    cache: Some(CACHE),
     plan,
 };
 

@@ -23,7 +23,7 @@ use nix::{
 };
 
 use super::{
-    GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish,
+    Cache, GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish, data_folder,
     group::Group,
     ready::{self, Door},
 };
@@ -40,6 +40,8 @@ pub struct Server {
     folder: PathBuf,
     data: PathBuf,
     launches: Vec<Launch>,
+    /// How the size of its cache is set, and the arguments of its first process without that.
+    cache: (Option<Cache>, Vec<String>),
     children: Vec<Child>,
     watchman: Option<Child>,
     /// Removed last, when nothing is in it.
@@ -49,7 +51,8 @@ pub struct Server {
 impl Server {
     pub(super) fn start(program: &Program, binary: PathBuf, wish: &Wish) -> Result<Server> {
         // Short: paths of sockets have 108 bytes at most.
-        let folder = tempfile::Builder::new().prefix("steelyard-").tempdir()?.keep();
+        let folder =
+            tempfile::Builder::new().prefix("steelyard-").tempdir_in(data_folder())?.keep();
         let group = folder.file_name().and_then(Group::new);
         let watchman = watch(&folder, group.as_ref());
         let mut server = Server {
@@ -59,6 +62,7 @@ impl Server {
             data: folder.clone(),
             folder,
             launches: Vec::new(),
+            cache: (program.cache, Vec::new()),
             children: Vec::new(),
             watchman: Some(watchman?),
             group,
@@ -73,6 +77,7 @@ impl Server {
         };
         (program.plan)(&mut plan)?;
         (server.launches, server.url, server.data) = (plan.launches, plan.url, plan.data);
+        server.cache.1 = server.launches.first().map_or_else(Vec::new, |first| first.args.clone());
         server.launch()?;
         Ok(server)
     }
@@ -198,6 +203,29 @@ impl Server {
             self.halt();
         }
         self.launch().map_err(|e| e.in_place(self.name))
+    }
+
+    /// Stops it in good order; its data stays, for [`restart`](Server::restart).
+    pub fn rest(&mut self) {
+        self.halt();
+    }
+
+    /// The size of its cache in bytes from the next start on, its usual one where none is named; says
+    /// how large it will be.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where it has no cache beside the data.
+    pub fn limit_cache(&mut self, bytes: Option<u64>) -> Result<Option<u64>> {
+        let (Some(cache), plain) = &self.cache else {
+            let what = format!("{} has no cache beside its data that could be limited", self.name);
+            return Err(Error::unsupported(what));
+        };
+        let given = bytes.map(|bytes| bytes.max(cache.least));
+        if let Some(first) = self.launches.first_mut() {
+            first.args.clone_from(plain);
+            first.args.extend(given.map_or_else(Vec::new, cache.args));
+        }
+        Ok(given)
     }
 
     fn signal(&self, signal: Signal) {
@@ -412,7 +440,12 @@ fn family(folder: &Path) -> Vec<Process> {
             false => others.push((process, parent)),
         }
     }
-    // Children of children, as far as they go.
+    grown(&mut found, others);
+    found
+}
+
+/// Adds the children of these processes, and theirs, from the others with their parents.
+fn grown(found: &mut Vec<Process>, mut others: Vec<(Process, u32)>) {
     let mut i = 0;
     while let Some(process) = found.get(i) {
         let pid = process.pid;
@@ -421,7 +454,18 @@ fn family(folder: &Path) -> Vec<Process> {
         found.extend(children);
         i += 1;
     }
-    found
+}
+
+/// These processes, as far as they are there, and all that come from them.
+pub(super) fn with_descendants(pids: Vec<u32>) -> Vec<u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let all: Vec<_> = numbers.filter_map(Process::with_parent).collect();
+    let (found, others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(process, _)| pids.contains(&process.pid));
+    let mut found: Vec<Process> = found.into_iter().map(|(process, _)| process).collect();
+    grown(&mut found, others);
+    found.into_iter().map(|process| process.pid).collect()
 }
 
 #[cfg(test)]

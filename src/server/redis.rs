@@ -12,6 +12,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
     settings: Settings::Known(&[]),
     sockets: true,
+    cache: None,
     plan,
 };
 

@@ -13,6 +13,7 @@ pub const PROGRAM: Program = Program {
     tiers: &[Tier::T1, Tier::T0],
     settings: Settings::Known(&[]),
     sockets: false,
+    cache: None,
     plan,
 };
 

@@ -15,10 +15,11 @@ pub const PROGRAM: Program = Program {
     binaries: &["ttserver", "python3"],
     version: &["--version"],
     install: INSTALL,
-    // A sync is asked for by the client, with each batch.
-    tiers: &[Tier::T1, Tier::T0, Tier::T2, Tier::T3],
+    // A sync is asked for by the client, with each batch; there is none at intervals.
+    tiers: &[Tier::T1, Tier::T0, Tier::T3],
     settings: Settings::Known(&["type"]),
     sockets: false,
+    cache: None,
     plan,
 };
 
@@ -30,14 +31,18 @@ const FRONT_END: &str = include_str!("../../scripts/servers/tyrant-server.py");
 fn plan(plan: &mut Plan) -> Result<()> {
     let port = free_port()?;
     let data = plan.make_folder("data")?;
-    let name = match plan.setting("type").unwrap_or("table") {
-        "table" => "casket.tct",
-        "hash" => "casket.tch",
-        other => {
+    let name = match (plan.setting("type"), plan.tier(Tier::T1)) {
+        (None | Some("hash"), Tier::T0) => "*".to_owned(),
+        (Some("table"), Tier::T0) => {
+            return Err(Tier::T0.refused("a table of Tokyo Cabinet", &[Tier::T1, Tier::T3]));
+        }
+        (None | Some("table"), _) => data.join("casket.tct").display().to_string(),
+        (Some("hash"), _) => data.join("casket.tch").display().to_string(),
+        (Some(other), _) => {
             return Err(Error::invalid(format!("type={other}: one of table, hash")));
         }
     };
-    let database = format!("{}#bnum=200000", data.join(name).display());
+    let database = format!("{name}#bnum=200000");
     // How many records there are: a zero, then the number.
     let ready = Ready::Answers { port, ask: b"\xc8\x80", answer: b"\0" };
     let launch = Launch::new(&plan.binary, ready);

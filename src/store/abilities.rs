@@ -3,7 +3,11 @@
 use std::{fmt, str::FromStr};
 
 use super::query::Query;
-use crate::{Error, Result, durability::Tier, record::Kind};
+use crate::{
+    Error, Result,
+    durability::{Bound, Limit, Tier},
+    record::Kind,
+};
 
 /// What a store can do.
 #[derive(Debug, Clone)]
@@ -130,9 +134,29 @@ impl FromStr for Shape {
     }
 }
 
+/// Whose code speaks to a store. What is measured through it includes that code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Client {
+    /// Steelyard's own.
+    Own,
+    /// That of a crate, by its name.
+    Crate(&'static str),
+}
+
+impl fmt::Display for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Client::Own => "own",
+            Client::Crate(name) => name,
+        })
+    }
+}
+
 /// What a store says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Description {
+    /// Whose code speaks to it.
+    pub client: Client,
     /// The product's name, as the server gives it where it does: `MariaDB`, `SQLite`.
     pub product: String,
     /// Its version.
@@ -145,6 +169,10 @@ pub struct Description {
     pub asked: Option<Tier>,
     /// The durability its settings give, as read back from it; none where it does not tell.
     pub set: Option<Tier>,
+    /// What limits the loss, where that is t2 and the store says.
+    pub bound: Option<Bound>,
+    /// A setting that makes it less than its syncs would give; it is in `set` already.
+    pub limit: Option<Limit>,
     /// The settings that decide that, and other things worth knowing, as read back.
     pub settings: Vec<(String, String)>,
     /// Bytes on disk, where the store tells.

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
 use super::{
-    Abilities, Description, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows, Shape, Store,
-    wrappers::cut,
+    Abilities, Description, Explained, Filter, Key, KeyRange, Layout, Need, Query, Request, Row,
+    Rows, Shape, Store, wrappers::cut,
 };
 use crate::{
     Error, Result,
@@ -71,8 +71,8 @@ pub trait Blobs: Send + Sync {
     ///
     /// # Errors
     /// Of connections and of the store.
-    async fn settle(&self) -> Result<()> {
-        Ok(())
+    async fn settle(&self) -> Result<bool> {
+        Ok(false)
     }
 
     /// The blobs of these keys, in their order.
@@ -119,6 +119,15 @@ pub trait Blobs: Send + Sync {
     /// # Errors
     /// Of connections and of the store.
     async fn drop_table(&self) -> Result<()>;
+
+    /// The statement that the store is sent for an operation, as [`Store::explain`]; here only
+    /// [`Request::Get`], [`Request::Put`], [`Request::Load`] and [`Request::Scan`] are asked for.
+    ///
+    /// # Errors
+    /// As the operation itself.
+    async fn explain(&self, _request: Request<'_>) -> Result<Option<Explained>> {
+        Ok(None)
+    }
 
     /// What the store says of itself.
     ///
@@ -371,8 +380,18 @@ impl Store for Encoded {
         self.blobs.drop_table().await
     }
 
-    async fn settle(&self) -> Result<()> {
+    async fn settle(&self) -> Result<bool> {
         self.blobs.settle().await
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        match request {
+            Request::Get(_) | Request::Put(_) | Request::Load(_) | Request::Scan(_) => {
+                self.blobs.explain(request).await
+            }
+            // Answered by the others, or not at all.
+            Request::Find(_) | Request::Join(_) | Request::Delete(_) => Ok(None),
+        }
     }
 
     async fn describe(&self) -> Result<Description> {

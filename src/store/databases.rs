@@ -128,7 +128,7 @@ mod tests {
             #[cfg(feature = "mongodb")]
             ("mongodb://h/shop", Some("mongodb://h/new")),
             #[cfg(feature = "sqlite")]
-            ("sqlite:a/shop.db?thread=own", Some("sqlite:a/shop.db.new?thread=own")),
+            ("sqlite:a/shop.db?pool=2", Some("sqlite:a/shop.db.new?pool=2")),
             #[cfg(feature = "sqlite")]
             ("sqlite::memory:", None),
             ("memcached://h", None),

@@ -19,8 +19,10 @@ use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
 use tokio::sync::Semaphore;
 
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape,
+    Store, Url,
     blobs::{fits, named},
+    blocking::{self, permit},
     key::padded,
     names, within,
 };
@@ -51,6 +53,8 @@ const ABILITIES: Abilities = Abilities {
 
 /// Bytes in the name of a file.
 const LONGEST: usize = 255;
+/// Files that are read at once.
+const MANY: usize = 1000;
 const TIERS: [Tier; 2] = [Tier::T1, Tier::T3];
 
 fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
@@ -64,8 +68,8 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
         }
         let format = common.blob_format();
         let table = common.table.clone();
-        let place =
-            Place { root: PathBuf::from(url.path), permits: Semaphore::new(common.pool), common };
+        let permits = Arc::new(Semaphore::new(common.pool));
+        let place = Place { root: PathBuf::from(url.path), permits, common };
         let blobs = Dir::new(Arc::new(place), &table)?;
         Ok(Arc::new(Encoded::new(Arc::new(blobs), format)?) as Arc<dyn Store>)
     }
@@ -76,7 +80,7 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
 struct Place {
     root: PathBuf,
     /// How many threads may wait for the file system.
-    permits: Semaphore,
+    permits: Arc<Semaphore>,
     common: Common,
 }
 
@@ -107,24 +111,34 @@ impl Dir {
         Ok(Dir { place, table })
     }
 
-    /// Does something on a thread that may wait, within the time there is.
-    async fn wait<T: Send + 'static>(
+    /// Does something where waiting for the file system is allowed, within the time there is.
+    async fn wait<I, T>(
         &self,
         what: &str,
-        act: impl FnOnce(&Folder) -> Result<T> + Send + 'static,
-    ) -> Result<T> {
+        input: &I,
+        act: impl FnOnce(&Folder, &I) -> Result<T> + Send + 'static,
+    ) -> Result<T>
+    where
+        I: ToOwned<Owned: Send + 'static> + ?Sized,
+        T: Send + 'static,
+    {
+        let common = &self.place.common;
         let work = async {
-            let _permit =
-                self.place.permits.acquire().await.map_err(|_| Error::unavailable("closing"))?;
-            let table = self.table.clone();
-            let done = tokio::task::spawn_blocking(move || act(&table)).await;
-            done.map_err(|e| Error::new(ErrorKind::Io, "a thread failed").with_source(e))?
+            let (permit, table) = (
+                permit(&self.place.permits, common.timeout, common.pool).await?,
+                self.table.clone(),
+            );
+            blocking::work(input, move |input| {
+                let _permit = permit;
+                act(&table, input)
+            })
+            .await
         };
-        within(self.place.common.timeout, what, work).await
+        within(common.timeout, what, work).await
     }
 
-    async fn names(&self, range: KeyRange) -> Result<Vec<Key>> {
-        self.wait("a list of files", move |table| table.keys(&range)).await
+    async fn names(&self, range: &KeyRange) -> Result<Vec<Key>> {
+        self.wait("a list of files", range, Folder::keys).await
     }
 }
 
@@ -213,12 +227,11 @@ impl Folder {
         }
     }
 
-    /// The first of these files, so many as make a batch, and what is left.
-    fn read_some(&self, mut keys: Vec<Key>) -> Result<(Vec<Blob>, Vec<Key>)> {
-        const MANY: usize = 1000;
+    /// The first of these files, up to a batch that is large, and how many keys those were.
+    fn read_some(&self, keys: &[Key]) -> Result<(Vec<Blob>, usize)> {
         const MUCH: usize = 4 << 20;
         let (mut batch, mut bytes, mut done) = (Vec::new(), 0, 0);
-        for key in keys.iter().take(MANY) {
+        for key in keys {
             done += 1;
             // One may have been deleted since.
             if let Some(content) = self.read(key)? {
@@ -229,8 +242,7 @@ impl Folder {
                 break;
             }
         }
-        let rest = keys.split_off(done);
-        Ok((batch, rest))
+        Ok((batch, done))
     }
 
     fn remove(&self, keys: &[Key]) -> Result<u64> {
@@ -318,7 +330,7 @@ impl Blobs for Dir {
     }
 
     async fn prepare(&self) -> Result<()> {
-        self.wait("making a folder", |table| {
+        self.wait("making a folder", &(), |table, &()| {
             fs::create_dir_all(&table.path)
                 .map_err(|e| Error::from(e).in_place(table.path.display().to_string()))?;
             if table.sync {
@@ -344,33 +356,31 @@ impl Blobs for Dir {
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
         blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
-        let blobs = blobs.to_vec();
-        self.wait("a put", move |table| table.write(&blobs, false)).await
+        self.wait("a put", blobs, |table, blobs| table.write(blobs, false)).await
     }
 
     async fn load(&self, blobs: &[Blob]) -> Result<()> {
         blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
-        let blobs = blobs.to_vec();
-        self.wait("a load", move |table| table.write(&blobs, true)).await
+        self.wait("a load", blobs, |table, blobs| table.write(blobs, true)).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        let keys = keys.to_vec();
-        self.wait("a get", move |table| keys.iter().map(|key| table.read(key)).collect()).await
+        let read = |table: &Folder, keys: &[Key]| keys.iter().map(|key| table.read(key)).collect();
+        self.wait("a get", keys, read).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        let keys = keys.to_vec();
-        self.wait("a remove", move |table| table.remove(&keys)).await
+        self.wait("a remove", keys, Folder::remove).await
     }
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
-        let mut keys = self.names(range.clone()).await?;
+        let keys = self.names(range).await?;
         Ok(Box::pin(async_stream::try_stream! {
-            while !keys.is_empty() {
-                let (batch, rest) =
-                    self.wait("reading files", move |table| table.read_some(keys)).await?;
-                keys = rest;
+            let mut left = &keys[..];
+            while !left.is_empty() {
+                let next = &left[..left.len().min(MANY)];
+                let (batch, done) = self.wait("reading files", next, Folder::read_some).await?;
+                left = &left[done..];
                 if !batch.is_empty() {
                     yield batch;
                 }
@@ -379,31 +389,34 @@ impl Blobs for Dir {
     }
 
     async fn count(&self) -> Result<u64> {
-        Ok(self.names(KeyRange::all()).await?.len() as u64)
+        Ok(self.names(&KeyRange::all()).await?.len() as u64)
     }
 
     async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
-        let keys = self.names(KeyRange::all()).await?;
+        let keys = self.names(&KeyRange::all()).await?;
         let each = keys.len().div_ceil(parts.max(1) as usize).max(1);
         let borders = keys.into_iter().step_by(each).skip(1).take(parts.saturating_sub(1) as usize);
         Ok(padded(borders.collect(), parts))
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.wait("removing files", Folder::clear).await
+        self.wait("removing files", &(), |table, &()| table.clear()).await
     }
 
     async fn describe(&self) -> Result<Description> {
         let asked = self.place.common.durability;
         Ok(Description {
+            client: Client::Own,
             product: "files".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             shape: Shape::Blob,
             format: None,
             asked,
             set: Some(asked.unwrap_or(Tier::T1)),
+            bound: None,
+            limit: None,
             settings: vec![("folder".into(), self.table.path.display().to_string())],
-            disk: self.wait("adding up files", Folder::size).await?,
+            disk: self.wait("adding up files", &(), |table, &()| table.size()).await?,
         })
     }
 }

@@ -5,9 +5,7 @@
 //! away) is closed, so that nobody reads what was meant for another.
 
 use std::{
-    fmt,
     io::ErrorKind as IoKind,
-    path::PathBuf,
     pin::Pin,
     sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, Waker, ready},
@@ -16,107 +14,19 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::{TcpStream, UnixStream},
     sync::{Semaphore, SemaphorePermit},
 };
 
 use super::{
     alarm::Alarm,
     blocking::{self, Waiting},
-    late, within,
+    limits::{connected, late, permit},
+};
+pub use super::{
+    limits::Limits,
+    socket::{Address, Stream},
 };
 use crate::{Error, Result};
-
-/// Where a server listens.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
-    /// A host and its port.
-    Tcp(String, u16),
-    /// A socket of this machine.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Tcp(host, port) if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Address::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Address::Unix(path) => write!(f, "{}", path.display()),
-        }
-    }
-}
-
-/// How long things may take, and how many connections there may be.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Connecting.
-    pub connect: Duration,
-    /// A question and its answer.
-    pub operation: Duration,
-    /// Connections at most.
-    pub pool: usize,
-}
-
-/// A socket of either kind.
-pub enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Stream {
-    /// Calls the server. Whoever calls sees to it that it does not take for ever.
-    ///
-    /// # Errors
-    /// Of the system.
-    pub async fn connect(address: &Address) -> std::io::Result<Stream> {
-        Ok(match address {
-            Address::Tcp(host, port) => {
-                let stream = TcpStream::connect((host.as_str(), *port)).await?;
-                stream.set_nodelay(true)?;
-                Stream::Tcp(stream)
-            }
-            Address::Unix(path) => Stream::Unix(UnixStream::connect(path).await?),
-        })
-    }
-}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, into),
-            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, into),
-        }
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
-    }
-
-    /// Nothing is held back.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
-            Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
-    }
-}
 
 /// How many bytes are read at once, before much has come.
 const BUFFER: usize = 16 << 10;
@@ -162,6 +72,21 @@ impl Line {
         &mut self.out
     }
 
+    /// Makes another stream of the one below: TLS, which begins in the middle of a login.
+    ///
+    /// # Errors
+    /// Those of `make`; the line is of no use afterwards.
+    #[allow(dead_code)]
+    pub async fn upgrade(
+        &mut self,
+        make: impl AsyncFnOnce(Stream) -> Result<Stream>,
+    ) -> Result<()> {
+        self.waiting = None;
+        let below = std::mem::replace(&mut self.stream, Stream::Tls(Box::new(tokio::io::empty())));
+        self.stream = make(below).await?;
+        Ok(())
+    }
+
     /// Nothing has come that was not asked for, nor the end.
     fn is_quiet(&mut self) -> bool {
         if let Some(waiting) = &mut self.waiting {
@@ -177,8 +102,8 @@ impl Line {
     /// has come of it, again when there is more, and says where it ends, if it does.
     ///
     /// # Errors
-    /// Those of `end`; [`Unavailable`](crate::ErrorKind::Unavailable) where the connection breaks, or
-    /// the answer is not there within the limit.
+    /// Those of `end`; [`Unavailable`](crate::ErrorKind::Unavailable) where the connection breaks,
+    /// [`Timeout`](crate::ErrorKind::Timeout) where the answer is not there within the limit.
     pub async fn ask(
         &mut self,
         what: &str,
@@ -186,7 +111,9 @@ impl Line {
         mut end: impl FnMut(&[u8]) -> Result<Option<usize>>,
     ) -> Result<&[u8]> {
         (self.filled, self.taken) = (0, 0);
-        let done = match blocking::is_allowed() && self.out.len() <= SHORT {
+        // What TLS needs to read and to write, and when, only the runtime knows.
+        let plain = !matches!(self.stream, Stream::Tls(_));
+        let done = match plain && blocking::is_allowed() && self.out.len() <= SHORT {
             true => self.ask_here(what, limit, &mut end),
             false => self.ask_in_task(what, limit, &mut end).await,
         };
@@ -264,6 +191,11 @@ impl Line {
                 Poll::Pending => break,
             }
         }
+        if *sent == self.out.len()
+            && let Poll::Ready(Err(e)) = Pin::new(&mut self.stream).poll_flush(cx)
+        {
+            return Poll::Ready(Err(broken(e)));
+        }
         loop {
             let mut space = ReadBuf::new(room(&mut self.input, self.filled));
             ready!(Pin::new(&mut self.stream).poll_read(cx, &mut space)).map_err(broken)?;
@@ -315,46 +247,24 @@ impl<T> Lines<T> {
         Lines { limits, idle: Mutex::default(), permits }
     }
 
-    /// A line that nobody else uses, where there may be one more.
-    ///
-    /// # Errors
-    /// Those of `connect`; [`Unavailable`](crate::ErrorKind::Unavailable) where that takes too long.
-    pub async fn try_lease(
-        &self,
-        connect: impl AsyncFnOnce() -> Result<(Line, T)>,
-    ) -> Result<Option<Lease<'_, T>>> {
-        match self.permits.try_acquire() {
-            Ok(permit) => self.with(permit, connect).await.map(Some),
-            Err(_) => Ok(None),
-        }
-    }
-
     /// A line that nobody else uses.
     ///
     /// # Errors
-    /// Those of `connect`; [`Unavailable`](crate::ErrorKind::Unavailable) where that takes too long,
-    /// or no line comes free.
+    /// Those of `connect`; [`Timeout`](crate::ErrorKind::Timeout) where that takes too long, or no
+    /// line comes free.
     pub async fn lease(
         &self,
         connect: impl AsyncFnOnce() -> Result<(Line, T)>,
     ) -> Result<Lease<'_, T>> {
         let permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
-            Err(_) => Box::pin(self.free()).await?,
+            // Apart, so that what is usual stays small.
+            Err(_) => {
+                let limit = self.limits.operation;
+                Box::pin(permit(&self.permits, limit, self.limits.pool)).await?
+            }
         };
         self.with(permit, connect).await
-    }
-
-    async fn free(&self) -> Result<SemaphorePermit<'_>> {
-        let limit = self.limits.operation;
-        match tokio::time::timeout(limit, self.permits.acquire()).await {
-            Ok(permit) => Ok(permit.expect("never closed")),
-            Err(_) => {
-                let (seconds, size) = (limit.as_secs_f64(), self.limits.pool);
-                let what = format!("after {seconds} s still all {size} connections are busy");
-                Err(Error::unavailable(what))
-            }
-        }
     }
 
     async fn with<'a>(
@@ -365,10 +275,7 @@ impl<T> Lines<T> {
         let line = match self.quiet() {
             Some(line) => line,
             // Apart, so that what is usual stays small.
-            None => {
-                let called = Box::pin(within(self.limits.connect, "a call", connect()));
-                Box::new(called.await?)
-            }
+            None => Box::new(Box::pin(connected(self.limits.connect, connect())).await?),
         };
         Ok(Lease { lines: self, line: Some(line), _permit: permit })
     }
@@ -424,11 +331,10 @@ impl<T> Lease<'_, T> {
 mod tests {
     use tokio::{
         io::{AsyncReadExt, AsyncWriteExt},
-        net::TcpListener,
+        net::{TcpListener, TcpStream},
     };
 
     use super::*;
-    use crate::ErrorKind;
 
     const LIMIT: Duration = Duration::from_millis(300);
 
@@ -495,8 +401,8 @@ mod tests {
                 true => assert!(tokio::time::timeout(LIMIT / 10, asked).await.is_err()),
                 false => {
                     let error = asked.await.unwrap_err();
-                    assert_eq!(error.kind(), ErrorKind::Unavailable);
-                    assert!(error.to_string().contains("within 0.3 s"), "{error}");
+                    assert_eq!(error.to_string(), "no answer within 0.3 s (a question)");
+                    assert!(error.is_timeout());
                 }
             }
             drop(lease);
@@ -557,7 +463,8 @@ mod tests {
         let server = Server::new().await;
         let mut lease = server.lease().await.unwrap();
         let error = server.lease().await.err().unwrap();
-        assert!(error.to_string().contains("all 1 connections are busy"), "{error}");
+        assert_eq!(error.to_string(), "no free connection within 0.3 s (pool=1)");
+        assert!(error.is_timeout());
         let mut socket = server.accept().await;
         socket.write_all(b"half").await.unwrap();
         drop(socket);

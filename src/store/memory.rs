@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
 
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Filter, Join, Joined, Key,
-    KeyRange, Layout, Query, Row, Rows, Shape, Store, Url, blobs, join::Groups,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Filter, Join, Joined,
+    Key, KeyRange, Layout, Query, Row, Rows, Shape, Store, Url, blobs, join::Groups,
 };
 use crate::{
     Error, Result,
@@ -163,12 +163,15 @@ impl<T: Clone + Send + Sync> Memory<T> {
 
     fn description(&self, shape: Shape) -> Description {
         Description {
+            client: Client::Own,
             product: "memory".into(),
             version: env!("CARGO_PKG_VERSION").into(),
             shape,
             format: None,
             asked: None,
             set: Some(Tier::T0),
+            bound: None,
+            limit: None,
             settings: Vec::new(),
             disk: None,
         }

@@ -8,7 +8,8 @@
 //! [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
 //! This room knows records and formats, and nothing of files, copying or measuring. Drivers talk
-//! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `line.rs` and `sql/`.
+//! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `limits.rs`, `line.rs`,
+//! `socket.rs`, `tls.rs` and `sql/`.
 //!
 //! To add a driver: one file with a [`Driver`], a line in [`DRIVERS`], and, where its client is a
 //! crate of some weight, a feature. The contract suite of `tests/it` then holds it to its word.
@@ -25,6 +26,7 @@ mod couchdb;
 #[allow(dead_code)]
 mod databases;
 mod dir;
+mod explain;
 mod join;
 // As with blocking.
 #[allow(dead_code)]
@@ -33,6 +35,8 @@ mod key;
 mod kv;
 mod layout;
 // As with blocking.
+#[allow(dead_code)]
+mod limits;
 #[allow(dead_code)]
 mod line;
 mod memcached;
@@ -53,17 +57,24 @@ mod redis;
 #[cfg(feature = "s3")]
 mod s3;
 mod same;
+mod socket;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(feature = "couchdb", feature = "mysql", feature = "redis", feature = "s3"))]
+#[cfg(any(
+    feature = "couchdb",
+    feature = "mysql",
+    feature = "postgres",
+    feature = "redis",
+    feature = "s3"
+))]
 mod tls;
 mod tyrant;
 mod url;
 pub mod wrappers;
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::{
@@ -72,13 +83,16 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-pub use abilities::{Abilities, Description, Need, Shape};
+pub use abilities::{Abilities, Client, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
 pub use blocking::{Blocking, blocking};
 pub use databases::{Databases, Scratch};
+pub use explain::{Explained, Request};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
+#[allow(unused_imports)]
+pub(crate) use limits::within;
 pub use objects::Objects;
 pub use query::{Filter, Query};
 pub use same::{difference, in_columns, same};
@@ -223,13 +237,25 @@ pub trait Store: Send + Sync {
     async fn drop_table(&self) -> Result<()>;
 
     /// Lets the store do what it has put off (write its logs to their places, free what was deleted,
-    /// gather statistics), so that its size and speed are those it has in the long run. Nothing
-    /// where there is nothing to do.
+    /// gather statistics), so that its size and speed are those it has in the long run. Says whether
+    /// there was anything of that kind to do: `false` where the store puts nothing off.
     ///
     /// # Errors
     /// Of connections and of the store.
-    async fn settle(&self) -> Result<()> {
-        Ok(())
+    async fn settle(&self) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// The statement that the store is sent for an operation, and the database's explanation of how it
+    /// will answer. Nothing is read or written by it but what the database looks up to explain.
+    ///
+    /// None where there is nothing to show: the store has no language, or the operation takes more
+    /// than one statement to describe.
+    ///
+    /// # Errors
+    /// As the operation itself.
+    async fn explain(&self, _request: Request<'_>) -> Result<Option<Explained>> {
+        Ok(None)
     }
 
     /// What the store says of itself.
@@ -309,6 +335,13 @@ pub struct Driver {
     pub open: fn(Url, Common) -> Opening,
 }
 
+impl Driver {
+    /// Whether the store works in this process, on the threads of its callers, and needs no server.
+    pub fn is_embedded(&self) -> bool {
+        self.servers.is_empty()
+    }
+}
+
 /// Every kind of store there is in this build.
 pub const DRIVERS: &[Driver] = &[
     memory::DRIVER,
@@ -336,7 +369,8 @@ pub fn is_url(text: &str) -> bool {
     text.split_once(':').is_some_and(|(scheme, _)| driver(scheme).is_some())
 }
 
-fn driver(scheme: &str) -> Option<&'static Driver> {
+/// The kind of store of this scheme.
+pub(crate) fn driver(scheme: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.name == scheme || driver.aliases.contains(&scheme))
 }
 
@@ -376,27 +410,6 @@ pub async fn open(url: &str) -> Result<Place> {
     };
     let store = open.await.map_err(|e| e.in_place(shown.to_string()))?;
     Ok(Place { store, url: shown })
-}
-
-/// Waits for something a server does, but not for ever.
-///
-/// # Errors
-/// Its own; [`Unavailable`](crate::ErrorKind::Unavailable) where it does not come in time.
-#[allow(dead_code)]
-pub(crate) async fn within<T>(
-    limit: Duration,
-    what: &str,
-    done: impl Future<Output = Result<T>>,
-) -> Result<T> {
-    match tokio::time::timeout(limit, done).await {
-        Ok(done) => done,
-        Err(_) => Err(late(what, limit)),
-    }
-}
-
-/// The error for an answer that was not there in time.
-fn late(what: &str, limit: Duration) -> Error {
-    Error::unavailable(format!("no answer to {what} within {} s", limit.as_secs_f64()))
 }
 
 /// Rows that are all there, some at a time.

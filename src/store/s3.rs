@@ -7,6 +7,9 @@
 //! (`names.rs`). Prefixes do not end with `+`, and nothing of ours lies deeper: so the table `b` of
 //! the prefix `a` holds nothing of the prefix `a/b`.
 //!
+//! `?pool=8` is 8 requests at once. The crate's HTTP client keeps 8 idle connections, but opens another
+//! while one that was used is not back in its pool yet, so for moments there are more.
+//!
 //! Amazon keeps what it has acknowledged (t3). Of any other server nobody but who runs it knows,
 //! who can say so: `?server_tier=t1`.
 
@@ -34,9 +37,11 @@ use object_store::{
 use tokio::sync::Semaphore;
 
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape,
+    Store, Url,
     blobs::{fits, named},
     key::padded,
+    limits::{late, permit},
     names, tls, within,
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
@@ -177,7 +182,7 @@ impl Place {
     }
 
     async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
-        self.permits.acquire().await.map_err(|_| Error::unavailable("closing"))
+        permit(&self.permits, self.common.timeout, self.common.pool).await
     }
 }
 
@@ -254,7 +259,13 @@ impl S3 {
     }
 
     async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
-        within(self.place.common.timeout, what, done).await
+        let limit = self.place.common.timeout;
+        let done = within(limit, what, done).await;
+        // One request's limit is the whole operation's.
+        done.map_err(|e| match e.is_timeout() && !e.context().starts_with("no ") {
+            true => late(what, limit).with_source(e),
+            false => e,
+        })
     }
 
     /// The results of all these, in their order; some are at work at a time.
@@ -396,6 +407,21 @@ fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     text
 }
 
+/// Whether a limit of the client passed, somewhere below.
+fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
+    use object_store::client::{HttpError, HttpErrorKind};
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let http = cause.downcast_ref::<HttpError>().map(HttpError::kind);
+        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
+        if http == Some(HttpErrorKind::Timeout) || io == Some(std::io::ErrorKind::TimedOut) {
+            return true;
+        }
+        next = cause.source();
+    }
+    false
+}
+
 fn failed(error: object_store::Error) -> Error {
     use object_store::Error as Of;
     let text = chain(&error);
@@ -414,6 +440,7 @@ fn failed(error: object_store::Error) -> Error {
         (_, "KeyTooLongError" | "EntityTooLarge") => ErrorKind::TooLarge,
         (Of::InvalidPath { .. } | Of::UnknownConfigurationKey { .. }, _) => ErrorKind::Invalid,
         _ if text.contains("status code: 4") => ErrorKind::Invalid,
+        _ if timed_out(&error) => ErrorKind::Timeout,
         _ => ErrorKind::Unavailable,
     };
     let what = match said("Message") {
@@ -546,6 +573,7 @@ impl Blobs for S3 {
             settings.push(("server_tier, as the URL says".into(), tier.to_string()));
         }
         Ok(Description {
+            client: Client::Crate("object_store"),
             product: product.unwrap_or_else(|| "S3".into()),
             // None of them tells.
             version: String::new(),
@@ -553,6 +581,8 @@ impl Blobs for S3 {
             format: None,
             asked: self.place.common.durability,
             set: self.place.amazon.then_some(Tier::T3),
+            bound: None,
+            limit: None,
             settings,
             disk: None,
         })

@@ -7,7 +7,7 @@ use std::{fmt, time::Duration};
 
 use percent_encoding::percent_decode_str;
 
-use super::Shape;
+use super::{Client, Shape};
 use crate::{Error, Result, durability::Tier, format::Wrapped};
 
 /// A store's URL, taken apart. Options are taken out one by one; what nobody took is an error.
@@ -169,6 +169,17 @@ impl Url {
             Some(word) => Ok(Some(word)),
             None => Err(Error::invalid(format!("?{name}={value}: one of {}", words.join(", ")))),
         }
+    }
+
+    /// Takes the option out that says whose client is used: steelyard's own, or the crate of this name.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for anything else.
+    pub fn take_client(&mut self, of_crate: &'static str) -> Result<Option<Client>> {
+        Ok(self.take_word("client", &["own", "crate"])?.map(|word| match word {
+            "own" => Client::Own,
+            _ => Client::Crate(of_crate),
+        }))
     }
 
     /// All options were taken.

@@ -2,15 +2,20 @@
 
 mod cache;
 mod cli;
+mod durability;
 mod files;
 mod formats;
 mod framing;
+mod in_process;
 mod iso2709;
 mod marc8;
 mod marcxml;
 mod memcache;
+mod network;
+mod noise;
 mod own;
 mod page;
+mod plans;
 mod programs;
 mod real;
 mod ruby_python;

@@ -97,7 +97,7 @@ fn the_page_of_objects() {
     let done =
         Command::new(STEELYARD).args(bench.split(' ')).arg("--out").arg(&results).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    looks_right("objects", &[&results], 13, 6);
+    looks_right("objects", &[&results], 13, 7);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn the_page_of_two_runs() {
         cell.rounds.iter_mut().for_each(|r| r.ns = r.ns * 10 / 12);
     }
     measured::save::write(&results, &old).unwrap();
-    looks_right("compared", &[&new, &old], 4, 2);
+    looks_right("compared", &[&new, &old], 4, 3);
 }
 
 /// The checks above can fail.

@@ -1,5 +1,6 @@
-//! Marshal and pickle against real Ruby and real Python: they read what we write as what it is, and
-//! we read what they write, thousands of made objects each; and against ourselves, for any value.
+//! Marshal and pickle against real Ruby and real Python, MessagePack and CBOR against the libraries
+//! of both: they read what we write as what it is, and we read what they write, thousands of made
+//! objects each; and against ourselves, for any value.
 
 use std::{
     fmt::Write as _,
@@ -56,17 +57,59 @@ fn encoded(format: Format, value: &Value) -> Vec<u8> {
     out
 }
 
-/// What is left of a value after pickle: times and decimals are text.
-fn without_natives(value: Value) -> Value {
+/// A value, each single one in it changed.
+fn changed(value: Value, one: &impl Fn(Value) -> Value) -> Value {
     match value {
-        Value::Time(time) => Value::Text(time.to_string()),
-        Value::Decimal(digits) => Value::Text(digits.into()),
-        Value::List(items) => Value::List(items.into_iter().map(without_natives).collect()),
+        Value::List(items) => Value::List(items.into_iter().map(|v| changed(v, one)).collect()),
         Value::Map(map) => {
-            Value::Map(map.into_iter().map(|(name, v)| (name, without_natives(v))).collect())
+            Value::Map(map.into_iter().map(|(name, v)| (name, changed(v, one))).collect())
+        }
+        single => one(single),
+    }
+}
+
+/// Seconds from 1970 to the year 1, before which Python has no times.
+const YEAR_1: i64 = -62_135_596_800;
+
+/// What is left of a value where times have microseconds and begin with the year 1.
+fn by_python(value: Value) -> Value {
+    changed(value, &|value| match value {
+        Value::Time(time) => match time.to_unix() {
+            (seconds, _) if seconds < YEAR_1 => Value::Text(time.to_string()),
+            (seconds, nanos) => {
+                Value::Time(Time::from_unix(seconds, nanos / 1000 * 1000).expect("as it was"))
+            }
+        },
+        other => other,
+    })
+}
+
+/// What is left of a value after MessagePack: decimals and big numbers are text.
+fn by_msgpack(value: Value) -> Value {
+    changed(value, &|value| match value {
+        Value::Decimal(digits) => Value::Text(digits.into()),
+        Value::BigInt(digits) if digits.parse::<u64>().is_err() => Value::Text(digits.into()),
+        other => other,
+    })
+}
+
+/// A value whose times are all within the years of RFC 3339.
+fn in_our_years(value: Value) -> Value {
+    changed(value, &|value| match value {
+        Value::Time(time) if time.to_unix().0 < YEAR_1 => {
+            let (seconds, nanos) = time.to_unix();
+            Value::Time(Time::from_unix(seconds.rem_euclid(1 << 37), nanos).expect("in range"))
         }
         other => other,
-    }
+    })
+}
+
+/// The value, its decimals in one spelling.
+fn normalised(value: Value) -> Value {
+    changed(value, &|value| match value {
+        Value::Decimal(digits) => Value::Decimal(normal(&digits).into()),
+        other => other,
+    })
 }
 
 proptest! {
@@ -76,9 +119,26 @@ proptest! {
     }
 
     #[test]
-    fn pickle_keeps_any_value_but_times_and_decimals(value in values()) {
-        let value = without_natives(value);
-        prop_assert_eq!(Format::Pickle.decode::<Value>(&encoded(Format::Pickle, &value))?, value);
+    fn pickle_keeps_any_value_but_nanoseconds(value in values()) {
+        let bytes = encoded(Format::Pickle, &value);
+        prop_assert_eq!(Format::Pickle.decode::<Value>(&bytes)?, by_python(value));
+    }
+
+    #[test]
+    fn msgpack_keeps_any_value_but_decimals_and_big_numbers(value in values()) {
+        let bytes = encoded(Format::Msgpack, &value);
+        prop_assert_eq!(Format::Msgpack.decode::<Value>(&bytes)?, by_msgpack(value));
+    }
+
+    #[test]
+    fn cbor_keeps_any_value_but_the_spelling_of_decimals(value in values()) {
+        let back: Value = Format::Cbor.decode(&encoded(Format::Cbor, &value))?;
+        // There is no minus zero among decimals.
+        let plus = |value| changed(normalised(value), &|value| match value {
+            Value::Decimal(digits) if *digits == *"D-0e0" => Value::Decimal("D0e0".into()),
+            other => other,
+        });
+        prop_assert_eq!(plus(back), plus(value));
     }
 }
 
@@ -143,7 +203,7 @@ fn normal(decimal: &str) -> String {
         Some(rest) => ("-", rest),
         None => ("", decimal),
     };
-    let (plain, exponent) = plain.split_once('e').unwrap_or((plain, "0"));
+    let (plain, exponent) = plain.split_once(['e', 'E']).unwrap_or((plain, "0"));
     let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
     let digits = format!("{whole}{fraction}");
     let significant = digits.trim_start_matches('0');
@@ -172,6 +232,43 @@ fn peer(program: &str, arguments: &[&str], input: Vec<u8>) -> Option<Vec<String>
     assert!(output.status.success(), "{program} failed");
     let text = String::from_utf8(output.stdout).expect("text");
     Some(text.lines().map(str::to_owned).collect())
+}
+
+/// The same for a library of the program, to which values go in hex, one a line; none where the
+/// program has no such library.
+fn library(program: &str, arguments: &[&str], values: &[Vec<u8>]) -> Option<Vec<String>> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/ruby_python/");
+    let script = format!("{folder}peer.{}", if program == "ruby" { "rb" } else { "py" });
+    if !programs::found(program) {
+        return None;
+    }
+    let name = arguments[arguments.len() - 1];
+    let check = Command::new(program).args([&script, "check", name]).stdin(Stdio::null()).status();
+    if check.expect("it is there").code() == Some(3) {
+        programs::skip(format_args!("{program} has no library for {name} (see scripts/test)"));
+        return None;
+    }
+    let mut input = String::new();
+    for value in values {
+        hex(&mut input, value);
+        input.push('\n');
+    }
+    peer(program, arguments, input.into_bytes())
+}
+
+/// What `program`'s library shows of what we write: what `want` makes of the values.
+fn library_reads_ours(program: &str, format: Format, want: impl Fn(Value) -> Value) {
+    let values: Vec<Value> = made().into_iter().map(in_our_years).collect();
+    let bytes: Vec<_> = values.iter().map(|v| encoded(format, v)).collect();
+    let Some(lines) = library(program, &["show", format.name()], &bytes) else { return };
+    assert_eq!(lines.len(), values.len());
+    for (line, value) in lines.iter().zip(values) {
+        let mut expected = String::new();
+        show(&want(value), &mut expected);
+        // Of zero, no decimal of CBOR tells the sign.
+        let plus = |line: &str| line.replace("D-0e0", "D0e0");
+        assert!(plus(line) == plus(&expected), "{expected}\nis to {program} {line}");
+    }
 }
 
 /// Some hundreds of values, the same every time.
@@ -284,8 +381,52 @@ fn marc_records_come_back_from_ruby() {
 
 #[test]
 fn python_reads_what_we_write() {
-    let values: Vec<Value> = made().into_iter().map(without_natives).collect();
+    let values: Vec<Value> = made().into_iter().map(by_python).collect();
     reads_ours("python3", Format::Pickle, &values);
+}
+
+#[test]
+fn python_and_ruby_read_our_msgpack() {
+    library_reads_ours("python3", Format::Msgpack, by_msgpack);
+    library_reads_ours("ruby", Format::Msgpack, by_msgpack);
+}
+
+#[test]
+fn python_and_ruby_read_our_cbor() {
+    library_reads_ours("python3", Format::Cbor, by_python);
+    library_reads_ours("ruby", Format::Cbor, |value| value);
+}
+
+#[test]
+fn we_read_what_python_writes_as_msgpack_and_cbor() {
+    for format in [Format::Msgpack, Format::Cbor] {
+        for seed in ["1", "2"] {
+            if library("python3", &["check", format.name()], &[]).is_some() {
+                we_read("python3", format, &["make", seed, "400", format.name()]);
+            }
+        }
+    }
+}
+
+#[test]
+fn we_read_what_ruby_writes_as_msgpack_and_cbor() {
+    for format in [Format::Msgpack, Format::Cbor] {
+        // Ruby has nothing for decimals here, and its CBOR hands times in text over as tags.
+        let plain = |value| match (by_msgpack(in_our_years(value)), format) {
+            (value, Format::Cbor) => changed(value, &|value| match value {
+                Value::Time(time) => Value::Text(time.to_string()),
+                other => other,
+            }),
+            (value, _) => value,
+        };
+        let values: Vec<Value> = made().into_iter().map(plain).collect();
+        let bytes: Vec<_> = values.iter().map(|v| encoded(format, v)).collect();
+        let Some(lines) = library("ruby", &["again", format.name()], &bytes) else { return };
+        assert_eq!(lines.len(), values.len());
+        for (line, value) in lines.iter().zip(values) {
+            assert_eq!(format.decode::<Value>(&unhex(line)).expect("what Ruby wrote"), value);
+        }
+    }
 }
 
 #[test]
@@ -306,6 +447,7 @@ fn decimals_have_one_normal_form() {
         ("120e3", "D12e6"),
         ("0.00", "D0e0"),
         ("-0", "D-0e0"),
+        ("1.2E+4", "D12e5"),
         ("Infinity", "DInfinity"),
     ] {
         assert_eq!(normal(decimal), want);

@@ -8,8 +8,8 @@ use super::measured::{
     histogram::Histogram,
     random::Random,
     results::{
-        Cell, Clock, Contender, Dataset, Disk, Durability, Kept, Latency, Machine, Pace, Phase,
-        Plan, Probe, Proof, Results, Round, SCHEMA, ServerUse, Stopped, Tally, Workload,
+        Cell, Clock, Contender, Dataset, Disk, Durability, Kept, Latency, Lies, Machine, Pace,
+        Phase, Plan, Probe, Proof, Results, Round, SCHEMA, ServerUse, Stopped, Tally, Workload,
     },
 };
 
@@ -92,6 +92,7 @@ fn phases() -> Vec<Phase> {
     ];
     phases.extend(SHARES.iter().map(|share| Phase {
         pace: Some(Pace::Share(*share)),
+        of: Some("get".into()),
         table: "load".into(),
         ..timed(&format!("get at {:.0} %", 100.0 * share), SAMPLES, "records", "By key.")
     }));
@@ -165,19 +166,33 @@ fn contender(made: &Made) -> Contender {
     let durability = Durability {
         asked: (!volatile).then(|| "t3".into()),
         set: Some(made.tier.into()),
-        syncs: (!volatile).then_some(if broken { 0.0 } else { 1.0 }),
+        syncs: Some(if broken || volatile { 0.0 } else { 1.0 }),
+        medium: (!volatile).then(|| Lies {
+            filesystem: "ext4".into(),
+            sync_ns: Some(1_240_000),
+            ..Lies::default()
+        }),
         remark: broken.then(|| "MyISAM syncs nothing when a write is acknowledged".into()),
         broken,
+        ..Durability::default()
     };
-    let disk = |start: u32| Disk { start, data: made.disk + u64::from(start), logs: made.disk / 5 };
-    let equal = if made.name == "memcached" { 199_990 } else { 200_000 };
+    let disk = |start: u32| Disk {
+        start,
+        data: made.disk + u64::from(start),
+        logs: made.disk / 5,
+        records: 160_000,
+        memory_empty: 60_000_000,
+        memory: 90_000_000 + made.disk / 2,
+    };
+    let equal = if made.name == "memcached" { 19_990 } else { 20_000 };
     Contender {
         name: made.name.into(),
         proof: Some(Proof {
-            records: 200_000,
+            records: 20_000,
+            of: 200_000,
             equal,
-            refused: 200_000 - equal,
-            first: (equal < 200_000).then(|| "record 17: its key is longer than 250 bytes".into()),
+            refused: 20_000 - equal,
+            first: (equal < 20_000).then(|| "record 17: its key is longer than 250 bytes".into()),
             ..Proof::default()
         }),
         store: Some(Kept {
@@ -186,6 +201,7 @@ fn contender(made: &Made) -> Contender {
             version: made.product.1.into(),
             server: made.server.then(|| "server".into()),
             connection: if made.server { "unix socket" } else { "in this process" }.into(),
+            client: String::new(),
             layout: if volatile { "blob" } else { "document" }.into(),
             format: volatile.then(|| "json".into()),
             durability,

@@ -100,7 +100,7 @@ impl Options<'_> {
             format: Wrapped { format: crate::format::Format::Marshal, wraps: Vec::new() },
             trace: true,
             program,
-            plan: Plan { window_ns: 10_000_000, ..Plan::default() },
+            plan: Plan::default(),
             out: None,
             stop: None,
         }

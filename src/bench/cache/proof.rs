@@ -47,6 +47,7 @@ pub(super) fn rows(client: &mut Client<'_>, hello: &Hello, phases: &[Phase]) -> 
             }
             None => {
                 proof.records += STORED as u64;
+                proof.of += STORED as u64;
                 proof.equal += STORED as u64;
             }
         }

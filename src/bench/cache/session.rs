@@ -184,6 +184,7 @@ impl Competitor for Client<'_> {
             // its processor then is no noise. The one that does nothing has no server.
             waits: done.waits.unwrap_or(0).max(u64::from(self.name != NULL)),
             preemptions: done.preemptions,
+            written: 0,
         });
         let counts = Counts { done: done.operations, items: done.hits, bytes: 0 };
         if self.shared.stage.get() == Stage::Timing {
@@ -242,7 +243,12 @@ impl Instruments for Told {
     }
 
     fn probe(&mut self, round: u32) -> Probe {
-        // What others have used since the last one was mostly the servers and the adapters.
-        Probe { others: None, ..self.real.probe(round) }
+        self.real.probe(round)
+    }
+
+    fn close(&mut self, probe: &mut Probe) {
+        self.real.close(probe);
+        // Which of it was the servers' and the adapters' is not known.
+        probe.others = None;
     }
 }

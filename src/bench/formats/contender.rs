@@ -38,7 +38,7 @@ pub(super) struct Proved {
     pub proof: Proof,
     /// Those it cannot write, or not read back.
     pub refused: Vec<usize>,
-    /// Those that come back different.
+    /// Those that come back different, in whatever way.
     pub changed: Vec<usize>,
 }
 
@@ -46,10 +46,12 @@ pub(super) struct Proved {
 pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
     let mut proof = Proof {
         records: records.len() as u64,
+        of: records.len() as u64,
         declared: format.info().loses.to_owned(),
         ..Proof::default()
     };
     let (mut refused, mut changed) = (Vec::new(), Vec::new());
+    let mut first_reordered = None;
     let (mut bytes, mut back) = (Vec::new(), I::empty());
     for (i, record) in records.iter().enumerate() {
         bytes.clear();
@@ -63,10 +65,17 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
             note(format!("written, but not read back: {}", chain(&e)));
             refused.push(i);
         } else if back != *record {
-            note(record.difference(&back));
             changed.push(i);
+            if record.is_reordered(&back) {
+                proof.reordered += 1;
+                let text = || format!("record {}: {}", i + 1, record.difference(&back));
+                first_reordered.get_or_insert_with(text);
+            } else {
+                note(record.difference(&back));
+            }
         }
     }
+    proof.first = proof.first.or(first_reordered);
     proof.refused = refused.len() as u64;
     proof.equal = proof.records - proof.refused - changed.len() as u64;
     Proved { proof, refused, changed }

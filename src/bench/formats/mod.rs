@@ -7,6 +7,7 @@
 //!
 //! This file and its folder know formats; the rest of the room does not.
 
+pub(super) mod code;
 mod contender;
 mod files;
 pub mod load;
@@ -180,6 +181,7 @@ fn prove_all<I: Item>(
             name: format.name().into(),
             refused: proved.proof.first.clone().filter(|_| !takes),
             proof: Some(proved.proof),
+            code: Some(code::of(I::code(format), &results.software)),
             ..Default::default()
         });
         if takes {

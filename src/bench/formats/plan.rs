@@ -84,7 +84,8 @@ pub(super) fn phases(units: u64, packs: &[Pack]) -> Vec<Phase> {
 }
 
 /// What compressed files cost beside plain ones of the baseline: the question that the published
-/// study answered without timing it.
+/// study answered without timing it. How they compare with the baseline compressed in the same way is
+/// what their own phase says.
 pub(super) fn contrasts(formats: &[Format], baseline: &str, phases: &[Phase]) -> Vec<Contrast> {
     let mut contrasts = Vec::new();
     for format in formats {

@@ -3,7 +3,7 @@
 use crate::{
     Result,
     file::Sink,
-    format::{Coder, Format},
+    format::{Code, Coder, Format},
     marc::Record,
     record::{Document, Value},
 };
@@ -52,8 +52,12 @@ pub(super) trait Item: Clone + PartialEq {
     fn read(&mut self, coder: &mut Coder, bytes: &[u8]) -> Result<()>;
     /// Writes it to a file.
     fn put(&self, sink: &mut Sink) -> Result<()>;
+    /// Whose code reads and writes such records in a format.
+    fn code(format: Format) -> Code;
     /// How many parts it has, to see that it was read in full.
     fn parts(&self) -> u64;
+    /// Whether another, which differs, has the same values under names in another order.
+    fn is_reordered(&self, other: &Self) -> bool;
     /// Where it first differs from another, for a reader.
     fn difference(&self, other: &Self) -> String;
 }
@@ -78,9 +82,16 @@ impl Item for Record {
     fn put(&self, sink: &mut Sink) -> Result<()> {
         sink.put_marc(self.as_ref())
     }
+    fn code(format: Format) -> Code {
+        format.info().marc
+    }
     #[inline]
     fn parts(&self) -> u64 {
         self.len() as u64
+    }
+    /// The order of fields is part of a record.
+    fn is_reordered(&self, _: &Self) -> bool {
+        false
     }
     fn difference(&self, other: &Self) -> String {
         let (a, b) = (self.as_ref(), other.as_ref());
@@ -120,9 +131,15 @@ impl Item for Document {
     fn put(&self, sink: &mut Sink) -> Result<()> {
         sink.put(self)
     }
+    fn code(format: Format) -> Code {
+        format.info().values
+    }
     #[inline]
     fn parts(&self) -> u64 {
         self.len() as u64
+    }
+    fn is_reordered(&self, other: &Self) -> bool {
+        self.same_in_any_order(other)
     }
     fn difference(&self, other: &Self) -> String {
         map_difference("", self, other).unwrap_or_else(|| "the order of names".into())

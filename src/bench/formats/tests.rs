@@ -65,7 +65,8 @@ fn marc_records_are_weighed_in_every_format_that_takes_them() {
     assert_eq!(marc.rounds.len(), results.probes.len());
     for id in ["roundtrip", "read", "file-roundtrip", "write-gzip", "read-zstd"] {
         let s = results.cell("msgpack", id).unwrap().summary.as_ref().unwrap();
-        assert!(s.ns.middle > 0.0 && s.versus.is_some() && s.group > 0, "{id}: {s:?}");
+        // Four rounds are too few to rank.
+        assert!(s.ns.middle > 0.0 && s.versus.is_some() && s.group == 0, "{id}: {s:?}");
     }
     assert_eq!(results.cell("json", "read").unwrap().bytes % json_file(&results), 0);
     assert!(results.contrasts.iter().all(|c| c.versus.is_some()));

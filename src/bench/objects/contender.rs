@@ -50,6 +50,7 @@ impl<'a> Contender<'a> {
         let info = self.ways[0].coder.wrapped().format.info();
         let mut proof = Proof {
             records: self.objects.len() as u64,
+            of: self.objects.len() as u64,
             declared: info.loses.to_owned(),
             ..Proof::default()
         };

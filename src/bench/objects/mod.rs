@@ -15,6 +15,7 @@ use std::{
 
 use self::contender::{Contender, Null};
 use super::{
+    formats::code,
     instruments::Real,
     machine,
     results::{self, Dataset, Plan, Results, SCHEMA},
@@ -55,7 +56,7 @@ impl Default for Options<'_> {
             formats: Vec::new(),
             wraps: vec![Wrap::Base64, Wrap::Base64Lines],
             baseline: None,
-            plan: Plan { window_ns: 2_000_000, warm_up_ns: 1_000_000, ..Plan::default() },
+            plan: Plan { window_ns: 20_000_000, warm_up_ns: 1_000_000, ..Plan::default() },
             out: None,
             stop: None,
         }
@@ -81,6 +82,8 @@ impl Options<'_> {
             wraps: vec![Wrap::Base64Lines],
             ..Options::default()
         };
+        // A hundred counts, ten times each: longer windows would take hours.
+        options.plan.window_ns = 2_000_000;
         let stop = &mut options.plan.stop;
         (stop.max_rounds, stop.precision, stop.budget) = (10, 0.0, f64::from(u32::MAX));
         options
@@ -117,7 +120,11 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
         });
         let mut contender = Contender::new(format, &options.wraps, &objects)?;
         let (proof, sizes) = contender.prove();
-        let mut row = results::Contender { name: format.name().into(), ..Default::default() };
+        let mut row = results::Contender {
+            name: format.name().into(),
+            code: Some(code::of(format.info().values, &results.software)),
+            ..Default::default()
+        };
         // Which records a format takes is known beforehand; half an object is none.
         if proof.equal < proof.records {
             row.refused = proof.first.clone();

@@ -1,13 +1,13 @@
-//! Who is faster: paired ratios, their intervals, Holm's adjustment, verdicts, groups.
+//! Who is faster: a family of comparisons that are decided together (rule 14).
 
-use super::{Bootstrap, Estimate, Sample};
+use super::{Bootstrap, Estimate, Paired, Sample};
 
-/// What counts as a difference (rule 14).
+/// What counts as a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// The smallest ratio worth a word: 1.03, so 3 %.
+    /// The smallest ratio that is called a difference, and the largest that is called alike: 1.03.
     pub effect: f64,
-    /// The error allowed over the whole table: 0.05.
+    /// The share of pages on which anything may be called wrongly: 0.05.
     pub level: f64,
 }
 
@@ -17,8 +17,64 @@ impl Default for Rule {
     }
 }
 
-/// Time of one over the time of another: of competitors from pairs taken within rounds, of runs from
-/// all rounds of each.
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first takes less time: the interval excludes 1, and the effect is large enough.
+    Faster,
+    /// The first takes more time, likewise.
+    Slower,
+    /// The whole interval lies within the smallest effect.
+    Alike,
+    /// None of these.
+    CannotTell,
+}
+
+impl Rule {
+    /// What a ratio comes to by its interval, which must be that of its family.
+    pub fn verdict(&self, ratio: f64, (low, high): (f64, f64)) -> Verdict {
+        if low > 1.0 && ratio >= self.effect {
+            Verdict::Slower
+        } else if high < 1.0 && ratio * self.effect <= 1.0 {
+            Verdict::Faster
+        } else if low * self.effect > 1.0 && high < self.effect {
+            Verdict::Alike
+        } else {
+            Verdict::CannotTell
+        }
+    }
+}
+
+/// Comparisons that are decided together, so that all of them are right on 95 % of pages.
+///
+/// Holm's step-down: where `m` comparisons have a p, and `r` of them turn out as differences, each is
+/// decided at `level = 5 % / (m - r)`. One level, and so one interval, decides everything that is
+/// said of a pair: different where the interval excludes 1, alike where it lies within 3 %. A pair is
+/// either truly equal or truly 3 % apart, so one of the two errors can be made of it, and the bound
+/// of 5 % holds for both together.
+///
+/// Source: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Family {
+    /// The p below which a single comparison is a difference.
+    pub level: f64,
+    /// p of each as adjusted for all: below 5 % where the single p is at most [`level`](Family::level).
+    pub adjusted: Vec<f64>,
+}
+
+impl Family {
+    /// A family of comparisons with these p, in which no error is made in `1 - error` of the cases.
+    pub fn of(p: &[f64], error: f64) -> Family {
+        let mut sorted = p.to_vec();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let m = sorted.len();
+        let shown = (0..m).take_while(|&k| sorted[k] * (m - k) as f64 <= error).count();
+        Family { level: error / (m - shown).max(1) as f64, adjusted: holm(p) }
+    }
+}
+
+/// Time of one run over the time of another: of all rounds of each, or of their pairs where the two
+/// were interleaved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     /// The median ratio; above 1 the first is the slower.
@@ -31,12 +87,13 @@ pub struct Ratio {
     pub p: f64,
     /// How many pairs.
     pub n: usize,
-    /// Half the width of the interval of the logarithm: 0.02 is 2 %. The stop rule looks at this.
+    /// Half the width of the interval of the logarithm: 0.02 is 2 %.
     pub half_width: f64,
 }
 
 impl Ratio {
-    /// From the logarithms of paired ratios; `None` where there is no pair.
+    /// From the logarithms of paired ratios, as of two programs that take turns; `None` where there is
+    /// no pair.
     pub fn of(logs: &[Sample], bootstrap: &Bootstrap) -> Option<Ratio> {
         Some(Ratio::from_logs(&bootstrap.median(logs)?))
     }
@@ -60,26 +117,11 @@ impl Ratio {
 
     /// The verdict, given the p-value as adjusted over the table.
     pub fn verdict(&self, adjusted: f64, rule: &Rule) -> Verdict {
-        let shown = adjusted < rule.level;
-        if shown && self.low > 1.0 && self.ratio >= rule.effect {
-            Verdict::Slower
-        } else if shown && self.high < 1.0 && self.ratio * rule.effect <= 1.0 {
-            Verdict::Faster
-        } else {
-            Verdict::NoDifference
+        match (rule.verdict(self.ratio, (self.low, self.high)), adjusted < rule.level) {
+            (Verdict::Faster | Verdict::Slower, false) => Verdict::CannotTell,
+            (verdict, _) => verdict,
         }
     }
-}
-
-/// What a comparison comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// The first takes less time.
-    Faster,
-    /// The first takes more time.
-    Slower,
-    /// None was shown; there may be one.
-    NoDifference,
 }
 
 /// Pairs the values of two competitors by start and round: the logarithm of a / b for each pair.
@@ -94,7 +136,6 @@ pub fn paired(a: &[(u32, u32, f64)], b: &[(u32, u32, f64)]) -> Vec<Sample> {
 }
 
 /// Holm's step-down adjustment: the p-values of a family, each made to hold for the whole family.
-/// Source: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
 pub fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -107,22 +148,11 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Ranks as groups (rule 14): in the order of `middles` (times), a competitor opens a new group
-/// where it is shown to be slower than the first of the group before. Returns each one's group,
-/// from 1; `slower(a, b)` says whether a was shown to be slower than b.
-pub fn groups(middles: &[f64], slower: impl Fn(usize, usize) -> bool) -> Vec<u32> {
-    let mut order: Vec<usize> = (0..middles.len()).collect();
-    order.sort_by(|&a, &b| middles[a].total_cmp(&middles[b]));
-    let mut group = vec![0; middles.len()];
-    let (mut first, mut number) = (None, 0);
-    for i in order {
-        if first.is_none_or(|f| slower(i, f)) {
-            first = Some(i);
-            number += 1;
-        }
-        group[i] = number;
+impl Paired {
+    /// What the pair comes to in its family; `None` where there are too few starts to tell.
+    pub fn verdict(&self, family: &Family, rule: &Rule) -> Option<Verdict> {
+        Some(rule.verdict(self.ratio(), self.interval(family.level)?))
     }
-    group
 }
 
 #[cfg(test)]
@@ -150,26 +180,33 @@ mod tests {
         assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
     }
 
-    fn ratio(ratio: f64, half: f64) -> Ratio {
-        let (low, high) = (ratio * (-half).exp(), ratio * half.exp());
-        Ratio { ratio, low, high, p: 0.001, n: 12, half_width: half }
+    #[test]
+    fn one_level_decides_what_holm_decides() {
+        let mut random = crate::bench::random::Random::new(3);
+        for n in 1..40 {
+            let p: Vec<f64> = (0..n).map(|_| random.unit().powi(4)).collect();
+            let family = Family::of(&p, 0.05);
+            for (p, adjusted) in p.iter().zip(&family.adjusted) {
+                assert_eq!(*p <= family.level, *adjusted <= 0.05, "{p} in {family:?}");
+            }
+        }
+        assert_eq!(Family::of(&[], 0.05).level, 0.05);
+        assert_eq!(Family::of(&[0.001, 0.04], 0.05).level, 0.05, "all are differences");
+        assert_eq!(Family::of(&[0.5; 10], 0.05).level, 0.005);
     }
 
     #[test]
-    fn a_verdict_needs_size_and_certainty() {
+    fn three_answers() {
         let rule = Rule::default();
-        assert_eq!(ratio(1.05, 0.02).verdict(0.001, &rule), Verdict::Slower);
-        assert_eq!(ratio(0.95, 0.02).verdict(0.001, &rule), Verdict::Faster);
-        assert_eq!(ratio(1.02, 0.001).verdict(0.0, &rule), Verdict::NoDifference, "too small");
-        assert_eq!(ratio(1.05, 0.10).verdict(0.001, &rule), Verdict::NoDifference, "1 inside");
-        assert_eq!(ratio(1.05, 0.02).verdict(0.20, &rule), Verdict::NoDifference, "one of many");
-    }
-
-    #[test]
-    fn ranks_are_groups() {
-        let middles = [1.0, 1.01, 1.5, 1.02, 1.52];
-        let found = groups(&middles, |a, b| middles[a] / middles[b] > 1.03);
-        assert_eq!(found, [1, 1, 2, 1, 2]);
-        assert!(groups(&[], |_, _| true).is_empty());
+        let of = |ratio: f64, half: f64| {
+            rule.verdict(ratio, (ratio * (-half).exp(), ratio * half.exp()))
+        };
+        assert_eq!(of(1.05, 0.02), Verdict::Slower);
+        assert_eq!(of(0.95, 0.02), Verdict::Faster);
+        assert_eq!(of(1.02, 0.001), Verdict::Alike, "different, and by less than matters");
+        assert_eq!(of(0.99, 0.015), Verdict::Alike);
+        assert_eq!(of(1.02, 0.015), Verdict::CannotTell, "different, and may be worth a word");
+        assert_eq!(of(1.05, 0.10), Verdict::CannotTell);
+        assert_eq!(of(3.0, 2.0), Verdict::CannotTell);
     }
 }

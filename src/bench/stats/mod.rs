@@ -1,8 +1,11 @@
 //! The arithmetic of measuring: pure, seeded, without I/O or clock.
 //!
 //! - [`figures`](self): median, quantiles with order-statistic intervals, outlier flags by MAD
-//! - [`bootstrap`](self): intervals by resampling server starts
-//! - [`compare`](self): paired ratios, Holm, verdicts, rank groups
+//! - [`bootstrap`](self): intervals of single figures by resampling server starts
+//! - [`paired`](self): the ratio of two competitors in the same rounds, with its interval
+//! - [`serial`](self): how much one round tells of the next
+//! - [`compare`](self): a family of comparisons, decided together
+//! - [`drift`](self): what changed between two runs beside the program
 //! - [`steady`](self): has a run of windows settled?
 //! - `normal.rs`: the two distributions the others look things up in
 //!
@@ -11,11 +14,17 @@
 
 mod bootstrap;
 mod compare;
+mod drift;
 mod figures;
 mod normal;
+mod paired;
+mod serial;
 mod steady;
 
 pub use bootstrap::{Bootstrap, Estimate, Sample};
-pub use compare::{Ratio, Rule, Verdict, groups, holm, paired};
+pub use compare::{Family, Ratio, Rule, Verdict, holm, paired};
+pub use drift::Drift;
 pub use figures::{Quantile, median, outliers, quantile, quantile_ranks};
+pub use paired::{FEWEST, Paired, by_start};
+pub use serial::autocorrelation;
 pub use steady::{LAST, Steady, WINDOWS};

@@ -1,37 +1,45 @@
 //! One competitor on one start: its phases in order, each in a timed window.
 //!
-//! Records are made, operations drawn and counts checked outside of the windows.
+//! Records are made, operations drawn and counts checked outside of the windows. A file for each kind
+//! of phase that takes more than a few lines: `load.rs`, `singles.rs`, `index.rs`, `rewrite.rs`,
+//! `recover.rs`; `room.rs` limits the server's cache for a phase.
+
+mod index;
+mod load;
+mod recover;
+mod rewrite;
+mod room;
+mod singles;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeMap, HashMap, HashSet},
+    path::PathBuf,
     sync::Arc,
 };
 
 use futures_util::TryStreamExt;
 
+use self::singles::WarmUp;
 use super::{
+    Opened,
+    crew::Crew,
     data::{Expected, Records},
-    drive::{self, Op, Ops, Stores, Window},
-    ops, watch,
+    drive::{Stores, Window},
+    statement, watch,
 };
 use crate::{
     Error, ErrorKind, Result,
     bench::{
         accounting::Usage,
         clock::Monotonic,
-        results::ServerUse,
-        schedule::{Limit, Pace},
-        stats::{Steady, WINDOWS},
-        workload::{Act, Phase, Table, Way, Workload},
+        processors::{Seen, Shares},
+        results::{Bloat, Bytes, IndexCost, Recovery, ServerUse, Statement},
+        schedule::Pace,
+        workload::{Act, Phase, Table, Workload},
     },
     server::Server,
-    store::{KeyRange, Row, Store},
+    store::{self, KeyRange, Request, Store, blocking},
 };
-
-/// Records that are made at a time, outside of the window.
-const CHUNK: u64 = 10_000;
-/// The longest that a phase is warmed up, in nanoseconds, before it counts as not settled.
-const WARM_UP: u64 = 2_000_000_000;
 
 /// A competitor at work.
 pub(super) struct Bout<'a> {
@@ -43,23 +51,36 @@ pub(super) struct Bout<'a> {
     pub tables: HashMap<String, Arc<dyn Store>>,
     /// What they are called in the store.
     pub names: HashMap<String, String>,
-    pub server: Option<&'a Server>,
+    /// The store, and the private server behind it.
+    pub opened: Option<&'a mut Opened>,
+    /// Its URL.
+    pub url: String,
+    /// Where its data lie, where that is known, and what lay there before anything was written.
+    pub folder: Option<(PathBuf, Bytes)>,
     /// Draws follow from it.
     pub seed: u64,
     /// It keeps nothing, so nothing is checked.
     pub null: bool,
+    /// It works on the threads of its callers ([`Target::is_embedded`](super::Target::is_embedded)).
+    pub embedded: bool,
+    /// Each phase says by which statements it was done.
+    pub explains: bool,
     /// Tables that are there.
     prepared: HashSet<String>,
     /// Tables whose indexes the store cannot have, and why.
     unindexed: HashMap<String, String>,
     /// Tables that the store cannot have at all, and why.
     unmade: HashMap<String, String>,
-    /// Operations a second without a pace, by table: what shares are shares of.
-    capacity: HashMap<String, f64>,
+    /// What shares are shares of, by table: the phase that measured it, and operations a second.
+    capacity: HashMap<String, (String, f64)>,
     /// Records that phases have added to tables.
     grown: HashMap<String, u64>,
     /// Records that are in tables.
     there: HashMap<String, u64>,
+    /// The share of the data that the server's cache holds, where it is limited.
+    limited: Option<f64>,
+    /// What has to be said of how phases were done, by a word for it.
+    pub told: BTreeMap<String, String>,
 }
 
 /// What a phase came to.
@@ -71,17 +92,26 @@ pub(super) struct Done {
     pub items: u64,
     pub used: Usage,
     pub server: Option<ServerUse>,
+    /// What became of the machine's processors meanwhile.
+    pub shares: Option<Shares>,
     pub window: Option<Window>,
     /// Nanoseconds an operation took in each warm-up window.
     pub warm_up: Vec<f64>,
     pub settled: bool,
     /// Operations a second that were planned.
     pub offered: Option<f64>,
+    /// What the store was sent.
+    pub statements: Vec<Statement>,
+    /// Of a phase that is about disk, an index, a crash.
+    pub bloat: Option<Bloat>,
+    pub index: Option<IndexCost>,
+    pub recovery: Option<Recovery>,
 }
 
 /// The counters before a window.
 struct Before {
     server: Option<ServerUse>,
+    seen: Option<Seen>,
     used: Usage,
     at: u64,
 }
@@ -91,7 +121,7 @@ impl<'a> Bout<'a> {
         workload: &'a Workload,
         records: &'a [(String, Records)],
         tables: HashMap<String, Arc<dyn Store>>,
-        server: Option<&'a Server>,
+        opened: Option<&'a mut Opened>,
         seed: u64,
     ) -> Self {
         Bout {
@@ -100,15 +130,21 @@ impl<'a> Bout<'a> {
             records,
             tables,
             names: HashMap::new(),
-            server,
+            null: opened.is_none(),
+            opened,
+            url: String::new(),
+            folder: None,
             seed,
-            null: false,
+            embedded: false,
+            explains: false,
             prepared: HashSet::new(),
             unindexed: HashMap::new(),
             unmade: HashMap::new(),
             capacity: HashMap::new(),
             grown: HashMap::new(),
             there: HashMap::new(),
+            limited: None,
+            told: BTreeMap::new(),
         }
     }
 
@@ -118,26 +154,27 @@ impl<'a> Bout<'a> {
     /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot do it: it is then left out;
     /// [`Mismatch`](ErrorKind::Mismatch) where counts do not agree; those of the store.
     pub async fn act(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
+        match self.embedded {
+            true => blocking(self.perform(phase, expected)).await,
+            false => self.perform(phase, expected).await,
+        }
+    }
+
+    async fn perform(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
         self.possible(phase)?;
+        self.make_room(phase).await?;
         let store = Arc::clone(self.table(&phase.table)?);
         match &phase.act {
             Act::Prepare => self.make(phase).await,
             Act::Load { way, batch } => self.load(phase, *way, *batch).await,
-            Act::Index(paths) => {
-                let (table, records) = (self.declared(&phase.table)?, self.records(&phase.table)?);
-                let mut layout = records.layout(table, store.shape())?;
-                for path in paths {
-                    layout.indexes.push(records.index(path, &[])?);
-                }
-                let before = self.before();
-                store.prepare(&layout).await?;
-                Ok(self.after(before, paths.len() as u64))
-            }
+            Act::Index { paths, writes } => self.index(phase, paths, *writes).await,
             Act::Delete(filter) => {
                 let count = store.count().await?;
+                let statements = self.explained(&*store, Request::Delete(filter)).await;
                 let before = self.before();
                 let deleted = store.delete(filter).await?;
-                let done = self.after(before, self.or_null(deleted, expected));
+                let mut done = self.after(before, self.or_null(deleted, expected));
+                done.statements = statements;
                 self.agree("records were deleted", deleted, expected)?;
                 let left = store.count().await?;
                 self.same("records are left", left, count.saturating_sub(deleted))?;
@@ -145,6 +182,7 @@ impl<'a> Bout<'a> {
                 Ok(done)
             }
             Act::Scan => {
+                let statements = self.explained(&*store, Request::Scan(&KeyRange::all())).await;
                 let before = self.before();
                 let mut rows = store.scan(&KeyRange::all()).await?;
                 let mut read = 0;
@@ -152,8 +190,8 @@ impl<'a> Bout<'a> {
                     read += batch.len() as u64;
                 }
                 drop(rows);
-                let mut done = self.after(before, self.or_null(read, expected));
-                done.items = read;
+                let mut done = self.after(before, read);
+                (done.items, done.statements) = (read, statements);
                 match self.there.get(&phase.table) {
                     Some(there) => self.same("records were read", read, *there)?,
                     None => self.agree("records were read", read, expected)?,
@@ -162,14 +200,25 @@ impl<'a> Bout<'a> {
             }
             Act::Settle => {
                 let before = self.before();
-                store.settle().await?;
-                Ok(self.after(before, 1))
+                match store.settle().await? {
+                    true => Ok(self.after(before, 1)),
+                    false => Err(Error::unsupported("nothing to do")),
+                }
             }
+            Act::Rewrite { times, batch } => self.rewrite(phase, *times, *batch).await,
+            Act::Recover => self.recover(phase).await,
             Act::Get { .. }
             | Act::Find { .. }
             | Act::Relate { .. }
             | Act::Update { .. }
-            | Act::Mix { .. } => self.one_by_one(phase, expected).await,
+            | Act::Mix { .. } => {
+                let warm_up = match phase.room {
+                    None if phase.repeats() => WarmUp::Steady,
+                    Some(room) if room.warm => WarmUp::Once,
+                    None | Some(_) => WarmUp::No,
+                };
+                self.one_by_one(phase, expected, warm_up).await
+            }
         }
     }
 
@@ -201,18 +250,54 @@ impl<'a> Bout<'a> {
         found.map(|r| &r.1).ok_or_else(|| Error::invalid(format!("no records of table {name}")))
     }
 
+    /// The statement of an operation, where that is wanted.
+    async fn explained(&self, store: &dyn Store, request: Request<'_>) -> Vec<Statement> {
+        match self.explains {
+            true => statement::of(store, request).await,
+            false => Vec::new(),
+        }
+    }
+
+    fn server(&self) -> Option<&Server> {
+        self.opened.as_deref().and_then(|opened| opened.server.as_ref())
+    }
+
+    /// Opens the store again, after its server was started again.
+    async fn reopen(&mut self) -> Result<()> {
+        let Some(opened) = &mut self.opened else { return Ok(()) };
+        opened.place = store::open(&self.url).await?;
+        for (table, name) in &self.names {
+            self.tables.insert(table.clone(), opened.place.table(name)?);
+        }
+        Ok(())
+    }
+
+    /// How many records are in all tables.
+    pub fn kept(&self) -> u64 {
+        self.there.values().sum()
+    }
+
+    /// Bytes on disk now, less what an empty store has; none where nobody can look.
+    pub fn disk(&self) -> Option<Bytes> {
+        let (folder, empty) = self.folder.as_ref()?;
+        Some(watch::allocated(folder).less(empty))
+    }
+
     fn before(&self) -> Before {
-        let server = self.server.map(watch::used);
-        Before { server, used: Usage::now(), at: self.clock.now() }
+        let server = self.server().map(watch::used);
+        Before { server, seen: Seen::now(), used: Usage::now(), at: self.clock.now() }
     }
 
     /// The end of a window, before anything else is done.
     fn after(&self, before: Before, units: u64) -> Done {
         let ns = self.clock.now() - before.at;
         let used = Usage { ns, ..Usage::now().since(&before.used) };
-        let server = before.server.zip(self.server);
+        let seen = Seen::now();
+        let server = before.server.zip(self.server());
         let server = server.map(|(before, server)| watch::between(&before, &watch::used(server)));
-        Done { units, used, server, settled: true, ..Done::default() }
+        let served = server.map_or(0, |server| server.user_ns + server.system_ns);
+        let shares = before.seen.zip(seen).map(|(b, now)| now.with_servers(served).since(&b));
+        Done { units, used, server, shares, settled: true, ..Done::default() }
     }
 
     /// So many, or of who keeps nothing as many as of the others.
@@ -237,96 +322,6 @@ impl<'a> Bout<'a> {
         }
     }
 
-    /// Makes the table of a phase, without the indexes that its store cannot have.
-    async fn make(&mut self, phase: &Phase) -> Result<Done> {
-        let (table, records) = (self.declared(&phase.table)?, self.records(&phase.table)?);
-        let store = Arc::clone(self.table(&phase.table)?);
-        let layout = records.layout(table, store.shape()).inspect_err(|e| {
-            if e.kind() == ErrorKind::Unsupported {
-                self.unmade.insert(phase.table.clone(), e.context().to_owned());
-            }
-        })?;
-        let before = self.before();
-        let made = store.prepare(&layout).await;
-        let done = self.after(before, 1);
-        self.prepared.insert(phase.table.clone());
-        match made {
-            Err(e) if e.kind() == ErrorKind::Unsupported && !layout.indexes.is_empty() => {
-                let plain = crate::store::Layout { indexes: Vec::new(), ..layout };
-                store.prepare(&plain).await?;
-                self.unindexed.insert(phase.table.clone(), e.context().to_owned());
-                Err(e)
-            }
-            made => made.map(|()| done),
-        }
-    }
-
-    async fn load(&mut self, phase: &Phase, way: Way, batch: usize) -> Result<Done> {
-        let (store, records) = (Arc::clone(self.table(&phase.table)?), self.records(&phase.table)?);
-        if !self.prepared.contains(&phase.table) {
-            match self.make(phase).await {
-                // Without its indexes; what needs them says so itself.
-                Err(_) if self.unindexed.contains_key(&phase.table) => {}
-                made => drop(made?),
-            }
-        }
-        let count = records.count;
-        let mut done = Done { settled: true, ..Done::default() };
-        // One transaction is one call.
-        let chunk = if way == Way::Transaction { count.max(1) } else { CHUNK.max(batch as u64) };
-        let mut from = 0;
-        while from < count {
-            let rows = records.rows(from, (from + chunk).min(count))?;
-            from += rows.len() as u64;
-            let part = match way {
-                Way::Rows => self.rows(phase, rows.into_owned()).await?,
-                Way::Batches | Way::Bulk => self.batches(&*store, way, batch, &rows).await?,
-                Way::Transaction => {
-                    let before = self.before();
-                    store.put_each(&rows).await?;
-                    self.after(before, rows.len() as u64)
-                }
-            };
-            done.add(part);
-        }
-        self.same("records are there", store.count().await?, count)?;
-        self.there.insert(phase.table.clone(), count);
-        Ok(done)
-    }
-
-    async fn batches(
-        &self,
-        store: &dyn Store,
-        way: Way,
-        batch: usize,
-        rows: &[Row],
-    ) -> Result<Done> {
-        let before = self.before();
-        for rows in rows.chunks(batch) {
-            match way {
-                Way::Bulk => store.load(rows).await?,
-                _ => store.put(rows).await?,
-            }
-        }
-        Ok(self.after(before, rows.len() as u64))
-    }
-
-    /// Writes rows one by one.
-    async fn rows(&self, phase: &Phase, rows: Vec<Row>) -> Result<Done> {
-        let ops: Vec<Op> = rows.into_iter().map(|row| Op::Put(Box::new(row))).collect();
-        let ops = Ops::from(ops);
-        let stores = self.stores(phase)?;
-        let before = self.before();
-        let window =
-            drive::closed(self.clock, &stores, &ops, phase.concurrency as usize, None).await;
-        let done = self.after(before, window.tally.done);
-        match window.first {
-            // A table that lacks records is no table to go on with.
-            Some(e) => Err(e),
-            None => Ok(Done { window: Some(window), ..done }),
-        }
-    }
-
     fn stores(&self, phase: &Phase) -> Result<Stores> {
         let other = match &phase.act {
             Act::Relate { to, .. } => Some(Arc::clone(self.table(to)?)),
@@ -335,112 +330,14 @@ impl<'a> Bout<'a> {
         Ok(Stores { table: Arc::clone(self.table(&phase.table)?), other })
     }
 
-    async fn one_by_one(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
-        let (stores, records) = (self.stores(phase)?, self.records(&phase.table)?);
-        let grown = self.grown.get(&phase.table).copied().unwrap_or(0);
-        let to = match &phase.act {
-            Act::Relate { to, .. } => self.names.get(to).map_or(to.as_str(), String::as_str),
-            _ => "",
-        };
-        let (mut drawn, inserted) = ops::ops(phase, records, expected, grown, to, self.seed)?;
-        if self.null {
-            // Nothing is all that can come.
-            for op in &mut drawn {
-                match op {
-                    Op::Find(_, expected) => *expected = None,
-                    Op::Relate(relate) => *op = Op::Get([relate.key.clone()].into()),
-                    _ => {}
-                }
-            }
-        }
-        let ops = Ops::from(drawn);
-        for op in ops.iter().take(100) {
-            match op {
-                Op::Find(query, _) => stores.table.abilities().can(query)?,
-                Op::Relate(relate) => relate.possible(&stores)?,
-                _ => {}
-            }
-        }
-        if inserted > 0 && matches!(phase.limit, Some(Limit::Seconds(_))) {
-            let what = "a mix with inserts needs a count: new records are new only once";
-            return Err(Error::invalid(what));
-        }
+    /// Who sends the operations of a phase. In an open loop also one alone is a thread: nothing else
+    /// of ours may keep it from its next moment.
+    fn crew(&self, phase: &Phase) -> Result<Crew> {
         let workers = phase.concurrency as usize;
-        let (warm_up, settled) = match phase.repeats() {
-            true => self.warm_up(&stores, &ops, workers).await?,
-            false => (Vec::new(), true),
-        };
-        let capacity = self.capacity.get(&phase.table).copied().unwrap_or(0.0);
-        let moments = phase.pace.moments(self.seed, capacity);
-        let offered = match phase.pace {
-            Pace::Free => None,
-            Pace::Fixed(rate) | Pace::Poisson(rate) => Some(rate),
-            Pace::Share(share) => Some(share * capacity),
-        };
-        let before = self.before();
-        let window = match (moments, phase.limit) {
-            (None, Some(Limit::Seconds(seconds))) => {
-                let until = Some(before.at + (seconds * 1e9) as u64);
-                drive::closed(self.clock, &stores, &ops, workers, until).await
-            }
-            (None, _) if phase.pace != Pace::Free => {
-                return Err(Error::invalid(
-                    "a share of the capacity, which no phase before it has measured",
-                ));
-            }
-            (None, _) => drive::closed(self.clock, &stores, &ops, workers, None).await,
-            (Some(moments), limit) => {
-                let rate = offered.unwrap_or(1.0);
-                let seconds = match limit {
-                    Some(Limit::Seconds(seconds)) => seconds,
-                    _ => ops.len() as f64 / rate,
-                };
-                drive::open(self.clock, &stores, &ops, workers, (moments, seconds)).await?
-            }
-        };
-        let mut done = self.after(before, window.tally.done);
-        done.items = window.items;
-        if window.tally.missed > 0 || done.units == 0 {
-            return Err(window.first.unwrap_or_else(|| {
-                Error::new(ErrorKind::Mismatch, "not one operation came out right")
-            }));
+        match self.embedded && (workers > 1 || phase.pace != Pace::Free) {
+            true => Crew::of_threads(workers),
+            false => Ok(Crew::of_tasks(workers)),
         }
-        if phase.pace == Pace::Free {
-            let rate = done.units as f64 * 1e9 / done.used.ns.max(1) as f64;
-            self.capacity.insert(phase.table.clone(), rate);
-        }
-        if inserted > 0 {
-            *self.grown.entry(phase.table.clone()).or_default() += inserted;
-            let there = self.there.get(&phase.table).copied().unwrap_or(0) + inserted;
-            self.same("records are there", stores.table.count().await?, there)?;
-            self.there.insert(phase.table.clone(), there);
-        }
-        Ok(Done { window: Some(window), warm_up, settled, offered, ..done })
-    }
-
-    /// Repeats parts of the operations until they are steady by test (rule 7).
-    async fn warm_up(
-        &self,
-        stores: &Stores,
-        ops: &Ops,
-        workers: usize,
-    ) -> Result<(Vec<f64>, bool)> {
-        let part = ops.len().div_ceil(WINDOWS).max(workers);
-        let begin = self.clock.now();
-        let mut windows = Vec::with_capacity(WINDOWS);
-        for ops in ops.parts(part).cycle() {
-            let at = self.clock.now();
-            let window = drive::closed(self.clock, stores, &ops, workers, None).await;
-            if let Some(e) = window.first {
-                return Err(e);
-            }
-            windows.push((self.clock.now() - at) as f64 / ops.len() as f64);
-            if Steady::of(&windows) != Steady::NotYet || self.clock.now() - begin > WARM_UP {
-                break;
-            }
-        }
-        let settled = Steady::of(&windows) == Steady::Settled;
-        Ok((windows, settled))
     }
 }
 
@@ -450,6 +347,7 @@ impl Done {
         self.units += part.units;
         self.items += part.items;
         self.used = self.used.plus(&part.used);
+        self.shares = self.shares.zip(part.shares).map_or(part.shares, |(a, b)| Some(a.plus(&b)));
         self.server = match (self.server, part.server) {
             (Some(a), Some(b)) => Some(ServerUse {
                 user_ns: a.user_ns + b.user_ns,

@@ -1,28 +1,46 @@
-//! The durability that is observed: syncs for each acknowledged write (rule 4), counted from outside
-//! with strace, in a pass that is not timed.
+//! The durability that is observed (rule 4): syncs for each acknowledged write, counted from outside with
+//! strace, and what the data lie on, in a pass that is not timed.
+//!
+//! - `watched.rs`: which processes are looked at
+//! - `syncs.rs`: which of their calls make data durable
+//! - `results/durability.rs`: what follows from it
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
+    own::Made,
     prove,
+    syncs::{self, Syncs},
     target::{Opened, Target},
+    watched,
 };
 use crate::{
     Error, ErrorKind, Result,
     bench::{
-        results::Durability,
+        quiet,
+        results::{Durability, Later, Lies, Limited},
         scratch::Scratch,
-        strace::{Watch, call},
+        strace::{Calls, Watch},
     },
-    durability::Tier,
+    durability::{Bound, Medium, Tier},
     record::dataset::Dataset,
+    server::data_folder,
     store::{self, Column, Key, Layout, Row, Shape, Store},
 };
 
 /// Writes that are watched, each acknowledged before the next.
 const WRITES: u64 = 100;
-/// The calls that make data durable: fsync(2), sync_file_range(2), sync(2), msync(2).
-const CALLS: &str = "fsync,fdatasync,sync_file_range,sync,syncfs,msync";
+/// The most pages of a log that are filled to see it synced.
+const PAGES: u64 = 10_000;
+/// How long a sync that follows later is waited for, at least and at most.
+const WAIT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
+/// Synced writes that are timed where the data lie; the median is kept.
+const TIMED: usize = 5;
 
 /// What was observed of a store.
 #[derive(Debug, Clone)]
@@ -35,159 +53,282 @@ pub struct Audit {
     pub durability: Durability,
     /// What decides it, as read back.
     pub settings: BTreeMap<String, String>,
-    /// Acknowledged writes that were watched.
+    /// Acknowledged writes that were watched; 0 where none could be.
     pub writes: u64,
     /// Calls that sync, by name.
     pub calls: BTreeMap<String, u64>,
+    /// What was made for it in a store of the user's own, and dropped after it.
+    pub made: Option<String>,
 }
 
-/// Calls that sync, by name, or why they could not be counted.
-pub(super) struct Seen(Result<BTreeMap<String, u64>>);
-
-impl Seen {
-    /// Puts it beside what was asked for.
-    pub(super) fn into_durability(self, durability: &mut Durability) {
-        let calls = match self.0 {
-            Ok(calls) => calls,
-            Err(e) => {
-                durability.remark.get_or_insert_with(|| format!("syncs not observed: {e}"));
-                return;
-            }
-        };
-        let syncs = calls.values().sum::<u64>() as f64 / WRITES as f64;
-        durability.syncs = Some(syncs);
-        let tier = durability.set.as_deref().or(durability.asked.as_deref());
-        let Some(tier) = tier.and_then(|tier| tier.parse::<Tier>().ok()) else { return };
-        let kept = match tier {
-            Tier::T3 => syncs >= 0.95,
-            Tier::T0 | Tier::T1 | Tier::T2 => syncs <= 0.5,
-        };
-        if !kept {
-            durability.broken = true;
-            durability.remark = Some(format!("{syncs:.2} syncs for each write are not {tier}"));
-        }
-    }
-}
-
-/// Observes one store: starts it, writes, counts, stops it.
+/// Observes one store: starts it, writes, counts, stops it. In a store of the user's own it writes only
+/// where it can see the syncs, into a database made for that, or a table of a name that nobody has.
 ///
 /// # Errors
 /// Where it cannot be opened. That syncs cannot be counted is no error, but a remark.
 pub fn audit(target: &Target) -> Result<Audit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
-        let scratch = Scratch::new(None)?;
-        let server = target.start()?;
-        let place = store::open(&target.url(server.as_ref(), scratch.path())).await?;
-        let opened = Opened { place, server };
-        let kept = prove::kept(target, &opened.place).await?;
-        let (mut durability, mut calls) = (kept.durability, BTreeMap::new());
-        if target.is_own() {
-            durability.remark = Some("syncs not observed: it is no server of ours".into());
-        } else {
-            let store = opened.place.table("audit")?;
-            let seen = observe(&opened, &store).await;
-            calls = seen.0.as_ref().cloned().unwrap_or_default();
-            seen.into_durability(&mut durability);
-        }
-        Ok(Audit {
-            label: target.label.clone(),
-            product: format!("{} {}", kept.product, kept.version).trim().to_owned(),
-            durability,
-            settings: kept.settings,
-            writes: WRITES,
-            calls,
-        })
+        let mut made = Made::default();
+        let audit = audited(target, &mut made).await;
+        let dropped = made.drop_all().await;
+        audit.and_then(|audit| dropped.map(|()| audit))
     })
 }
 
-/// Writes to a table of its own while all processes of the store are watched.
-pub(super) async fn observe(opened: &Opened, store: &Arc<dyn Store>) -> Seen {
-    Seen(counted(opened, &**store).await)
-}
-
-async fn counted(opened: &Opened, store: &dyn Store) -> Result<BTreeMap<String, u64>> {
-    let row = |n: u64| -> Result<Row> {
-        let record = Dataset::Users.document(1, n).unwrap_or_default();
-        Ok(Row { key: Key::new(n.to_string())?, record })
-    };
-    let mut layout = Layout::plain();
-    if store.shape() == Shape::Columns {
-        layout = layout.with_columns(Column::infer([&row(0)?.record])?);
-    }
-    store.prepare(&layout).await?;
-    // The first write may make more than itself: a connection, and a process behind it.
-    store.put(&[row(0)?]).await?;
-    let processes = match &opened.server {
-        Some(server) => server.processes(),
-        None => vec![std::process::id()],
-    };
-    let watch = Watch::begin(&processes, CALLS)?;
-    let mut written = Ok(());
-    for n in 1..=WRITES {
-        written = store.put(&[row(n)?]).await;
-        if written.is_err() {
-            break;
+async fn audited(target: &Target, made: &mut Made) -> Result<Audit> {
+    const TABLE: &str = "audit";
+    let scratch = Scratch::new(Some(&data_folder()))?;
+    let server = target.start()?;
+    // Nothing is made where nothing can be seen.
+    let seen = target.own_url().map_or(Ok(()), |url| watched::of_url(url).map(drop));
+    let told = if seen.is_ok() { made.make(target, 0).await? } else { None };
+    let url = made.at(target).url(server.as_ref(), scratch.path());
+    let place = store::open(&url).await?;
+    let opened = Opened { place, url, relays: Vec::new(), server };
+    let (mut kept, bound) = prove::kept(target, &opened.place).await?;
+    let mut calls = BTreeMap::new();
+    let look = Look { target, opened: &opened, folder: scratch.path(), bound };
+    match seen {
+        Err(why) => look.unseen(why.context(), &mut kept.durability),
+        Ok(()) => {
+            let store = opened.place.table(&made.name(target, TABLE))?;
+            made.absent(target, TABLE, &*store).await?;
+            calls = look.at(&store, &mut kept.durability).await;
         }
     }
-    let calls = watch.end().map(calls);
-    let there = store.count().await?;
-    store.drop_table().await?;
-    written?;
-    match there == WRITES + 1 {
-        true => calls,
-        false => Err(Error::new(
-            ErrorKind::Mismatch,
-            format!("{there} of {} records are there", WRITES + 1),
-        )),
-    }
+    Ok(Audit {
+        label: target.label.clone(),
+        product: format!("{} {}", kept.product, kept.version).trim().to_owned(),
+        writes: if kept.durability.syncs.is_some() { WRITES } else { 0 },
+        durability: kept.durability,
+        settings: kept.settings,
+        calls,
+        made: told,
+    })
 }
 
-/// Counts calls in strace's lines: `[pid 7] fdatasync(3 <unfinished ...>`, `fsync(4) = 0`.
-fn calls(lines: impl Iterator<Item = String>) -> BTreeMap<String, u64> {
-    let mut found = BTreeMap::new();
-    for line in lines {
-        if let Some(name) = call(&line).filter(|name| CALLS.split(',').any(|known| known == *name))
-        {
-            *found.entry(name.to_owned()).or_default() += 1;
+/// A store to be observed.
+pub(super) struct Look<'a> {
+    pub target: &'a Target,
+    pub opened: &'a Opened,
+    /// Where its data lie, if it is in this process and not the user's own.
+    pub folder: &'a Path,
+    /// What limits the loss of t2, where the store says.
+    pub bound: Option<Bound>,
+}
+
+impl Look<'_> {
+    /// Writes to a table of its own while all processes of the store are watched, and puts down what was
+    /// seen, and what follows from it. Gives the calls that synced, by name.
+    pub async fn at(
+        &self,
+        store: &Arc<dyn Store>,
+        durability: &mut Durability,
+    ) -> BTreeMap<String, u64> {
+        self.lies(durability);
+        let mut calls = BTreeMap::new();
+        match self.watched(&**store, durability).await {
+            Ok(found) => calls = found,
+            Err(e) => durability.unseen = Some(e.context().to_owned()),
         }
-    }
-    found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_are_counted_once() {
-        let lines = [
-            "strace: Process 7 attached with 5 threads",
-            "[pid     9] fdatasync(3 <unfinished ...>",
-            "[pid    10] fsync(4)                  = 0",
-            "[pid     9] <... fdatasync resumed>)  = 0",
-            "fdatasync(3)                          = 0",
-            "strace: Process 7 detached",
-        ];
-        let found = calls(lines.into_iter().map(str::to_owned));
-        assert_eq!(found, [("fdatasync".to_owned(), 2), ("fsync".to_owned(), 1)].into());
+        durability.judge();
+        calls
     }
 
-    #[test]
-    fn what_was_observed_is_held_against_what_was_set() {
-        let judged = |tier: &str, syncs: u64| {
-            let set = Some(tier.to_owned());
-            let mut durability = Durability { set, ..Durability::default() };
-            let calls = BTreeMap::from([("fsync".to_owned(), syncs)]);
-            Seen(Ok(calls)).into_durability(&mut durability);
-            (durability.syncs.unwrap(), durability.broken)
+    /// Puts down why syncs are not observed, and what follows from the rest.
+    pub fn unseen(&self, why: &str, durability: &mut Durability) {
+        self.lies(durability);
+        durability.unseen = Some(why.to_owned());
+        durability.judge();
+    }
+
+    /// Puts down what the data lie on, where a folder is known. What keeps its records in memory has a
+    /// folder all the same.
+    fn lies(&self, durability: &mut Durability) {
+        durability.medium = match &self.opened.server {
+            _ if durability.set.as_deref() == Some(Tier::T0.name()) => None,
+            Some(server) => lies(server.data()),
+            None if self.target.own_url().is_none() => lies(self.folder),
+            None => None,
         };
-        assert_eq!(judged("t3", 100), (1.0, false));
-        assert_eq!(judged("t3", 3), (0.03, true));
-        assert_eq!(judged("t1", 0), (0.0, false));
-        assert_eq!(judged("t2", 100), (1.0, true));
-        let mut durability = Durability::default();
-        Seen(Err(Error::unavailable("no strace"))).into_durability(&mut durability);
-        assert!(durability.syncs.is_none() && durability.remark.unwrap().contains("no strace"));
     }
+
+    async fn watched(
+        &self,
+        store: &dyn Store,
+        durability: &mut Durability,
+    ) -> Result<BTreeMap<String, u64>> {
+        let mut layout = Layout::plain();
+        if store.shape() == Shape::Columns {
+            layout = layout.with_columns(Column::infer([&row(0)?.record])?);
+        }
+        store.prepare(&layout).await?;
+        let seen = self.written(store, durability).await;
+        let dropped = store.drop_table().await;
+        let calls = seen?;
+        dropped?;
+        Ok(calls)
+    }
+
+    async fn written(
+        &self,
+        store: &dyn Store,
+        durability: &mut Durability,
+    ) -> Result<BTreeMap<String, u64>> {
+        // The first write may make more than itself: a connection, and a process behind it.
+        store.put(&[row(0)?]).await?;
+        let sight = self.sight()?;
+        for n in 1..=WRITES {
+            store.put(&[row(n)?]).await?;
+        }
+        let mut seen = sight.end()?;
+        let mut written = WRITES + 1;
+        let calls = seen.calls.clone();
+        let each = seen.count() as f64 / WRITES as f64;
+        let set = durability.set.as_ref().and_then(|tier| tier.parse::<Tier>().ok());
+        if each < Durability::SYNCED {
+            let hidden = seen.hidden as f64 / WRITES as f64;
+            if hidden >= Durability::SYNCED && set.is_none_or(|set| set == Tier::T3) {
+                let what = "it hands its writes to the kernel by io_uring or io_submit, where syncs \
+                            cannot be seen";
+                return Err(Error::unavailable(what));
+            }
+            if set.is_none_or(|set| set >= Tier::T2) {
+                let (later, more) = self.later(store, &mut written).await?;
+                durability.later = Some(later);
+                seen.add(more);
+            }
+        }
+        if self.target.own_url().is_some() && set != Some(Tier::T0) {
+            let Some((name, file)) = seen.main_file() else {
+                let what = "the process that listens there writes to no file: something else keeps \
+                            the data";
+                return Err(Error::unavailable(what));
+            };
+            let medium = Medium::of_descriptor(file.thread, file.descriptor);
+            durability.medium = medium.or_else(|| Medium::of(Path::new(name))).map(described);
+        }
+        if set.is_none() && seen.files.is_empty() {
+            let (most, why) = (Tier::T0.to_string(), "its processes write to no file".to_owned());
+            durability.limit = Some(Limited { most, why });
+        }
+        match store.count().await {
+            Ok(there) if there != written => {
+                let what = format!("{there} of {written} records are there");
+                return Err(Error::new(ErrorKind::Mismatch, what));
+            }
+            Err(e) if e.kind() != ErrorKind::Unsupported => return Err(e),
+            _ => {}
+        }
+        durability.syncs = Some(each);
+        Ok(calls)
+    }
+
+    /// Whether a sync follows a write that was acknowledged without one: within the time that the store
+    /// says, or once its log has grown by so much as it says.
+    async fn later(&self, store: &dyn Store, written: &mut u64) -> Result<(Later, Syncs)> {
+        let mut sight = self.sight()?;
+        let mut put = async || {
+            let done = store.put(&[row(*written)?]).await;
+            *written += 1;
+            done
+        };
+        let within = match self.bound {
+            Some(bound @ Bound::Pages(pages)) => {
+                // Each write fills one page of the log at least.
+                for _ in 0..=pages.min(PAGES) {
+                    put().await?;
+                    sight.catch_up();
+                    if sight.syncs.count() > 0 {
+                        break;
+                    }
+                }
+                bound.to_string()
+            }
+            bound => {
+                // Some count their interval from the end of the last sync, and some sleep one more.
+                let wait = match bound {
+                    Some(Bound::Time(every)) => (2 * every).clamp(WAIT.0, WAIT.1),
+                    _ => WAIT.0,
+                };
+                put().await?;
+                let begin = Instant::now();
+                while sight.syncs.count() == 0 && begin.elapsed() < wait {
+                    sight.wait(wait.saturating_sub(begin.elapsed()));
+                }
+                format!("{} s", wait.as_secs_f64())
+            }
+        };
+        let syncs = sight.end()?;
+        Ok((Later { within, seen: syncs.count() > 0 }, syncs))
+    }
+
+    /// A look at the processes that keep it.
+    fn sight(&self) -> Result<Sight> {
+        Sight::begin(&watched::processes(self.target, self.opened)?)
+    }
+}
+
+fn row(n: u64) -> Result<Row> {
+    let record = Dataset::Users.document(1, n).unwrap_or_default();
+    Ok(Row { key: Key::new(n.to_string())?, record })
+}
+
+/// Processes under strace, and what was seen of them so far.
+struct Sight {
+    watch: Watch,
+    calls: Calls,
+    syncs: Syncs,
+    /// Who makes calls that name no thread.
+    alone: u32,
+}
+
+impl Sight {
+    fn begin(processes: &[u32]) -> Result<Sight> {
+        let alone = processes.first().copied().unwrap_or_default();
+        let watch = Watch::of_files(processes, syncs::CALLS)?;
+        Ok(Sight { watch, calls: Calls::default(), syncs: Syncs::default(), alone })
+    }
+
+    /// Takes in what has been printed so far.
+    fn catch_up(&mut self) {
+        while self.wait(Duration::ZERO) {}
+    }
+
+    /// Takes in all there was. Only what has ended is sure to have been read to its end.
+    fn end(mut self) -> Result<Syncs> {
+        for line in self.watch.end()? {
+            take(&mut self.calls, &mut self.syncs, self.alone, &line);
+        }
+        Ok(self.syncs)
+    }
+
+    /// Takes in one line, waiting for it so long; false where none came.
+    fn wait(&mut self, patience: Duration) -> bool {
+        let Some(line) = self.watch.next_within(patience) else { return false };
+        take(&mut self.calls, &mut self.syncs, self.alone, &line);
+        true
+    }
+}
+
+fn take(calls: &mut Calls, syncs: &mut Syncs, alone: u32, line: &str) {
+    if let Some(call) = calls.ended(line) {
+        syncs.take(&call, alone, syncs::flags);
+    }
+}
+
+/// What a folder lies on, and how long a synced write of 4 KiB takes there.
+fn lies(folder: &Path) -> Option<Lies> {
+    let mut lies = described(Medium::of(folder)?);
+    if let Ok(mut file) = tempfile::tempfile_in(folder) {
+        let mut times: Vec<u64> = (0..TIMED).filter_map(|_| quiet::sync(&mut file)).collect();
+        times.sort_unstable();
+        lies.sync_ns = times.get(times.len() / 2).copied();
+    }
+    Some(lies)
+}
+
+fn described(medium: Medium) -> Lies {
+    Lies { filesystem: medium.filesystem, volatile: medium.volatile, sync_ns: None }
 }

@@ -1,14 +1,20 @@
 //! The records of a workload, made where they are needed and not all at once, and what must come out
 //! of each phase: the counts are known before a store is asked.
 
-use std::{borrow::Cow, collections::HashMap, sync::Arc};
+use std::{
+    borrow::Cow,
+    collections::{HashMap, HashSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::relate::{Belong, naming, naming_in_pairs};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
+        random::Random,
         results::Dataset as Described,
-        workload::{Act, Phase, Range, Relation, Table, Workload},
+        workload::{Act, Draw, Phase, Range, Relation, Spread, Table, Trace, Workload},
     },
     record::{Document, Value, dataset::Dataset},
     store::{Column, Filter, Index, Key, Layout, Query, Row, Shape},
@@ -29,6 +35,33 @@ impl OwnRecords {
         let rows = documents.into_iter().enumerate().map(row).collect();
         OwnRecords { rows: Arc::new(rows), described }
     }
+
+    /// These records, whose keys are what they have in a field.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid), naming the record, where one has no key there or that of
+    /// another.
+    pub fn keyed(
+        documents: Vec<Document>,
+        field: &str,
+        described: Described,
+    ) -> Result<OwnRecords> {
+        let mut known: HashMap<Key, usize> = HashMap::with_capacity(documents.len());
+        let mut rows = Vec::with_capacity(documents.len());
+        for (n, record) in documents.into_iter().enumerate() {
+            let key = Key::of(&record, field)
+                .map_err(|e| Error::invalid(format!("record {}: {}", n + 1, e.context())))?;
+            if let Some(other) = known.insert(key.clone(), n + 1) {
+                return Err(Error::invalid(format!(
+                    "records {other} and {} have the same key {} in {field:?}",
+                    n + 1,
+                    key.shown()
+                )));
+            }
+            rows.push(Row { key, record });
+        }
+        Ok(OwnRecords { rows: Arc::new(rows), described })
+    }
 }
 
 /// The key of a record whose place in the file is its name.
@@ -44,6 +77,8 @@ pub(super) struct Records {
     pub count: u64,
     key: Option<String>,
     seed: u64,
+    /// The records that traces ask for, by the files of the traces.
+    traces: HashMap<PathBuf, Arc<[u64]>>,
 }
 
 #[derive(Clone)]
@@ -59,8 +94,9 @@ impl Records {
             Some(held) => Ok(Records {
                 count: held.len() as u64,
                 source: Source::Held(held),
-                key: None,
+                key: table.key.clone(),
                 seed,
+                traces: HashMap::new(),
             }),
             None if table.dataset.document(seed, 0).is_none() => Err(Error::unsupported(format!(
                 "table {}: dataset {} is one of MARC records; generate a file and give it with --records",
@@ -72,8 +108,87 @@ impl Records {
                 count: table.count,
                 key: table.key.clone(),
                 seed,
+                traces: HashMap::new(),
             }),
         }
+    }
+
+    /// Reads a trace, finds which record each of its operations is for, and says what was found.
+    ///
+    /// A key that is the key of a record stands for that record. The others are taken by how often they
+    /// are asked for, and each stands for one of the other records, drawn at random: what is asked for
+    /// how often, and when again, is as in the trace, and every operation finds its record.
+    ///
+    /// # Errors
+    /// As [`Trace::read`].
+    pub fn follow(&mut self, file: &Path) -> Result<String> {
+        let trace = Trace::read(file)?;
+        let mut records: HashMap<String, u64> = HashMap::with_capacity(self.count as usize);
+        for n in 0..self.count {
+            records.insert(self.key(n)?.to_string(), n);
+        }
+        let mut numbers: Vec<Option<u64>> =
+            trace.keys.iter().map(|key| records.get(key).copied()).collect();
+        let known = numbers.iter().flatten().count();
+        let used: HashSet<u64> = numbers.iter().flatten().copied().collect();
+        let mut free: Vec<u64> = (0..self.count).filter(|n| !used.contains(n)).collect();
+        if free.is_empty() {
+            free = (0..self.count).collect();
+        }
+        Random::new(self.seed).shuffle(&mut free);
+        let mut often = vec![0u64; trace.keys.len()];
+        trace.operations.iter().for_each(|at| often[*at as usize] += 1);
+        let mut others: Vec<usize> = (0..numbers.len()).filter(|i| numbers[*i].is_none()).collect();
+        others.sort_by_key(|i| std::cmp::Reverse(often[*i]));
+        for (rank, i) in others.iter().enumerate() {
+            numbers[*i] = free.get(rank % free.len().max(1)).copied();
+        }
+        let asked: Vec<u64> =
+            trace.operations.iter().filter_map(|at| numbers[*at as usize]).collect();
+        let several = match others.len() > free.len() {
+            true => " (several for one: there are more keys than records)",
+            false => "",
+        };
+        let told = format!(
+            "keys are those of {} ({}): {} operations on {} keys, of which {known} are keys of these              records and {} stand for others of them by how often they are asked for{several}",
+            file.display(),
+            trace.kind.about(),
+            trace.operations.len(),
+            trace.keys.len(),
+            others.len(),
+        );
+        self.traces.insert(file.to_owned(), asked.into());
+        Ok(told)
+    }
+
+    /// The operations of a trace that was read, as numbers of records; none where there is none.
+    pub fn trace(&self, spread: &Spread) -> Option<&Arc<[u64]>> {
+        match spread {
+            Spread::Trace(file) => self.traces.get(file),
+            _ => None,
+        }
+    }
+
+    /// What draws numbers of records.
+    pub fn draw(&self, spread: &Spread, seed: u64) -> Draw {
+        match self.trace(spread) {
+            Some(trace) => Draw::of_trace(Arc::clone(trace), self.count, seed),
+            None => Draw::new(spread.clone(), self.count, seed),
+        }
+    }
+
+    /// Record `n` with what the record `by` places further has, under its own key: over all records
+    /// as many bytes as before. The same record where `by` is 0.
+    pub fn shifted(&self, n: u64, by: u64) -> Result<Row> {
+        let key = self.key(n)?;
+        let mut record = self.document((n + by) % self.count.max(1));
+        if let Some(field) = &self.key {
+            let own = self.document(n);
+            if let Some(value) = own.get(field) {
+                record.insert(field, value.clone());
+            }
+        }
+        Ok(Row { key, record })
     }
 
     /// Record `n`; those beyond the last are made likewise, where they are made.
@@ -86,18 +201,21 @@ impl Records {
 
     /// The key of record `n`.
     pub fn key(&self, n: u64) -> Result<Key> {
-        match &self.key {
-            Some(field) => Key::of(&self.document(n), field),
-            None => Ok(place(n)),
+        match (&self.source, &self.key) {
+            (Source::Held(held), _) if n < self.count => Ok(held[n as usize].key.clone()),
+            (Source::Made(_), Some(field)) => Key::of(&self.document(n), field),
+            // A new one, beside keys that could be anything.
+            (Source::Held(_), Some(_)) => Key::new(format!("steelyard-{n}")),
+            _ => Ok(place(n)),
         }
     }
 
     /// Record `n` with its key.
     pub fn row(&self, n: u64) -> Result<Row> {
         let record = self.document(n);
-        let key = match &self.key {
-            Some(field) => Key::of(&record, field)?,
-            None => place(n),
+        let key = match (&self.source, &self.key) {
+            (Source::Made(_), Some(field)) => Key::of(&record, field)?,
+            _ => self.key(n)?,
         };
         Ok(Row { key, record })
     }
@@ -198,7 +316,7 @@ pub(super) fn expected(workload: &Workload, records: &[(String, Records)]) -> Ve
         });
         match &phase.act {
             Act::Delete(filter) => gone.push((table, filter)),
-            Act::Update { .. } | Act::Mix { .. } => changed.push(table),
+            act if act.changes() => changed.push(table),
             _ => {}
         }
     }

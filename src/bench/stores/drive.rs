@@ -1,8 +1,9 @@
 //! The timed window of operations that are sent one by one: the closed and the open loop.
 //!
 //! Inside the window a worker touches nothing that another touches: each has its own operations and
-//! its own histograms, which are added up when the window is over. An operation costs one reading of
-//! the clock in the closed loop, for the end of one is the beginning of the next.
+//! its own histograms, which are added up when the window is over. (The moments of an open loop are
+//! one plan, from which each worker takes the next.) An operation costs one reading of the clock in
+//! the closed loop, for the end of one is the beginning of the next.
 
 use std::{
     ops::{Deref, Range},
@@ -10,9 +11,12 @@ use std::{
 };
 
 use futures_util::TryStreamExt;
-use tokio::{sync::Mutex, task::JoinSet};
 
-use super::{pace::Pacer, relate::Relate};
+use super::{
+    crew::Crew,
+    pace::{Pacer, Plan},
+    relate::Relate,
+};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -21,7 +25,7 @@ use crate::{
         schedule::Moments,
     },
     record::Document,
-    store::{Key, Query, Row, Store, blocking},
+    store::{Key, Query, Row, Store},
 };
 
 /// One operation, ready to be sent.
@@ -99,11 +103,14 @@ impl Window {
         }
     }
 
-    fn count(&mut self, outcome: Result<Outcome>) {
+    /// Counts an operation, and says whether it was good. Only then is its time a latency: how long
+    /// it takes to fail says nothing of how long an answer takes.
+    fn count(&mut self, outcome: Result<Outcome>) -> bool {
         match outcome {
             Ok(Outcome::Done(items)) => {
                 self.tally.done += 1;
                 self.items += items;
+                return true;
             }
             Ok(Outcome::Missed(what)) => {
                 self.tally.missed += 1;
@@ -119,6 +126,7 @@ impl Window {
                 }
             }
         }
+        false
     }
 }
 
@@ -139,19 +147,22 @@ pub(super) struct Stores {
     pub other: Option<Arc<dyn Store>>,
 }
 
-/// Sends operations one after another by so many workers, each its share of them, until all are
-/// done or, where `until` is given, until that moment, again from the first where need be.
+/// Sends operations one after another by a crew, each worker its share of them, until all are done
+/// or, where `until` is given, until that moment, again from the first where need be.
+///
+/// # Errors
+/// None of the operations': those are counted.
 pub(super) async fn closed(
+    crew: &Crew,
     clock: Monotonic,
     stores: &Stores,
     ops: &Ops,
-    workers: usize,
     until: Option<u64>,
-) -> Window {
-    let mut set = JoinSet::new();
-    for worker in 0..workers {
+) -> Result<Window> {
+    let workers = crew.workers();
+    let work = |worker| {
         let (stores, ops) = (stores.clone(), ops.clone());
-        let work = async move {
+        async move {
             let (ops, mut window) = (&*ops, Window::new(false));
             let mut at = worker;
             let mut begin = clock.now();
@@ -164,8 +175,9 @@ pub(super) async fn closed(
                 }
                 let outcome = send(&stores, &ops[at]).await;
                 let end = clock.now();
-                window.latency.response.record(end - begin);
-                window.count(outcome);
+                if window.count(outcome) {
+                    window.latency.response.record(end - begin);
+                }
                 begin = end;
                 at += workers;
                 if until.is_some_and(|until| end >= until) {
@@ -173,78 +185,66 @@ pub(super) async fn closed(
                 }
             }
             window.ended = begin;
-            window
-        };
-        match workers {
-            // Nobody else wants the thread; the load generators of the databases wait so, too.
-            1 => set.spawn(blocking(work)),
-            _ => set.spawn(work),
-        };
-    }
-    gather(set).await
+            Ok(window)
+        }
+    };
+    crew.work(true, work).await
 }
 
-/// Sends operations at planned moments; so many may be on their way at once.
+/// Sends operations at planned moments; as many may be on their way at once as the crew has workers.
 ///
 /// # Errors
-/// Where the system gives no timer.
+/// Where the system gives no timer; none of the operations', which are counted.
 pub(super) async fn open(
+    crew: &Crew,
     clock: Monotonic,
     stores: &Stores,
     ops: &Ops,
-    workers: usize,
     (moments, seconds): (Moments, f64),
 ) -> Result<Window> {
-    let pacer = Arc::new(Mutex::new(Pacer::new(clock, moments, seconds)?));
-    let mut set = JoinSet::new();
-    for worker in 0..workers {
-        let (stores, ops, pacer) = (stores.clone(), ops.clone(), Arc::clone(&pacer));
-        set.spawn(async move {
+    let workers = crew.workers();
+    let plan = Plan::new(clock, moments, seconds);
+    let work = |worker| {
+        let (stores, ops, plan) = (stores.clone(), ops.clone(), plan.clone());
+        async move {
             let (ops, mut window) = (&*ops, Window::new(true));
+            let mut pacer = Pacer::new(plan)?;
             let mut at = worker;
-            loop {
-                let Some(planned) = pacer.lock().await.next().await else { break };
+            while let Some(planned) = pacer.next().await {
                 let sent = clock.now();
                 let outcome = send(&stores, &ops[at % ops.len()]).await;
                 let end = clock.now();
-                window.late(planned, sent, end);
-                window.count(outcome);
-                window.ended = end;
+                window.add_planned(outcome, planned, sent, end);
                 at += workers;
             }
-            window
-        });
-    }
-    let mut window = gather(set).await;
-    window.tally.skipped = pacer.lock().await.skipped;
+            Ok(window)
+        }
+    };
+    let mut window = crew.work(false, work).await?;
+    window.tally.skipped = plan.skipped();
     Ok(window)
 }
 
 impl Window {
-    fn late(&mut self, planned: u64, sent: u64, end: u64) {
+    /// Counts an operation of an open loop, by the moment for which it was planned.
+    fn add_planned(&mut self, outcome: Result<Outcome>, planned: u64, sent: u64, end: u64) {
         const LATE: u64 = 1_000_000;
         let lag = sent.saturating_sub(planned);
-        self.latency.response.record(end.saturating_sub(planned));
-        let Latency { service, lag: lags, .. } = &mut self.latency;
-        if let (Some(service), Some(lags)) = (service, lags) {
-            service.record(end - sent);
+        let good = self.count(outcome);
+        let Latency { response, service, lag: lags } = &mut self.latency;
+        // How late the plan is kept is seen on every operation, how long answers take on good ones.
+        if let Some(lags) = lags {
             lags.record(lag);
         }
-        self.tally.late += u64::from(lag > LATE);
-    }
-}
-
-async fn gather(mut set: JoinSet<Window>) -> Window {
-    let mut all: Option<Window> = None;
-    while let Some(done) = set.join_next().await {
-        // A worker that panics is a bug, and to be seen.
-        let window = done.expect("a worker ends in good order");
-        match &mut all {
-            None => all = Some(window),
-            Some(all) => all.add(window),
+        if good {
+            response.record(end.saturating_sub(planned));
+            if let Some(service) = service {
+                service.record(end - sent);
+            }
         }
+        self.tally.late += u64::from(lag > LATE);
+        self.ended = end;
     }
-    all.unwrap_or_default()
 }
 
 /// Sends an operation and waits for all of its answer.
@@ -303,4 +303,43 @@ pub(super) async fn drained(store: &dyn Store, query: &Query) -> Result<u64> {
         read += batch.len() as u64;
     }
     Ok(read)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{bench::schedule::Pace, store};
+
+    /// Operations of which one in three is good, one finds nothing, and one fails.
+    async fn of_three_kinds() -> (Stores, Ops) {
+        let place = store::open("memory:").await.unwrap();
+        let row = |key: &str| Row { key: Key::new(key).unwrap(), record: Document::new() };
+        place.put(&[row("here")]).await.unwrap();
+        let get = |key| Op::Get([row(key).key].into());
+        let too_long = row(&"k".repeat(place.abilities().max_key + 1));
+        let three = [get("here"), get("nowhere"), Op::Put(Box::new(too_long))];
+        let ops: Vec<Op> = three.into_iter().cycle().take(60).collect();
+        (Stores { table: Arc::clone(place.store()), other: None }, Ops::from(ops))
+    }
+
+    #[tokio::test]
+    async fn the_time_of_what_fails_is_no_latency() {
+        let (stores, ops) = of_three_kinds().await;
+        let clock = Monotonic::default();
+        for crew in [Crew::of_tasks(1), Crew::of_tasks(4), Crew::of_threads(4).unwrap()] {
+            let window = closed(&crew, clock, &stores, &ops, None).await.unwrap();
+            let Tally { done, failed, missed, .. } = window.tally;
+            assert_eq!((done, failed, missed), (20, 20, 20));
+            assert_eq!(window.latency.response.count(), done);
+
+            let moments = Pace::Fixed(6_000.0).moments(1, 0.0).unwrap();
+            let window = open(&crew, clock, &stores, &ops, (moments, 0.01)).await.unwrap();
+            let Tally { done, failed, missed, skipped, .. } = window.tally;
+            let sent = done + failed + missed;
+            assert_eq!(sent + skipped, 60);
+            let Latency { response, service, lag } = window.latency;
+            assert_eq!((response.count(), service.unwrap().count()), (done, done));
+            assert_eq!(lag.unwrap().count(), sent);
+        }
+    }
 }

@@ -6,19 +6,28 @@
 //!
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
-//! - `act.rs`: the phases of one store on one start; `drive.rs`, `pace.rs`: the timed loops
+//! - `bout.rs`: one store's run of the workload on one start
+//! - `act.rs`: its phases, a file for each larger kind in `act/`;
+//!   `drive.rs`, `pace.rs`: the timed loops, which `crew.rs` does, by tasks or threads
+//! - `note.rs`: what a phase came to, in the results
 //! - `own.rs`: what is made for a run in stores of the user's own
 //! - `relate.rs`: from records to those that belong to them
+//! - `statement.rs`: the statements that a store was sent
 //! - `plan.rs`: the results before anything is done
-//! - `prove.rs`, `watch.rs`, `audit.rs`: what is kept, used, synced
+//! - `prove.rs`, `watch.rs`: what is kept, used
+//! - `audit.rs`, `watched.rs`, `syncs.rs`: what is synced, and by whom
 //! - `null.rs`: what the harness itself costs
 //!
-//! To add a kind of phase: see `bench/workload`.
+//! To add a kind of phase: see `bench/workload/act.rs`.
 
 mod act;
 mod audit;
+mod bout;
+mod crew;
 mod data;
+mod delay;
 mod drive;
+mod note;
 mod null;
 mod ops;
 mod own;
@@ -26,8 +35,11 @@ mod pace;
 mod plan;
 mod prove;
 mod relate;
+mod statement;
+mod syncs;
 mod target;
 mod watch;
+mod watched;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -43,25 +55,25 @@ pub use data::OwnRecords;
 pub use target::{Opened, Target};
 
 use self::{
-    act::{Bout, Done},
     data::{Expected, Records},
-    null::Null,
     own::Made,
 };
 use super::{
     derive::{derive, first_wide},
     instruments::{Instruments, Real},
-    results::{self, Cell, Latency, Plan, Results, Tally},
+    network::Network,
+    processors::Shares,
+    results::{self, Cell, Plan, Results},
     run::{Measured, Progress, Stage},
     save,
     schedule::{Orders, Stopped},
     scratch::Scratch,
-    workload::{Table, Workload},
+    workload::{Spread, Table, Workload},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, Result,
     durability::Tier,
-    server::Server,
+    server,
     store::{self, Place, Store},
 };
 
@@ -84,15 +96,19 @@ pub struct Options<'a> {
     pub audit: bool,
     /// Seed, stop rule and the rest.
     pub plan: Plan,
-    /// Data of stores in this process lie here, in a folder that is removed after; else in the
-    /// system's place for temporary files.
+    /// Data of stores in this process lie here, in a folder that is removed after; else where
+    /// [`data_folder`](server::data_folder) says.
     pub folder: Option<PathBuf>,
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
     /// Ends the run, at the next border of a phase.
     pub stop: Option<&'a AtomicBool>,
+    /// What is put between clients and servers; stores in this process are as they are.
+    pub network: Option<Network>,
     /// Put around each store that is opened: for trying the bench itself.
     pub around: Option<Around>,
+    /// Keeps the plan of each statement, as the store's `EXPLAIN` has it.
+    pub explain: bool,
 }
 
 impl Options<'_> {
@@ -111,20 +127,24 @@ impl Options<'_> {
             folder: None,
             out: None,
             stop: None,
+            network: None,
             around: None,
+            explain: false,
         }
     }
 }
 
 /// The name of the competitor that keeps nothing.
 const NULL: &str = "null";
+/// The folder of a store in this process.
+const STORE: &str = "store";
 /// The table of the proof.
 const PROOF: &str = "proof";
 
 /// Proves, audits, measures and compares.
 ///
 /// # Errors
-/// [`Mismatch`](ErrorKind::Mismatch) where a count does not agree, naming store, phase and round;
+/// [`Mismatch`](crate::ErrorKind::Mismatch) where a count does not agree, naming store, phase and round;
 /// those of stores and servers. What was measured before stands in [`Options::out`].
 pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -174,6 +194,8 @@ struct Run<'o, 'a, 'p> {
     offered: HashMap<usize, Vec<f64>>,
     /// Stores that broke.
     broken: HashSet<String>,
+    /// What became of the machine's processors inside the windows of this turn.
+    shares: Shares,
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
@@ -184,6 +206,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         for table in &workload.tables {
             let held = held.clone().filter(|_| table.name == workload.tables[0].name);
             records.push((table.name.clone(), Records::new(table, held, options.plan.seed)?));
+        }
+        let mut followed = Vec::new();
+        for phase in &workload.phases {
+            if let Some(Spread::Trace(file)) = phase.act.spread()
+                && let Some((_, records)) = records.iter_mut().find(|r| r.0 == phase.table)
+            {
+                followed.push(format!("{}: {}.", phase.name, records.follow(file)?));
+            }
         }
         let expected = data::expected(workload, &records);
         let mut targets = match options.targets.is_empty() {
@@ -206,10 +236,13 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if let Some(twice) = labels.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(Error::invalid(format!("{} is to be measured twice", twice[0])));
         }
-        let scratch = Scratch::new(options.folder.as_deref())?;
+        let folder = options.folder.clone().unwrap_or_else(server::data_folder);
+        let scratch = Scratch::new(Some(&folder))?;
         let mut instruments = Real::new(scratch.path());
+        let mut results = plan::blank(options, &records, &expected);
+        results.dataset.remarks.extend(followed);
         Ok(Run {
-            results: plan::blank(options, &records, &expected),
+            results,
             begin: instruments.now(),
             options,
             progress,
@@ -222,26 +255,27 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             rounds: 0,
             offered: HashMap::new(),
             broken: HashSet::new(),
+            shares: Shares::default(),
         })
     }
 
     async fn go(&mut self) -> Result<Stopped> {
         self.results.clock = self.instruments.clock();
+        if let Some(network) = &self.options.network {
+            self.results.network = Some(network.measure()?);
+        }
         self.prove().await?;
         let rule = self.results.plan.stop;
         let mut stopping = rule.watch();
         let mut orders = Orders::new(self.targets.len() + 1, self.results.plan.seed);
         let mut widest = 0;
         loop {
-            let probe = self.instruments.probe(self.rounds);
-            // What others used since the last round was mostly the stores' own servers.
-            self.results.probes.push(results::Probe { others: None, ..probe });
             for (place, who) in orders.next_order().into_iter().enumerate() {
                 if self.stopped() {
                     return Ok(Stopped::Interrupted);
                 }
                 match self.bout(who, place as u32).await {
-                    Err(e) if self.stopped() && e.kind() == ErrorKind::Unavailable => {
+                    Err(e) if self.stopped() && e.is_outage() => {
                         return Ok(Stopped::Interrupted);
                     }
                     done => done?,
@@ -349,6 +383,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
 
     /// Makes what a store of the user's own needs, says so, and looks at the store.
     async fn begin_at(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
+        if target.is_remote() {
+            let (name, told) = (
+                format!("Others during {}", target.label),
+                "its server was not started by this program, so that the processor time of others                  on this machine is not known during its turns"
+                    .to_owned(),
+            );
+            self.results.settings.insert(name, told);
+        }
         if let Some(told) = self.made.make(target, self.results.plan.seed).await? {
             self.tell(Stage::Making, &target.label, &told, (0, 1));
             self.results.settings.insert(format!("In {}", target.label), told);
@@ -373,10 +415,16 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             let _ = store.drop_table().await;
         }
         let proof = proof?;
-        let mut kept = prove::kept(target, &opened.place).await?;
-        if self.options.audit && !target.is_own() {
-            let seen = audit::observe(&opened, &store).await;
-            seen.into_durability(&mut kept.durability);
+        let (mut kept, bound) = prove::kept(target, &opened.place).await?;
+        if let (Some(network), false) = (&self.options.network, opened.relays.is_empty()) {
+            kept.connection += &format!(", round trips of {}", network.round_trip);
+        }
+        self.results.dataset.remarks.extend(prove::stand_in(&kept));
+        let folder = &self.scratch.path().join(STORE);
+        let look = audit::Look { target, opened: &opened, folder, bound };
+        match self.options.audit {
+            true => drop(look.at(&store, &mut kept.durability).await),
+            false => look.unseen("the run was told not to", &mut kept.durability),
         }
         Ok((proof, kept))
     }
@@ -386,187 +434,36 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let folder = self.folder()?;
         // Off the runtime's thread nothing else runs: it may stand still for a server to start.
         let server = target.start()?;
-        let place = store::open(&self.made.at(target).url(server.as_ref(), &folder)).await?;
-        Ok(Opened { place, server })
+        let url = self.made.at(target).url(server.as_ref(), &folder);
+        let (url, relays) = match &self.options.network {
+            Some(network) if !target.is_embedded() => network.between(&url)?,
+            _ => (url, Vec::new()),
+        };
+        let place = store::open(&url).await?;
+        Ok(Opened { place, url, relays, server })
     }
 
     /// A new, empty folder for a store in this process.
     fn folder(&self) -> Result<PathBuf> {
-        let folder = self.scratch.path().join("store");
+        let folder = self.scratch.path().join(STORE);
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir_all(&folder)?;
         Ok(folder)
     }
 
+    /// The records of a table.
+    fn records_of(&self, table: &str) -> Result<&Records> {
+        let found = self.records.iter().find(|records| records.0 == table);
+        found.map(|of| &of.1).ok_or_else(|| Error::invalid(format!("no records of table {table}")))
+    }
+
     /// A table of a store.
     fn store(&self, target: &Target, place: &Place, table: &str) -> Result<Arc<dyn Store>> {
         let store = place.table(&self.made.name(target, table))?;
-        Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
-    }
-
-    /// One competitor's run of the workload: `who` is a target, or the null competitor after them.
-    async fn bout(&mut self, who: usize, place: u32) -> Result<()> {
-        let target = self.targets.get(who).cloned();
-        let label = target.as_ref().map_or(NULL.to_owned(), |t| t.label.clone());
-        if self.broken.contains(&label) {
-            return Ok(());
-        }
-        self.tell(Stage::Preparing, &label, "", (0, self.results.phases.len()));
-        let opened = match &target {
-            Some(target) => Some(self.open(target).await.map_err(|e| e.in_place(label.as_str()))?),
-            None => None,
+        let store = match target.delay() {
+            Some(share) => delay::Delayed::around(store, share),
+            None => store,
         };
-        let empty = opened.as_ref().and_then(|o| self.allocated(o));
-        let (mut tables, mut names) = (HashMap::new(), HashMap::new());
-        for table in &self.options.workload.tables {
-            let store = match (&target, &opened) {
-                (Some(target), Some(opened)) => {
-                    names.insert(table.name.clone(), self.made.name(target, &table.name));
-                    self.store(target, &opened.place, &table.name)?
-                }
-                _ => Arc::new(Null) as Arc<dyn Store>,
-            };
-            tables.insert(table.name.clone(), store);
-        }
-        let stores: Vec<Arc<dyn Store>> = tables.values().cloned().collect();
-        let done = self.phases(&label, place, opened.as_ref(), (tables, names)).await;
-        if target.as_ref().is_some_and(Target::is_own) {
-            for store in &stores {
-                // Also where it failed: what is the user's is left as it was.
-                let dropped = store.drop_table().await;
-                dropped.or_else(|e| if done.is_err() { Ok(()) } else { Err(e) })?;
-            }
-        }
-        done?;
-        if let Some((opened, empty)) = opened.as_ref().zip(empty)
-            && let Some(full) = self.allocated(opened)
-        {
-            let disk = results::Disk {
-                start: self.rounds,
-                data: full.data.saturating_sub(empty.data),
-                logs: full.logs.saturating_sub(empty.logs),
-            };
-            let row = self.results.competitors.iter_mut().find(|c| c.name == label);
-            if let Some(kept) = row.and_then(|row| row.store.as_mut()) {
-                kept.disk.push(disk);
-            }
-        }
-        drop(stores);
-        Ok(())
-    }
-
-    fn allocated(&self, opened: &Opened) -> Option<results::Disk> {
-        match &opened.server {
-            Some(server) => Some(watch::allocated(server.data())),
-            None => {
-                let folder = self.scratch.path().join("store");
-                folder.is_dir().then(|| watch::allocated(&folder))
-            }
-        }
-    }
-
-    async fn phases(
-        &mut self,
-        label: &str,
-        place: u32,
-        opened: Option<&Opened>,
-        (tables, names): (HashMap<String, Arc<dyn Store>>, HashMap<String, String>),
-    ) -> Result<()> {
-        let options = self.options;
-        let workload = &options.workload;
-        let server: Option<&Server> = opened.and_then(|opened| opened.server.as_ref());
-        let records = std::mem::take(&mut self.records);
-        let seed = self.results.plan.seed.wrapping_add(u64::from(self.rounds));
-        let mut bout = Bout::new(workload, &records, tables, server, seed);
-        (bout.null, bout.names) = (opened.is_none(), names);
-        let mut ended = Ok(());
-        for (p, phase) in workload.phases.iter().enumerate() {
-            if self.stopped() {
-                break;
-            }
-            self.tell(Stage::Timing, label, &phase.name, (p, workload.phases.len()));
-            let at = self.results.cells.iter();
-            let at = at.clone().position(|c| c.competitor == label && c.phase == phase.name);
-            let Some(cell) = at else { continue };
-            if self.results.cells[cell].refused.is_some() {
-                // Its table may be needed all the same.
-                let _ = bout.act(phase, &self.expected[p]).await;
-                continue;
-            }
-            match bout.act(phase, &self.expected[p]).await {
-                Ok(done) => {
-                    let seconds = done.used.ns as f64 / 1e9;
-                    let of = (p + 1, workload.phases.len());
-                    let measured = Measured { units: done.units, unit: phase.unit(), seconds };
-                    self.note(cell, done, place);
-                    self.tell_of(Stage::Timing, label, &phase.name, of, Some(measured));
-                }
-                Err(e) if e.kind() == ErrorKind::Unsupported => {
-                    self.results.cells[cell].refused = Some(e.context().to_owned());
-                }
-                // A store that breaks is no reason to know nothing of the others.
-                Err(e) if e.kind() == ErrorKind::Unavailable && !self.stopped() => {
-                    self.broke(label, &phase.name, &e);
-                    break;
-                }
-                Err(e) => {
-                    let at = format!("{label}, {}, round {}", phase.name, self.rounds + 1);
-                    ended = Err(e.in_place(at));
-                    break;
-                }
-            }
-        }
-        drop(bout);
-        self.records = records;
-        ended
-    }
-
-    /// Leaves a store out from here on, because it broke in a phase.
-    fn broke(&mut self, label: &str, phase: &str, error: &Error) {
-        let why = format!("failed: {}", error.context());
-        let mut reached = false;
-        for cell in self.results.cells.iter_mut().filter(|c| c.competitor == label) {
-            let here = cell.phase == phase;
-            reached |= here;
-            if reached && cell.rounds.is_empty() && cell.refused.is_none() {
-                cell.refused = Some(if here { why.clone() } else { format!("{phase} {why}") });
-            }
-        }
-        let round = self.rounds + 1;
-        let remark = format!(
-            "{label} broke in phase {phase} of round {round}, and was left out after it: {error}"
-        );
-        self.results.dataset.remarks.push(remark);
-        self.broken.insert(label.to_owned());
-    }
-
-    /// Puts down what a phase came to.
-    fn note(&mut self, at: usize, done: Done, place: u32) {
-        let start = self.rounds;
-        let cell = &mut self.results.cells[at];
-        if let Some(phase) = self.results.phases.iter_mut().find(|p| p.id == cell.phase) {
-            phase.units = if phase.units == 0 { done.units } else { phase.units };
-        }
-        let mut round = done.used.round(start, self.rounds, place);
-        (round.units, round.server) = (done.units, done.server);
-        if cell.rounds.is_empty() {
-            (cell.units, cell.items) = (done.units, done.items);
-            (cell.warm_up, cell.settled) = (done.warm_up, done.settled);
-        }
-        cell.rounds.push(round);
-        if let Some(window) = done.window {
-            let open = window.latency.service.is_some();
-            let latency = cell.latency.get_or_insert_with(|| Latency::of_window(open));
-            latency.add(&window.latency);
-            cell.tally = Some(cell.tally.unwrap_or_default().plus(window.tally));
-        } else {
-            let done = Tally { done: done.units, ..Tally::default() };
-            cell.tally = Some(cell.tally.unwrap_or_default().plus(done));
-        }
-        if let Some(offered) = done.offered {
-            let all = self.offered.entry(at).or_default();
-            all.push(offered);
-            cell.offered = super::stats::median(all);
-        }
+        Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
     }
 }

@@ -20,13 +20,20 @@ use crate::{
 
 /// Operations of a window that ends by the clock: drawn once, and sent round and round.
 const ROUND: u64 = 20_000;
+/// Operations of a trace, at most, where nobody says how many.
+const TRACED: u64 = 1_000_000;
 /// Records that a short scan reads, at most.
 const SCAN: u64 = 100;
 
 /// How many operations a phase has where neither it nor the command line says.
-fn usual(phase: &Phase, records: u64) -> u64 {
+fn usual(phase: &Phase, of: &Records) -> u64 {
+    let records = of.count;
     match &phase.act {
         Act::Find { .. } => 100,
+        Act::Get { spread, .. } if of.trace(spread).is_some() => {
+            // A long trace says the same from its beginning.
+            of.trace(spread).map_or(0, |trace| trace.len() as u64).min(TRACED)
+        }
         Act::Get { .. } => records.clamp(1, 10_000),
         _ => 2_000,
     }
@@ -45,12 +52,12 @@ pub(super) fn ops(
     let count = match phase.limit {
         Some(Limit::Count(n)) => n,
         Some(Limit::Seconds(_)) => ROUND,
-        None => usual(phase, records.count),
+        None => usual(phase, records),
     };
     let mut inserted = 0;
     let ops = match &phase.act {
         Act::Get { spread, batch } => {
-            let mut draw = Draw::new(*spread, records.count, seed);
+            let mut draw = records.draw(spread, seed);
             let mut op = || -> Result<Op> {
                 let keys = (0..*batch).map(|_| records.key(draw.draw()));
                 Ok(Op::Get(keys.collect::<Result<_>>()?))
@@ -71,7 +78,7 @@ pub(super) fn ops(
             (0..count).map(|_| op()).collect::<Result<_>>()?
         }
         Act::Update { spread, set } => {
-            let mut draw = Draw::new(*spread, records.count, seed);
+            let mut draw = records.draw(spread, seed);
             let mut op = || -> Result<Op> {
                 let mut row = records.row(draw.draw())?;
                 for (name, value) in set.iter() {
@@ -82,7 +89,7 @@ pub(super) fn ops(
             (0..count).map(|_| op()).collect::<Result<_>>()?
         }
         Act::Mix { shares, spread } => {
-            let mut draw = Draw::new(*spread, records.count, seed);
+            let mut draw = records.draw(spread, seed);
             // Who reads beside others may come before them: then only what was there is drawn.
             let alone = phase.concurrency == 1;
             let mut op = || -> Result<Op> {
@@ -138,6 +145,19 @@ fn mixed(kind: Kind, records: &Records, n: u64, draw: &mut Draw) -> Result<Op> {
 
 fn key_path() -> Result<Path> {
     Path::KEY.parse()
+}
+
+/// So many writes to records that are there: each is given what another one has, and then what it had.
+pub(super) fn in_place(records: &Records, writes: u64, seed: u64) -> Result<Vec<Op>> {
+    let mut draw = Draw::new(Spread::Random, records.count, seed);
+    let mut ops = Vec::with_capacity(writes as usize);
+    for _ in 0..writes.div_ceil(2) {
+        let (n, by) = (draw.draw(), 1 + draw.below(records.count.saturating_sub(1)));
+        for by in [by, 0] {
+            ops.push(Op::Put(Box::new(records.shifted(n, by)?)));
+        }
+    }
+    Ok(ops)
 }
 
 /// The queries of a phase.

@@ -10,8 +10,8 @@ use crate::{
     bench::{
         machine,
         results::{self, Dataset, Results, SCHEMA},
-        schedule::{Limit, Pace},
-        workload::{self, Act, Relation},
+        schedule::Limit,
+        workload::Act,
     },
     format::{Format, Wrap},
 };
@@ -37,18 +37,28 @@ pub(super) fn blank(
         dataset.kind = "records".into();
     }
     dataset.sizes = sizes(records);
-    let phases = workload.phases.iter().zip(expected).map(|(phase, expected)| results::Phase {
+    let phases = workload.phases.iter().zip(expected).zip(workload.families());
+    let phases = phases.map(|((phase, expected), of)| results::Phase {
         id: phase.name.clone(),
         name: phase.name.clone(),
         table: workload.name.clone(),
-        about: about(phase),
+        about: phase.about(),
+        kind: phase.act.kind().into(),
+        of,
+        room: phase.room.map(|room| results::Room { share: room.share, warm: room.warm }),
+        // A point of a curve stands at its concurrency.
+        size: (phase.of.is_some() && phase.room.is_none()).then_some(phase.concurrency.into()),
         units: match (&phase.act, phase.limit, expected) {
             (Act::Load { .. }, _, _) => {
                 all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count)
             }
             (Act::Scan | Act::Delete(_), _, Expected::Records(n)) => *n,
-            (Act::Index(paths), _, _) => paths.len() as u64,
-            (Act::Prepare | Act::Settle, _, _) => 1,
+            (Act::Index { paths, .. }, _, _) => paths.len() as u64,
+            (Act::Prepare | Act::Settle | Act::Recover, _, _) => 1,
+            (Act::Rewrite { times, .. }, _, _) => {
+                let records = all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count);
+                records * u64::from(*times)
+            }
             (_, Some(Limit::Count(n)), _) => n,
             // Known when it has been done once.
             _ => 0,
@@ -83,50 +93,6 @@ pub(super) fn blank(
         phases: phases.collect(),
         ..Results::default()
     }
-}
-
-/// What is inside a phase's window, for a reader.
-fn about(phase: &workload::Phase) -> String {
-    let mut text = match &phase.act {
-        Act::Prepare => "The table and its indexes".to_owned(),
-        Act::Load { way, batch } => match way {
-            workload::Way::Rows | workload::Way::Transaction => {
-                format!("Written {way}")
-            }
-            _ => format!("Written {way}, {batch} records at a time"),
-        },
-        Act::Index(_) => "An index on records that are there".into(),
-        Act::Get { batch: 1, .. } => "Records read by key".into(),
-        Act::Get { batch, .. } => format!("Records read by key, {batch} at a time"),
-        Act::Find { .. } => "Queries, their answers read in full".into(),
-        Act::Relate { by, .. } => {
-            let how = match by {
-                Relation::Embedded => "which lie in it",
-                Relation::References => "by the keys it names, in two questions",
-                Relation::Index => "by a field of theirs, in two questions",
-                Relation::Join => "by a field of theirs, joined in one question",
-                Relation::Pairs => "put together of rows of a key/value table joined with itself",
-            };
-            format!("From a record to those that belong to it, {how}")
-        }
-        Act::Update { .. } => "Records written again with fields changed".into(),
-        Act::Delete(_) => "All that fits deleted, counted before and after".into(),
-        Act::Scan => "All records read".into(),
-        Act::Mix { .. } => "Operations drawn by their shares".into(),
-        Act::Settle => "What the store had put off".into(),
-    };
-    if phase.concurrency > 1 {
-        text += &format!(", {} at once at most", phase.concurrency);
-    }
-    match phase.pace {
-        Pace::Free => {}
-        Pace::Fixed(rate) => text += &format!("; {rate} a second, evenly"),
-        Pace::Poisson(rate) => text += &format!("; {rate} a second, at random moments"),
-        Pace::Share(share) => {
-            text += &format!("; {} % of the capacity, at random moments", 100.0 * share);
-        }
-    }
-    text + "."
 }
 
 /// Bytes of the records as JSON lines: of some from all over, multiplied; and compressed, as far as the

@@ -1,22 +1,33 @@
 //! Before anything is timed: what a store keeps of the records (rule 1), and what it says of itself.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{data::Records, ops, target::Target};
 use crate::{
     Result,
     bench::{
-        results::{Durability, Kept, Proof},
+        machine,
+        results::{Durability, Kept, Limited, Proof},
         workload::Table,
     },
+    durability::Bound,
     record::{Document, Kind},
-    store::{Place, Shape, Store, difference, in_columns},
+    store::{Client, Column, Place, Shape, Store, difference, in_columns},
 };
 
-/// How many records are tried.
-const TRIED: u64 = 200;
+/// All records are tried up to so many, and so many bytes of them as JSON; of more, a sample spread
+/// evenly over all.
+const ALL: (u64, u64) = (20_000, 32_000_000);
+/// How many are written and read back at once.
+const BATCH: u64 = 200;
+/// No batch is begun after this. A store that syncs a file for each record would take longer than the run.
+const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Writes a sample of records into a table of its own, reads it back, compares, and drops the table.
+/// Writes records into a table of its own, reads them back, compares, and drops the table. The proof says
+/// how many of how many.
 ///
 /// # Errors
 /// Those of the store, but for records it refuses.
@@ -27,10 +38,53 @@ pub(super) async fn proof(
 ) -> Result<Proof> {
     let layout = records.layout(&Table { index: Vec::new(), ..table.clone() }, store.shape())?;
     store.prepare(&layout).await?;
-    let step = (records.count / TRIED).max(1);
-    let mut proof = Proof { declared: store.abilities().loses.to_owned(), ..Proof::default() };
+    let declared = store.abilities().loses.to_owned();
+    let mut proof = Proof { of: records.count, declared, ..Proof::default() };
+    // Told only where no value changed.
+    let mut reordered = None;
+    let begin = Instant::now();
+    for numbers in batches(records.count, sample(records)?) {
+        if proof.records > 0 && begin.elapsed() > PATIENCE {
+            break;
+        }
+        tried(&**store, &layout.columns, records, numbers, (&mut proof, &mut reordered)).await?;
+    }
+    proof.first = proof.first.or(reordered);
+    store.drop_table().await?;
+    Ok(proof)
+}
+
+/// How many records are tried.
+fn sample(records: &Records) -> Result<u64> {
+    let step = (records.count / BATCH).max(1);
+    let (mut bytes, mut weighed) = (0, 0);
+    for n in (0..records.count).step_by(step as usize).take(BATCH as usize) {
+        bytes += serde_json::to_vec(&records.row(n)?.record).map_or(0, |text| text.len() as u64);
+        weighed += 1;
+    }
+    let each = bytes / weighed.max(1);
+    Ok(records.count.min(ALL.0).min(ALL.1 / each.max(1)).max(weighed))
+}
+
+/// So many of the numbers below `count`, spread evenly over all; in batches each of which is spread as
+/// well, so that the first ones are a sample too.
+fn batches(count: u64, sample: u64) -> impl Iterator<Item = Vec<u64>> {
+    let batches = sample.div_ceil(BATCH);
+    let number =
+        move |i: u64| (u128::from(i) * u128::from(count) / u128::from(sample.max(1))) as u64;
+    (0..batches).map(move |b| (b..sample).step_by(batches as usize).map(number).collect())
+}
+
+/// Tries the records of these numbers.
+async fn tried(
+    store: &dyn Store,
+    columns: &[Column],
+    records: &Records,
+    numbers: Vec<u64>,
+    (proof, first_reordered): (&mut Proof, &mut Option<String>),
+) -> Result<()> {
     let mut rows = Vec::new();
-    for n in (0..records.count).step_by(step as usize).take(TRIED as usize) {
+    for n in numbers {
         let row = records.row(n)?;
         proof.records += 1;
         match store.check(&row) {
@@ -45,19 +99,19 @@ pub(super) async fn proof(
     let read = store.get(&ops::keys(&rows)).await?;
     for (row, read) in rows.iter().zip(read) {
         let kept = match store.shape() {
-            Shape::Columns => in_columns(&row.record, &layout.columns),
+            Shape::Columns => in_columns(&row.record, columns),
             Shape::Document | Shape::Blob => row.record.clone(),
         };
-        match changed(&kept, read) {
-            None => proof.equal += 1,
-            Some(what) => {
-                let key = row.key.shown();
-                proof.first.get_or_insert_with(|| format!("record {key}: {what}"));
-            }
-        }
+        let reordered = read.as_ref().is_some_and(|read| kept.same_in_any_order(read));
+        let Some(what) = changed(&kept, read) else {
+            proof.equal += 1;
+            continue;
+        };
+        proof.reordered += u64::from(reordered);
+        let first = if reordered { &mut *first_reordered } else { &mut proof.first };
+        first.get_or_insert_with(|| format!("record {}: {what}", row.key.shown()));
     }
-    store.drop_table().await?;
-    Ok(proof)
+    Ok(())
 }
 
 /// What is different from what was written.
@@ -68,33 +122,88 @@ fn changed(kept: &Document, read: Option<Document>) -> Option<String> {
     }
 }
 
-/// What a store says of itself.
+/// Whose code speaks to a store, with its version; nobody's where it is steelyard's own and in this
+/// process.
+fn client(client: Client, target: &Target) -> String {
+    match client {
+        Client::Own if !target.is_embedded() => "own wire client".into(),
+        Client::Own => String::new(),
+        Client::Crate(name) => {
+            let version = machine::software().remove(name).unwrap_or_default();
+            format!("{name} {version}").trim().to_owned()
+        }
+    }
+}
+
+/// The remark on a server that stands in for another product, whose figures these are not.
+pub(super) fn stand_in(kept: &Kept) -> Option<String> {
+    /// The products that private servers are named after, and how each says its name.
+    const NAMED: [(&str, &str); 4] = [
+        ("couchdb", "CouchDB"),
+        ("tyrant", "Tokyo Tyrant"),
+        ("mongodb", "MongoDB"),
+        ("s3", "Amazon S3"),
+    ];
+    let server = kept.server.as_deref()?;
+    let (_, product) = NAMED.iter().find(|(name, _)| *name == server)?;
+    (!kept.product.eq_ignore_ascii_case(product)).then(|| {
+        format!(
+            "{} is measured on {}, which is not {product}: its figures are not {product}'s.",
+            kept.url,
+            format!("{} {}", kept.product, kept.version).trim()
+        )
+    })
+}
+
+/// What a store says of itself, and what limits its loss.
 ///
 /// # Errors
 /// Those of the store.
-pub(super) async fn kept(target: &Target, place: &Place) -> Result<Kept> {
+pub(super) async fn kept(target: &Target, place: &Place) -> Result<(Kept, Option<Bound>)> {
     let said = place.describe().await?;
     let asked = target.tier().or(said.asked);
-    let set = said.set;
-    let broken = asked.zip(set).is_some_and(|(asked, set)| asked != set);
-    let remark = broken.then(|| "its settings give another tier than was asked for".to_owned());
-    Ok(Kept {
+    let mut durability = Durability {
+        asked: asked.map(|tier| tier.to_string()),
+        set: said.set.map(|tier| tier.to_string()),
+        limit: said.limit.map(|limit| Limited { most: limit.most.to_string(), why: limit.why }),
+        ..Durability::default()
+    };
+    durability.judge();
+    let kept = Kept {
         // Where a run's own folder, server or database was says nothing to anybody after it.
         url: target.label.clone(),
         product: said.product,
         version: said.version,
         server: target.program().map(|program| program.name.to_owned()),
         connection: target.connection().to_owned(),
+        client: client(said.client, target),
         layout: said.shape.to_string(),
         format: said.format,
-        durability: Durability {
-            asked: asked.map(|tier| tier.to_string()),
-            set: set.map(|tier| tier.to_string()),
-            syncs: None,
-            remark,
-            broken,
-        },
+        durability,
         settings: said.settings.into_iter().collect(),
         disk: Vec::new(),
-    })
+    };
+    Ok((kept, said.bound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_batch_is_a_sample_and_all_together_are_all() {
+        for (count, sample) in [(1, 1), (199, 199), (200, 200), (20_000, 20_000), (20_001, 20_000)]
+        {
+            let all: Vec<Vec<u64>> = batches(count, sample).collect();
+            let mut numbers = all.concat();
+            numbers.sort_unstable();
+            numbers.dedup();
+            assert_eq!(numbers.len() as u64, sample, "none is tried twice");
+            assert!(numbers.iter().all(|n| *n < count));
+            assert!(all.iter().all(|batch| batch.len() as u64 <= BATCH));
+            let first = &all[0];
+            assert!(count < 400 || *first.last().unwrap() > count * 9 / 10, "{count}: {first:?}");
+        }
+        assert_eq!(batches(0, 0).count(), 0);
+    }
 }

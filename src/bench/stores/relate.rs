@@ -6,13 +6,14 @@ use std::collections::HashMap;
 use super::{
     data::{Expected, value},
     drive::{Outcome, Stores, drained, missing},
+    statement,
 };
 use crate::{
     Error, Result,
-    bench::workload::Relation,
+    bench::{results::Statement, workload::Relation},
     record::{Document, Value},
     store::{
-        Filter, Join, Joined, Key, Query,
+        Filter, Join, Joined, Key, Query, Request,
         query::{Path, Test},
     },
 };
@@ -87,6 +88,16 @@ impl Relate {
         Relate { key, field: field.clone(), how, expected }
     }
 
+    /// As many keys as records come, for a store that answers without looking.
+    pub fn as_keys(&self) -> Box<[Key]> {
+        let come = match self.expected {
+            Some(belong) if matches!(self.how, How::Pairs(_)) => belong.rows.max(1),
+            Some(belong) => 1 + belong.records,
+            None => 1,
+        };
+        vec![self.key.clone(); come as usize].into()
+    }
+
     /// Whether the store can do that.
     ///
     /// # Errors
@@ -96,6 +107,40 @@ impl Relate {
             How::Join(_) | How::Pairs(_) => stores.table.abilities().can_join(),
             How::Get | How::Follow | How::Ask => Ok(()),
         }
+    }
+
+    /// The statements it takes.
+    pub async fn statements(&self, stores: &Stores) -> Vec<Statement> {
+        let table = &*stores.table;
+        let Ok(other) = other(stores) else { return Vec::new() };
+        let by_name = match &self.how {
+            How::Join(join) => return statement::of(table, Request::Join(join)).await,
+            How::Pairs(join) => return statement::of(&**other, Request::Join(join)).await,
+            How::Get => Vec::new(),
+            How::Ask => statement::of(&**other, Request::Find(&self.asked())).await,
+            How::Follow => {
+                let found = table.get(std::slice::from_ref(&self.key)).await.unwrap_or_default();
+                let record = found.into_iter().next().flatten().unwrap_or_default();
+                let keys = self.named(&record).unwrap_or_default();
+                statement::of(&**other, Request::Get(&keys)).await
+            }
+        };
+        let mut all = statement::of(table, Request::Get(std::slice::from_ref(&self.key))).await;
+        all.extend(by_name);
+        all
+    }
+
+    /// The query for those that name the record.
+    fn asked(&self) -> Query {
+        let test = Test::Eq(Value::from(&*self.key));
+        Query::new(Filter::Field(self.field.clone(), test))
+    }
+
+    /// The keys that a record names; none where it has no list of them.
+    fn named(&self, record: &Document) -> Option<Vec<Key>> {
+        let Some(Value::List(names)) = value(record, self.field.names()) else { return None };
+        let key = |name: &Value| Key::new(name.as_str()?.to_owned()).ok();
+        Some(names.iter().filter_map(key).collect())
     }
 
     /// Sends it, waits for all of the answer, and looks whether it is the right one.
@@ -110,18 +155,11 @@ impl Relate {
             return Ok(missing(Some(&self.key)));
         };
         let belong = match &self.how {
-            How::Ask => {
-                let test = Test::Eq(Value::from(&*self.key));
-                let query = Query::new(Filter::Field(self.field.clone(), test));
-                drained(&**other(stores)?, &query).await?
-            }
+            How::Ask => drained(&**other(stores)?, &self.asked()).await?,
             How::Follow => {
-                let Some(Value::List(names)) = value(&record, self.field.names()) else {
+                let Some(keys) = self.named(&record) else {
                     return Ok(Outcome::Missed("the record names no others".into()));
                 };
-                let keys: Vec<Key> = (names.iter())
-                    .filter_map(|name| Key::new(name.as_str()?.to_owned()).ok())
-                    .collect();
                 let found = other(stores)?.get(&keys).await?;
                 match found.iter().position(Option::is_none) {
                     Some(at) => return Ok(missing(keys.get(at))),

@@ -2,14 +2,17 @@
 
 use std::path::Path;
 
+use super::delay;
 use crate::{
     Error, Result,
+    bench::{network::Relay, results::IN_PROCESS},
     durability::Tier,
     server::{self, PROGRAMS, Program, Server, Wish},
-    store::{self, DRIVERS, POOL, Place, Url},
+    store::{self, DRIVERS, Driver, POOL, Place, Url},
 };
 
-/// A store to be measured, as people name it: `sqlite`, `mariadb?engine=myisam`, `mysql://…`.
+/// A store to be measured, as people name it: `sqlite`, `mariadb?engine=myisam`, `mysql://…`; under
+/// a label of their own, `again=sqlite`, so that one can be measured twice.
 #[derive(Debug, Clone)]
 pub struct Target {
     /// What it is called in the report: what was typed, without a password.
@@ -17,6 +20,8 @@ pub struct Target {
     at: At,
     /// Options that any store understands, for its URL.
     options: Vec<(String, String)>,
+    /// The share of its time by which it is slowed on purpose.
+    delay: Option<f64>,
 }
 
 #[derive(Debug, Clone)]
@@ -31,14 +36,18 @@ enum At {
 
 /// Stores that need no server, with what their URLs end in.
 const EMBEDDED: [(&str, &str); 3] = [("sqlite", "records.db"), ("memory", ""), ("dir", "records")];
-/// Options that any store understands; any other of a private server is a setting of the server.
-const COMMON: [&str; 7] =
-    ["layout", "format", "durability", "pool", "timeout", "connect_timeout", "tls"];
+/// Options of stores; any other of a private server is a setting of the server.
+const COMMON: [&str; 8] =
+    ["client", "layout", "format", "durability", "pool", "timeout", "connect_timeout", "tls"];
 
 /// A store that is open, and the server behind it.
 pub struct Opened {
     /// The store. Dropped before its server.
     pub place: Place,
+    /// Its URL, as it was opened: by way of the relays, where there are any.
+    pub url: String,
+    /// What delays the way there, where a network is asked for.
+    pub relays: Vec<Relay>,
     /// The private server.
     pub server: Option<Server>,
 }
@@ -49,21 +58,27 @@ impl Target {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming those there are.
     pub fn parse(text: &str) -> Result<Target> {
+        if let Some((label, store)) = labelled(text) {
+            return Ok(Target { label: label.to_owned(), ..Target::parse(store)? });
+        }
         if store::is_url(text) {
             let label = Url::parse(text)?.to_string();
-            return Ok(Target { label, at: At::Own(text.to_owned()), options: Vec::new() });
+            let at = At::Own(text.to_owned());
+            return Ok(Target { label, at, options: Vec::new(), delay: None });
         }
         let (name, options) = text.split_once('?').unwrap_or((text, ""));
         let pairs = options.split('&').filter(|o| !o.is_empty()).map(|o| {
             let (name, value) = o.split_once('=').unwrap_or((o, ""));
             (name.to_owned(), value.to_owned())
         });
+        let (delays, pairs): (Vec<_>, Vec<_>) = pairs.partition(|(name, _)| name == "delay");
+        let delay = delays.first().map(|(_, percent)| delay::share(percent)).transpose()?;
         let (common, own): (Vec<_>, Vec<_>) =
-            pairs.partition(|(name, _)| COMMON.contains(&name.as_str()));
+            pairs.into_iter().partition(|(name, _)| COMMON.contains(&name.as_str()));
         let built = |name: &str| DRIVERS.iter().any(|driver| driver.name == name);
         if let Some((name, _)) = EMBEDDED.iter().find(|e| e.0 == name && built(name)) {
             let options = [common, own].concat();
-            return Ok(Target { label: text.to_owned(), at: At::Embedded(name), options });
+            return Ok(Target { label: text.to_owned(), at: At::Embedded(name), options, delay });
         }
         match PROGRAMS.iter().find(|program| program.name == name) {
             Some(program) => {
@@ -79,7 +94,7 @@ impl Target {
                 };
                 program.check(&settings)?;
                 let at = At::Private { name: program.name, settings, socket };
-                Ok(Target { label: text.to_owned(), at, options: common })
+                Ok(Target { label: text.to_owned(), at, options: common, delay })
             }
             None => {
                 let known: Vec<&str> = (EMBEDDED.iter().map(|e| e.0))
@@ -92,6 +107,11 @@ impl Target {
                 )))
             }
         }
+    }
+
+    /// The share of its time by which it is slowed on purpose (`?delay=10%`).
+    pub fn delay(&self) -> Option<f64> {
+        self.delay
     }
 
     /// The stores that are measured where nobody names any: those in this process.
@@ -119,18 +139,30 @@ impl Target {
         self.with(name, value)
     }
 
-    /// The same with so many connections to its server at least, unless it says how many itself. (Where
-    /// operations wait for a connection, it is the client's pool that is measured.)
+    /// The same with so many connections at least, unless it says how many itself. (Where operations
+    /// wait for a connection, it is the client's pool that is measured.)
     pub fn connected(self, least: u32) -> Target {
-        let has_server = match &self.at {
-            At::Embedded(_) => false,
-            At::Private { .. } => true,
-            At::Own(url) => url.contains("://"),
-        };
-        match has_server && least as usize > POOL {
+        match least as usize > POOL {
             true => self.with("pool", &least.to_string()),
             false => self,
         }
+    }
+
+    /// Whether it works in this process, on the threads of its callers.
+    pub fn is_embedded(&self) -> bool {
+        match &self.at {
+            At::Embedded(_) => true,
+            At::Private { .. } => false,
+            At::Own(url) => url
+                .split_once(':')
+                .and_then(|(scheme, _)| store::driver(&scheme.to_ascii_lowercase()))
+                .is_some_and(Driver::is_embedded),
+        }
+    }
+
+    /// Whether it is a server that somebody else has started.
+    pub fn is_remote(&self) -> bool {
+        self.own_url().is_some_and(|url| url.contains("://"))
     }
 
     /// Whether it says how records lie in it.
@@ -186,12 +218,12 @@ impl Target {
     /// How it is talked to, for a reader.
     pub fn connection(&self) -> &'static str {
         match &self.at {
-            At::Embedded(_) => "in this process",
+            At::Embedded(_) => IN_PROCESS,
             At::Private { socket: true, .. } => "unix socket",
             At::Private { .. } => "TCP, loopback",
+            At::Own(_) if self.is_embedded() => IN_PROCESS,
             At::Own(url) if url.contains("socket=") => "unix socket",
-            At::Own(url) if url.contains("://") => "TCP",
-            At::Own(_) => "in this process",
+            At::Own(_) => "TCP",
         }
     }
 
@@ -226,9 +258,28 @@ impl Target {
     }
 }
 
+/// A label of letters, digits, `.`, `_` and `-` before a store: no store's word and no URL has `=`
+/// behind such a beginning.
+fn labelled(text: &str) -> Option<(&str, &str)> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    text.split_once('=').filter(|(label, _)| !label.is_empty() && label.chars().all(plain))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_has_the_label_it_is_given() {
+        let target = Target::parse("again=sqlite?durability=t1&delay=10%").unwrap();
+        assert_eq!((target.label.as_str(), target.delay()), ("again", Some(0.1)));
+        assert_eq!(target.url(None, Path::new("/x")), "sqlite:/x/records.db?durability=t1");
+        let target = Target::parse("b=redis://u:secret@db:1/?pool=2").unwrap();
+        assert_eq!((target.label.as_str(), target.is_own()), ("b", true));
+        assert_eq!(Target::parse("sqlite?pool=2").unwrap().label, "sqlite?pool=2");
+        assert_eq!(Target::parse("sqlite:/a=b").unwrap().label, "sqlite:/a=b");
+        assert!(Target::parse("a=oracle").is_err() && Target::parse("sqlite?delay=x").is_err());
+    }
 
     #[test]
     fn options_go_to_the_store_or_to_its_server() {
@@ -259,13 +310,20 @@ mod tests {
             |text: &str| Target::parse(text).unwrap().connected(16).url(None, Path::new("/x"));
         assert_eq!(url("redis://db:1"), "redis://db:1?pool=16");
         assert_eq!(url("redis://db:1?pool=2"), "redis://db:1?pool=2");
-        assert_eq!(url("sqlite"), "sqlite:/x/records.db");
+        assert_eq!(url("sqlite"), "sqlite:/x/records.db?pool=16");
         let few = Target::parse("redis://db:1").unwrap().connected(4);
         assert_eq!(few.url(None, Path::new("/x")), "redis://db:1");
 
         let target = Target::parse("mysql://u:secret@db/shop?durability=t2").unwrap();
         assert_eq!(target.label, "mysql://u:***@db/shop?durability=t2");
         assert!(target.is_own() && target.tier() == Some(Tier::T2));
+        let own = |url| Target::parse(url).unwrap();
+        let told = ["sqlite:///x/a.db", "dir:x", "sqlite", "redis://db:1", "redis"]
+            .map(|url| (own(url).is_embedded(), own(url).connection() == "in this process"));
+        assert_eq!(
+            told,
+            [(true, true), (true, true), (true, true), (false, false), (false, false)]
+        );
         let error = Target::parse("oracle").unwrap_err().to_string();
         assert!(error.contains("sqlite") && error.contains("postgres"), "{error}");
     }

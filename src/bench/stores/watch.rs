@@ -8,7 +8,7 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use crate::{
-    bench::results::{Disk, ServerUse},
+    bench::results::{Bytes, ServerUse},
     server::Server,
 };
 
@@ -82,13 +82,13 @@ const LOGS: [&str; 10] = [
 ];
 
 /// Bytes allocated in a folder: data, and logs apart.
-pub(super) fn allocated(folder: &Path) -> Disk {
-    let mut disk = Disk::default();
+pub(super) fn allocated(folder: &Path) -> Bytes {
+    let mut disk = Bytes::default();
     add(folder, false, &mut disk);
     disk
 }
 
-fn add(path: &Path, log: bool, disk: &mut Disk) {
+fn add(path: &Path, log: bool, disk: &mut Bytes) {
     // What has gone meanwhile takes no room.
     let Ok(data) = fs::symlink_metadata(path) else { return };
     let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -129,6 +129,6 @@ mod tests {
         let disk = allocated(folder.path());
         assert!((100_000..120_000).contains(&disk.data), "{disk:?}");
         assert!((80_000..100_000).contains(&disk.logs), "{disk:?}");
-        assert_eq!(allocated(Path::new("/nonexistent")), Disk::default());
+        assert_eq!(allocated(Path::new("/nonexistent")), Bytes::default());
     }
 }

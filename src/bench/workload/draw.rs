@@ -1,9 +1,11 @@
 //! Which keys operations touch: drawn before the clock runs, from a seed.
 
+use std::{path::PathBuf, sync::Arc};
+
 use crate::bench::random::Random;
 
 /// How operations spread over the records.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Spread {
     /// One after another, in the order in which they were written.
     File,
@@ -20,6 +22,8 @@ pub enum Spread {
         /// The share of the operations.
         operations: f64,
     },
+    /// The keys of this file, in their order ([`Trace`](super::Trace)).
+    Trace(PathBuf),
 }
 
 /// Draws numbers of records.
@@ -31,6 +35,8 @@ pub struct Draw {
     next: u64,
     /// How many records there are.
     records: u64,
+    /// The numbers of a trace.
+    trace: Arc<[u64]>,
 }
 
 impl Draw {
@@ -38,7 +44,14 @@ impl Draw {
     pub fn new(spread: Spread, records: u64, seed: u64) -> Draw {
         let records = records.max(1);
         let zipf = matches!(spread, Spread::Zipfian | Spread::Latest).then(|| Zipf::new(records));
-        Draw { spread, random: Random::new(seed), zipf, next: 0, records }
+        let trace = Arc::default();
+        Draw { spread, random: Random::new(seed), zipf, next: 0, records, trace }
+    }
+
+    /// Draws the numbers of a trace, one after another, again from the first where they end. `spread`
+    /// is of no matter then.
+    pub fn of_trace(trace: Arc<[u64]>, records: u64, seed: u64) -> Draw {
+        Draw { trace, ..Draw::new(Spread::File, records, seed) }
     }
 
     /// One record more.
@@ -52,8 +65,13 @@ impl Draw {
     /// The number of the next record, from 0.
     pub fn draw(&mut self) -> u64 {
         let n = self.records;
+        if !self.trace.is_empty() {
+            let at = self.next as usize;
+            self.next = (self.next + 1) % self.trace.len() as u64;
+            return self.trace[at];
+        }
         match self.spread {
-            Spread::File => {
+            Spread::File | Spread::Trace(_) => {
                 let at = self.next;
                 self.next = (self.next + 1) % n;
                 at

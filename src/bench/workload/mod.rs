@@ -5,23 +5,25 @@
 //! Pure: it parses, checks and draws keys, and knows no store and no clock.
 //!
 //! To add a built-in workload: a file in `workloads/` and its line in [`BUILT_IN`]. To add a kind of
-//! phase: a variant of [`Act`], its keys in `parse.rs`, and what it does in `bench/stores/act.rs`.
+//! phase: see `act.rs`.
 
+mod act;
 mod draw;
 mod parse;
+mod raw;
+mod trace;
 
-use std::fmt;
+use std::collections::HashMap;
 
+pub use act::{Act, Kind, Range, Relation, Way};
 pub use draw::{Draw, Spread};
+pub use trace::Trace;
 
 use super::schedule::{Limit, Pace};
 use crate::{
     Error, Result,
-    record::{Document, dataset::Dataset},
-    store::{
-        Filter, Shape,
-        query::{Order, Path},
-    },
+    record::dataset::Dataset,
+    store::{Shape, query::Path},
 };
 
 /// The workloads that are built in: name and text.
@@ -31,6 +33,8 @@ pub const BUILT_IN: &[(&str, &str)] = &[
     ("relations", include_str!("../../../workloads/relations.toml")),
     ("objects", include_str!("../../../workloads/objects.toml")),
     ("mixed", include_str!("../../../workloads/mixed.toml")),
+    ("upkeep", include_str!("../../../workloads/upkeep.toml")),
+    ("larger", include_str!("../../../workloads/larger.toml")),
     ("keep", include_str!("../../../workloads/keep.toml")),
 ];
 
@@ -87,122 +91,19 @@ pub struct Phase {
     pub pace: Pace,
     /// How many operations may be on their way at once.
     pub concurrency: u32,
+    /// The phase it was written as, where that stands for several: `get` of `get x16`.
+    pub of: Option<String>,
+    /// How much of the data the server's cache can hold, where that is limited.
+    pub room: Option<Room>,
 }
 
-/// What a phase does.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Act {
-    /// Makes the table and its indexes.
-    Prepare,
-    /// Writes all records of the table.
-    Load {
-        /// In which way.
-        way: Way,
-        /// How many records at a time, where that is the way.
-        batch: usize,
-    },
-    /// Makes indexes on records that are there.
-    Index(Vec<Path>),
-    /// Reads records by key.
-    Get {
-        /// Which keys.
-        spread: Spread,
-        /// How many at a time.
-        batch: usize,
-    },
-    /// Asks queries and drains their answers.
-    Find {
-        /// Which records.
-        filter: Filter,
-        /// And of them those whose field lies in a range drawn anew for each query.
-        range: Option<Range>,
-        /// In which order.
-        sort: Vec<(Path, Order)>,
-        /// How many at most.
-        most: Option<u64>,
-    },
-    /// Goes from a record to those that belong to it.
-    Relate {
-        /// How.
-        by: Relation,
-        /// The table of what belongs to it.
-        to: String,
-        /// The field with the keys: of what belongs to the record, or of whom it belongs to.
-        field: Path,
-    },
-    /// Writes records again, with fields changed.
-    Update {
-        /// Which keys.
-        spread: Spread,
-        /// The fields and their new values.
-        set: Document,
-    },
-    /// Deletes what fits.
-    Delete(Filter),
-    /// Reads all records.
-    Scan,
-    /// Operations of several kinds in turn, drawn by their shares.
-    Mix {
-        /// Each kind's share, of 1 together.
-        shares: Vec<(Kind, f64)>,
-        /// Which keys.
-        spread: Spread,
-    },
-    /// Lets the store do what it has put off: checkpoint, vacuum, compaction.
-    Settle,
-}
-
-/// In which way records are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
-    /// Each one by itself, acknowledged before the next is sent.
-    Rows,
-    /// Some at a time, by the statement for several.
-    Batches,
-    /// Some at a time, by the fastest way the store has for new records.
-    Bulk,
-    /// Each one by itself, all in one transaction.
-    Transaction,
-}
-
-/// A range of numbers, drawn anew for each query.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Range {
-    /// The field, which holds whole numbers.
-    pub field: Path,
-    /// How many numbers the range holds.
-    pub width: u64,
-}
-
-/// How what belongs to a record is found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Relation {
-    /// It lies in the record.
-    Embedded,
-    /// The record names the keys.
-    References,
-    /// Each names the record, in an indexed field: asked for after it was read.
-    Index,
-    /// The same, asked for together with the record.
-    Join,
-    /// Each lies in rows of a key/value table, of `id`, `name` and `value`, one of which names the
-    /// record: asked for by that table joined with itself.
-    Pairs,
-}
-
-/// A kind of operation in a mix.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Reads one record.
-    Read,
-    /// Writes one that is there again.
-    Update,
-    /// Writes a new one.
-    Insert,
-    /// Reads up to 100 records in the order of keys.
-    Scan,
-    /// Reads one, changes it, writes it.
-    ReadModifyWrite,
+/// How much of the data a server's cache can hold in a phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Room {
+    /// The cache's size, as a share of what the data take on disk.
+    pub share: f64,
+    /// Whether the operations were sent once before, untimed; else the caches are empty.
+    pub warm: bool,
 }
 
 /// Names of things that stand in a workload as one word.
@@ -217,46 +118,6 @@ trait Word: Sized + Copy + 'static {
             let near = parse::nearest(word, &known);
             let near = near.map_or(String::new(), |n| format!("; did you mean {n:?}?"));
             Error::invalid(format!("no {what} {word:?}; known: {}{near}", known.join(", ")))
-        })
-    }
-}
-
-impl Word for Way {
-    const WORDS: &[(&str, Way)] = &[
-        ("rows", Way::Rows),
-        ("batches", Way::Batches),
-        ("bulk", Way::Bulk),
-        ("transaction", Way::Transaction),
-    ];
-}
-
-impl Word for Relation {
-    const WORDS: &[(&str, Relation)] = &[
-        ("embedded", Relation::Embedded),
-        ("references", Relation::References),
-        ("index", Relation::Index),
-        ("join", Relation::Join),
-        ("pairs", Relation::Pairs),
-    ];
-}
-
-impl Word for Kind {
-    const WORDS: &[(&str, Kind)] = &[
-        ("read", Kind::Read),
-        ("update", Kind::Update),
-        ("insert", Kind::Insert),
-        ("scan", Kind::Scan),
-        ("read-modify-write", Kind::ReadModifyWrite),
-    ];
-}
-
-impl fmt::Display for Way {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Way::Rows => "one record at a time, each acknowledged",
-            Way::Batches => "in batches",
-            Way::Bulk => "by the store's bulk path",
-            Way::Transaction => "one record at a time in one transaction",
         })
     }
 }
@@ -299,11 +160,28 @@ impl Workload {
             Act::Relate { by, to, .. } if phase.table == table || to == table => {
                 Some(matches!(by, Relation::Join | Relation::Pairs))
             }
-            Act::Prepare | Act::Load { .. } | Act::Index(_) | Act::Settle => None,
+            Act::Prepare | Act::Load { .. } | Act::Index { .. } | Act::Settle => None,
             _ => (phase.table == table).then_some(false),
         };
         let all: Vec<bool> = self.phases.iter().filter_map(joins).collect();
         !all.is_empty() && all.iter().all(|joins| *joins)
+    }
+
+    /// The phase that each one belongs to, by name: a part to what it was written as, a share of the
+    /// capacity to the phase that measures that.
+    pub fn families(&self) -> Vec<Option<String>> {
+        let mut measured: HashMap<&str, &str> = HashMap::new();
+        let mut families = Vec::with_capacity(self.phases.len());
+        for phase in &self.phases {
+            families.push(match phase.pace {
+                Pace::Share(_) => measured.get(&*phase.table).map(|of| (*of).to_owned()),
+                Pace::Free | Pace::Fixed(_) | Pace::Poisson(_) => phase.of.clone(),
+            });
+            if phase.one_by_one() && phase.pace == Pace::Free {
+                measured.insert(&phase.table, phase.family());
+            }
+        }
+        families
     }
 
     /// The same with the counts of the published test.
@@ -335,32 +213,42 @@ impl Workload {
 impl Phase {
     /// What an operation of it is, in the plural.
     pub fn unit(&self) -> &'static str {
-        match &self.act {
-            Act::Prepare => "tables",
-            Act::Index(_) => "indexes",
-            Act::Load { .. } | Act::Delete(_) | Act::Scan | Act::Update { .. } => "records",
-            Act::Get { batch: 1, .. } => "records",
-            Act::Find { .. } => "queries",
-            Act::Settle => "times",
-            Act::Get { .. } | Act::Relate { .. } | Act::Mix { .. } => "operations",
-        }
+        self.act.unit()
     }
 
     /// Whether its operations are sent and timed one by one.
     pub fn one_by_one(&self) -> bool {
-        match &self.act {
-            Act::Get { .. }
-            | Act::Find { .. }
-            | Act::Relate { .. }
-            | Act::Update { .. }
-            | Act::Mix { .. } => true,
-            Act::Load { way, .. } => *way == Way::Rows,
-            Act::Prepare | Act::Index(_) | Act::Delete(_) | Act::Scan | Act::Settle => false,
-        }
+        self.act.one_by_one()
     }
 
     /// Whether it leaves everything as it was, so that it can be repeated.
     pub fn repeats(&self) -> bool {
-        matches!(&self.act, Act::Get { .. } | Act::Find { .. } | Act::Relate { .. } | Act::Scan)
+        self.act.repeats()
+    }
+
+    /// The name it was written under: of the phase that it is a part of, where it is one.
+    pub fn family(&self) -> &str {
+        self.of.as_deref().unwrap_or(&self.name)
+    }
+
+    /// What is inside its timed window, in a sentence.
+    pub fn about(&self) -> String {
+        let mut text = self.act.about();
+        if self.concurrency > 1 {
+            text += &format!(", {} at once at most", self.concurrency);
+        }
+        match self.pace {
+            Pace::Free => {}
+            Pace::Fixed(rate) => text += &format!("; {rate} a second, evenly"),
+            Pace::Poisson(rate) => text += &format!("; {rate} a second, at random moments"),
+            Pace::Share(share) => {
+                text += &format!("; {} % of the capacity, at random moments", 100.0 * share);
+            }
+        }
+        if let Some(Room { share, warm }) = self.room {
+            let state = if warm { "after the same operations once before" } else { "just started" };
+            text += &format!("; the server's cache holds {} % of the data, {state}", 100.0 * share);
+        }
+        text + "."
     }
 }

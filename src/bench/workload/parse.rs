@@ -5,15 +5,15 @@ use std::{collections::BTreeMap, ops::Range as Span};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Act, Kind, Phase, Range, Relation, Spread, Table, Way, Word, Workload};
+use super::{
+    Act, Kind, Phase, Range, Relation, Room, Table, Way, Word, Workload,
+    raw::{RawPace, RawPhase, RawRange, sort},
+};
 use crate::{
     Error, Result,
     bench::schedule::{Limit, Pace},
-    record::{Document, dataset::Dataset},
-    store::{
-        Filter,
-        query::{Order, Path},
-    },
+    record::dataset::Dataset,
+    store::query::Path,
 };
 
 /// The table of phases that name none.
@@ -43,59 +43,6 @@ struct RawTable {
     layout: Option<String>,
 }
 
-/// All keys that a phase may have; which of them belong to what it does, `act` says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawPhase {
-    name: String,
-    r#do: String,
-    table: Option<String>,
-    count: Option<u64>,
-    published: Option<u64>,
-    seconds: Option<f64>,
-    pace: Option<RawPace>,
-    concurrency: Option<u32>,
-    way: Option<String>,
-    batch: Option<usize>,
-    index: Option<Vec<String>>,
-    keys: Option<RawSpread>,
-    r#where: Option<Document>,
-    range: Option<RawRange>,
-    sort: Option<Vec<String>>,
-    limit: Option<u64>,
-    by: Option<String>,
-    to: Option<String>,
-    field: Option<String>,
-    set: Option<Document>,
-    shares: Option<BTreeMap<String, f64>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase")]
-enum RawPace {
-    Free,
-    Fixed(f64),
-    Poisson(f64),
-    Share(f64),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase")]
-enum RawSpread {
-    File,
-    Random,
-    Zipfian,
-    Latest,
-    Hot { records: f64, operations: f64 },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawRange {
-    field: String,
-    width: u64,
-}
-
 pub(super) fn workload(text: &str) -> Result<Workload> {
     let raw: RawWorkload = toml::from_str(text).map_err(|e| told(text, &e))?;
     let at = |span: Span<usize>, e: Error| e.in_place(format!("line {}", line(text, span.start)));
@@ -107,13 +54,14 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
     let mut phases: Vec<Phase> = Vec::with_capacity(raw.phase.len());
     for raw in raw.phase {
         let span = raw.span();
-        let phase = phase(raw.into_inner(), &tables).and_then(|phase| {
-            match phases.iter().any(|p| p.name == phase.name) {
-                true => Err(Error::invalid(format!("a second phase {:?}", phase.name))),
-                false => Ok(phase),
+        let written = phase(raw.into_inner(), &tables).map_err(|e| at(span.clone(), e))?;
+        for phase in written {
+            if phases.iter().any(|p| p.name == phase.name) {
+                let what = format!("a second phase {:?}", phase.name);
+                return Err(at(span, Error::invalid(what)));
             }
-        });
-        phases.push(phase.map_err(|e| at(span, e))?);
+            phases.push(phase);
+        }
     }
     if phases.is_empty() {
         return Err(Error::invalid("a workload without a [[phase]]"));
@@ -140,7 +88,8 @@ fn paths(names: &[String]) -> Result<Vec<Path>> {
     names.iter().map(|name| name.parse()).collect()
 }
 
-fn phase(mut raw: RawPhase, tables: &[Table]) -> Result<Phase> {
+/// A phase as it is written: several, where it is a curve.
+fn phase(mut raw: RawPhase, tables: &[Table]) -> Result<Vec<Phase>> {
     let known: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
     let named = |name: &str| match known.contains(&name) {
         true => Ok(name.to_owned()),
@@ -169,144 +118,138 @@ fn phase(mut raw: RawPhase, tables: &[Table]) -> Result<Phase> {
     {
         return Err(Error::invalid(format!("a pace of {n}: it is above 0")));
     }
-    let concurrency = raw.concurrency.take().unwrap_or(1);
-    if !(1..=10_000).contains(&concurrency) {
-        return Err(Error::invalid(format!("concurrency = {concurrency}: 1 to 10000")));
-    }
-    let act = act(&mut raw, named)?;
+    let concurrency = raw.concurrency()?;
+    let room = raw.room()?;
+    let act = act(&mut raw, &named)?;
     if let Some(key) = raw.left() {
         return Err(Error::invalid(format!("{key:?} says nothing where do = {:?}", raw.r#do)));
     }
-    let published = raw.published;
-    let phase = Phase { name: raw.name, act, table, limit, published, pace, concurrency };
-    if !phase.one_by_one() && (pace != Pace::Free || concurrency > 1) {
+    let (curve, at_once) = (concurrency.len() > 1, concurrency.iter().any(|n| *n > 1));
+    if !act.one_by_one() && (pace != Pace::Free || at_once) {
         let what = "pace and concurrency are for operations that are sent one by one";
         return Err(Error::invalid(format!("{what}; do = {:?} is one", raw.r#do)));
     }
-    Ok(phase)
+    if curve && (pace != Pace::Free || !room.is_empty()) {
+        let what = "a list of concurrency is a curve of capacity: without pace and cache";
+        return Err(Error::invalid(what));
+    }
+    let reads = act.one_by_one() && act.repeats();
+    if !room.is_empty() && !reads {
+        let what = "cache is for phases that read one by one";
+        return Err(Error::invalid(format!("{what}; do = {:?} is none", raw.r#do)));
+    }
+    let one = Phase {
+        name: raw.name,
+        act,
+        table,
+        limit,
+        published: raw.published,
+        pace,
+        concurrency: concurrency[0],
+        of: None,
+        room: None,
+    };
+    let part = |name: String| Phase { name, of: Some(one.name.clone()), ..one.clone() };
+    if curve {
+        let point = |n: &u32| Phase { concurrency: *n, ..part(format!("{} x{n}", one.name)) };
+        return Ok(concurrency.iter().map(point).collect());
+    }
+    if !room.is_empty() {
+        let both = |share: &f64| {
+            [(false, "cold"), (true, "warm")].map(|(warm, state)| Phase {
+                room: Some(Room { share: *share, warm }),
+                ..part(format!("{}, cache {share}, {state}", one.name))
+            })
+        };
+        return Ok(room.iter().flat_map(both).collect());
+    }
+    Ok(vec![one])
 }
 
-const ACTS: [&str; 11] = [
-    "prepare", "load", "index", "get", "find", "relate", "update", "delete", "scan", "mix",
-    "settle",
-];
+/// What takes an act's keys out of a phase; tables are checked by their names.
+type Parse = fn(&mut RawPhase, &dyn Fn(&str) -> Result<String>) -> Result<Act>;
 
-fn act(raw: &mut RawPhase, named: impl Fn(&str) -> Result<String>) -> Result<Act> {
-    let missing = |key: &str| Error::invalid(format!("{key:?} is missing"));
-    Ok(match raw.r#do.as_str() {
-        "prepare" => Act::Prepare,
-        "settle" => Act::Settle,
-        "scan" => Act::Scan,
-        "load" => Act::Load {
+/// The kinds of phases: the word of each, and what reads its keys.
+const ACTS: &[(&str, Parse)] = &[
+    ("prepare", |_, _| Ok(Act::Prepare)),
+    ("load", |raw, _| {
+        Ok(Act::Load {
             way: raw.way.take().map_or(Ok(Way::Bulk), |w| Way::of(&w, "way"))?,
             batch: raw.batch()?.unwrap_or(BATCH),
-        },
-        "index" => Act::Index(paths(&raw.index.take().ok_or_else(|| missing("index"))?)?),
-        "get" => Act::Get { spread: raw.spread()?, batch: raw.batch()?.unwrap_or(1) },
-        "find" => Act::Find {
-            filter: raw.filter()?.unwrap_or_default(),
-            range: match raw.range.take() {
-                None => None,
-                Some(RawRange { width: 0, .. }) => {
-                    return Err(Error::invalid("a range of width 0 holds nothing"));
-                }
-                Some(RawRange { field, width }) => Some(Range { field: field.parse()?, width }),
-            },
-            sort: raw
-                .sort
-                .take()
-                .unwrap_or_default()
-                .iter()
-                .map(|s| sort(s))
-                .collect::<Result<_>>()?,
-            most: raw.limit.take(),
-        },
-        "relate" => Act::Relate {
+        })
+    }),
+    ("index", |raw, _| {
+        let names = raw.index.take().ok_or_else(|| missing("index"))?;
+        Ok(Act::Index { paths: paths(&names)?, writes: raw.writes.take().unwrap_or(0) })
+    }),
+    ("get", |raw, _| Ok(Act::Get { spread: raw.spread()?, batch: raw.batch()?.unwrap_or(1) })),
+    ("find", find),
+    ("relate", |raw, named| {
+        Ok(Act::Relate {
             by: Relation::of(&raw.by.take().ok_or_else(|| missing("by"))?, "relation")?,
             to: named(raw.to.take().as_deref().unwrap_or(TABLE))?,
             field: raw.field.take().ok_or_else(|| missing("field"))?.parse()?,
-        },
-        "update" => Act::Update {
-            spread: raw.spread()?,
-            set: raw.set.take().ok_or_else(|| missing("set"))?,
-        },
-        "delete" => Act::Delete(raw.filter()?.ok_or_else(|| missing("where"))?),
-        "mix" => {
-            let shares = raw.shares.take().ok_or_else(|| missing("shares"))?;
-            let all: f64 = shares.values().sum();
-            if !(all > 0.0 && all.is_finite() && shares.values().all(|s| *s >= 0.0)) {
-                return Err(Error::invalid("shares are numbers of 0 or more, and not all 0"));
-            }
-            let kinds = shares
-                .iter()
-                .map(|(kind, share)| Ok((Kind::of(kind, "kind of operation")?, share / all)));
-            Act::Mix { shares: kinds.collect::<Result<_>>()?, spread: raw.spread()? }
-        }
-        other => {
-            let near =
-                nearest(other, &ACTS).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
-            return Err(Error::invalid(format!(
-                "no do = {other:?}; known: {}{near}",
-                ACTS.join(", ")
-            )));
-        }
-    })
-}
-
-/// `birthdate` is ascending, `-birthdate` descending.
-fn sort(text: &str) -> Result<(Path, Order)> {
-    Ok(match text.strip_prefix('-') {
-        Some(path) => (path.parse()?, Order::Descending),
-        None => (text.parse()?, Order::Ascending),
-    })
-}
-
-impl RawPhase {
-    fn batch(&mut self) -> Result<Option<usize>> {
-        match self.batch.take() {
-            Some(0) => Err(Error::invalid("a batch of 0 records")),
-            batch => Ok(batch),
-        }
-    }
-
-    fn spread(&mut self) -> Result<Spread> {
-        Ok(match self.keys.take() {
-            None | Some(RawSpread::Random) => Spread::Random,
-            Some(RawSpread::File) => Spread::File,
-            Some(RawSpread::Zipfian) => Spread::Zipfian,
-            Some(RawSpread::Latest) => Spread::Latest,
-            Some(RawSpread::Hot { records, operations }) => {
-                if !(records > 0.0 && records <= 1.0 && (0.0..=1.0).contains(&operations)) {
-                    return Err(Error::invalid("shares of hot keys are between 0 and 1"));
-                }
-                Spread::Hot { records, operations }
-            }
         })
-    }
+    }),
+    ("update", |raw, _| {
+        let set = raw.set.take().ok_or_else(|| missing("set"))?;
+        Ok(Act::Update { spread: raw.spread()?, set })
+    }),
+    ("delete", |raw, _| Ok(Act::Delete(raw.filter()?.ok_or_else(|| missing("where"))?))),
+    ("scan", |_, _| Ok(Act::Scan)),
+    ("mix", mix),
+    ("settle", |_, _| Ok(Act::Settle)),
+    ("rewrite", |raw, _| match raw.times.take().unwrap_or(2) {
+        // The last time writes them as they were: a store may skip what is there already.
+        0 | 1 => {
+            Err(Error::invalid("times = 2 at least: the last pass writes records as they were"))
+        }
+        times => Ok(Act::Rewrite { times, batch: raw.batch()?.unwrap_or(BATCH) }),
+    }),
+    ("recover", |_, _| Ok(Act::Recover)),
+];
 
-    fn filter(&mut self) -> Result<Option<Filter>> {
-        self.r#where.take().map(|document| Filter::from_document(&document)).transpose()
+fn act(raw: &mut RawPhase, named: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
+    let word = raw.r#do.clone();
+    match ACTS.iter().find(|(known, _)| *known == word) {
+        Some((_, parse)) => parse(raw, named),
+        None => {
+            let known: Vec<&str> = ACTS.iter().map(|act| act.0).collect();
+            let near =
+                nearest(&word, &known).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
+            Err(Error::invalid(format!("no do = {word:?}; known: {}{near}", known.join(", "))))
+        }
     }
+}
 
-    /// A key that nobody took.
-    fn left(&self) -> Option<&'static str> {
-        let left = [
-            (self.way.is_some(), "way"),
-            (self.batch.is_some(), "batch"),
-            (self.index.is_some(), "index"),
-            (self.keys.is_some(), "keys"),
-            (self.r#where.is_some(), "where"),
-            (self.range.is_some(), "range"),
-            (self.sort.is_some(), "sort"),
-            (self.limit.is_some(), "limit"),
-            (self.by.is_some(), "by"),
-            (self.to.is_some(), "to"),
-            (self.field.is_some(), "field"),
-            (self.set.is_some(), "set"),
-            (self.shares.is_some(), "shares"),
-        ];
-        left.into_iter().find(|l| l.0).map(|l| l.1)
+fn missing(key: &str) -> Error {
+    Error::invalid(format!("{key:?} is missing"))
+}
+
+fn find(raw: &mut RawPhase, _: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
+    Ok(Act::Find {
+        filter: raw.filter()?.unwrap_or_default(),
+        range: match raw.range.take() {
+            None => None,
+            Some(RawRange { width: 0, .. }) => {
+                return Err(Error::invalid("a range of width 0 holds nothing"));
+            }
+            Some(RawRange { field, width }) => Some(Range { field: field.parse()?, width }),
+        },
+        sort: raw.sort.take().unwrap_or_default().iter().map(|s| sort(s)).collect::<Result<_>>()?,
+        most: raw.limit.take(),
+    })
+}
+
+fn mix(raw: &mut RawPhase, _: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
+    let shares = raw.shares.take().ok_or_else(|| missing("shares"))?;
+    let all: f64 = shares.values().sum();
+    if !(all > 0.0 && all.is_finite() && shares.values().all(|s| *s >= 0.0)) {
+        return Err(Error::invalid("shares are numbers of 0 or more, and not all 0"));
     }
+    let kinds =
+        shares.iter().map(|(kind, share)| Ok((Kind::of(kind, "kind of operation")?, share / all)));
+    Ok(Act::Mix { shares: kinds.collect::<Result<_>>()?, spread: raw.spread()? })
 }
 
 /// The line of a byte, from 1.
@@ -395,12 +338,72 @@ mod tests {
                 ["line 8", "a second phase"],
             ),
             ("[[phase]]\nname = 7\ndo = \"scan\"\n", ["line 6", "expected a string"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"rewirte\"\n",
+                ["line 5", "did you mean \"rewrite\"?"],
+            ),
+            ("[[phase]]\nname = \"a\"\ndo = \"rewrite\"\ntimes = 1\n", ["line 5", "times = 2"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"get\"\ntimes = 3\n", ["line 5", "says nothing"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = [1, 0]\n",
+                ["line 5", "1 to 10000"],
+            ),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = \"4\"\n",
+                ["line 8", "a number or a list of numbers"],
+            ),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = [1, 4]\npace = {fixed = 9}\n",
+                ["line 5", "without pace"],
+            ),
+            ("[[phase]]\nname = \"a\"\ndo = \"get\"\ncache = -1\n", ["line 5", "above 0"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"scan\"\ncache = 1\n", ["line 5", "read one by one"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\nkeys = {trcae = \"x\"}\n",
+                ["line 8", "did you mean \"trace\"?"],
+            ),
+            ("[[phase]]\nname = \"a\"\ndo = \"find\"\nwhere = 7\n", ["line 8", "age>=90"]),
         ] {
             let said = refused(&format!("{HEAD}{body}"));
             for wanted in wanted {
                 assert!(said.contains(wanted), "{body}: {said}");
             }
         }
+    }
+
+    #[test]
+    fn every_kind_of_phase_goes_by_its_word_and_is_documented() {
+        let docs = include_str!("../../../docs/workloads.md");
+        let more = |word: &str| match word {
+            "index" => "index = [\"age\"]",
+            "relate" => "by = \"embedded\"\nfield = \"x\"",
+            "update" => "set = { age = 1 }",
+            "delete" => "where = \"age>=90\"",
+            "mix" => "shares = { read = 1 }",
+            _ => "",
+        };
+        for (word, _) in ACTS {
+            let text = format!("{HEAD}[[phase]]\nname = \"a\"\ndo = \"{word}\"\n{}", more(word));
+            let parsed = workload(&text).unwrap_or_else(|e| panic!("{word}: {e:?}"));
+            assert_eq!(parsed.phases[0].act.kind(), *word);
+            assert!(docs.contains(&format!("| `{word}` |")), "docs/workloads.md has no {word}");
+        }
+    }
+
+    #[test]
+    fn curves_and_caches_are_several_phases() {
+        let body = "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = [1, 4]\n\
+                    [[phase]]\nname = \"b\"\ndo = \"get\"\ncache = [2, 0.5]\n\
+                    [[phase]]\nname = \"c\"\ndo = \"get\"\npace = {share = 0.5}\n";
+        let workload = workload(&format!("{HEAD}{body}")).unwrap();
+        let names: Vec<&str> = workload.phases.iter().map(|p| p.name.as_str()).collect();
+        let caches =
+            ["b, cache 2, cold", "b, cache 2, warm", "b, cache 0.5, cold", "b, cache 0.5, warm"];
+        assert_eq!(names[..2], ["a x1", "a x4"]);
+        assert_eq!(names[2..6], caches);
+        assert_eq!(workload.phases[1].concurrency, 4);
+        let families = workload.families();
+        assert_eq!((families[1].as_deref(), families[6].as_deref()), (Some("a"), Some("b")));
     }
 
     #[test]

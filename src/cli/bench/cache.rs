@@ -3,7 +3,7 @@
 use std::{io, sync::atomic::AtomicBool};
 
 use steelyard::{
-    Error, Result,
+    Result,
     bench::{
         self,
         cache::{Options, Wanted, Wish, adapter},
@@ -101,8 +101,7 @@ pub fn adapter(args: Adapter) -> Result<Outcome> {
 
 pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
     let common = &args.common;
-    let program = std::env::current_exe()
-        .map_err(|e| Error::unavailable("this program does not find itself").with_source(e))?;
+    let program = super::own_program()?;
     let mut options = match args.as_published {
         true => Options::as_published(program),
         false => Options::new(program),

@@ -1,16 +1,18 @@
 //! `steelyard bench`: one file for each thing that can be weighed.
 
+mod against;
 mod cache;
 mod formats;
 mod objects;
 mod progress;
+mod queries;
 pub mod stores;
 
 use std::{io::IsTerminal, path::PathBuf, sync::atomic::AtomicBool};
 
 use clap::Subcommand;
 use steelyard::{
-    Result,
+    Error, Result,
     bench::{
         self,
         formats::load,
@@ -18,10 +20,16 @@ use steelyard::{
         run::Progress,
         workload::Workload,
     },
+    format::{Format, Takes},
+    record::dataset::Dataset,
 };
 
 use self::progress::Lines;
-use super::{Outcome, interrupt, parsed, print, say};
+use super::{
+    Outcome, interrupt, parsed, print,
+    report::{Form, Percent},
+    say,
+};
 
 /// Weighs formats and stores on your own records, with figures that hold up.
 ///
@@ -46,6 +54,9 @@ enum What {
     /// Speaks the adapters' protocol with one of this program's clients of memcached.
     #[command(hide = true)]
     CacheAdapter(cache::Adapter),
+    /// Delays what goes between a client and a server.
+    #[command(hide = true)]
+    NetworkRelay(stores::NetworkRelay),
     /// Stores: people, by key and by query: init, create, query, delete.
     #[command(after_help = stores::DOCUMENTS)]
     Documents(stores::Args),
@@ -58,7 +69,13 @@ enum What {
     /// Stores: the YCSB mixes A to F, and reads at shares of the capacity.
     #[command(after_help = stores::MIXED)]
     Mixed(stores::Args),
-    /// Stores: your own records, written, read by key, gone through.
+    /// Stores: what it costs to keep records: rewritten, indexed, after a crash.
+    #[command(after_help = stores::UPKEEP)]
+    Upkeep(stores::Args),
+    /// Stores: data larger than the server's cache, cold and warm.
+    #[command(after_help = stores::LARGER)]
+    Larger(stores::Args),
+    /// Stores: your own records, written, read by key, gone through; your own query.
     #[command(after_help = stores::KEEP)]
     Keep(stores::Args),
     /// Stores: a workload of your own, a file that ends in .toml.
@@ -85,7 +102,18 @@ struct Common {
     out: Option<PathBuf>,
     /// How to print the report.
     #[arg(long, value_name = "FORM", default_value = "text")]
-    format: super::report::Form,
+    format: Form,
+    /// Have another build of steelyard take turns, and compare this one with it.
+    ///
+    /// Each round is run by both, with the same seed, in random order, and ratios are taken within
+    /// rounds. That holds on machines that others use too, such as those of continuous integration,
+    /// where runs at different times cannot be compared.
+    #[arg(long, value_name = "OLD_BINARY")]
+    against: Option<PathBuf>,
+    /// With --against: exit with status 1 where something became slower by more than this (5%), and
+    /// with status 4 where nothing did but some of it could not be compared.
+    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = parsed::<Percent>)]
+    fail_on_regression: Option<Percent>,
 }
 
 const EXAMPLES: &str = "\
@@ -96,11 +124,14 @@ Examples:
   steelyard bench documents --on mariadb --on 'mariadb?engine=myisam' --durability t1
   steelyard bench mine.toml --on sqlite --out results.json
   steelyard bench cache --as-published              clients of memcached
+  steelyard bench formats --against ./steelyard-1.0 --fail-on-regression 5%      for shared machines
   steelyard bench objects --formats marshal,json --wraps base64lines --format svg > curves.svg";
 
 pub fn run(args: Args) -> Result<Outcome> {
-    if let Some(What::CacheAdapter(args)) = args.what {
-        return cache::adapter(args);
+    match args.what {
+        Some(What::CacheAdapter(args)) => return cache::adapter(args),
+        Some(What::NetworkRelay(args)) => return stores::relay(args),
+        _ => {}
     }
     // Ctrl-C ends it after the round; a second one at once.
     let stop = interrupt::at_first();
@@ -110,13 +141,22 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::Objects(objects)) => objects::run(objects, stop),
         Some(What::Cache(args)) => cache::run(args, stop),
         Some(What::CacheAdapter(args)) => cache::adapter(args),
+        Some(What::NetworkRelay(args)) => stores::relay(args),
         Some(What::Documents(args)) => stores::run("documents", args, stop),
         Some(What::Inserts(args)) => stores::run("inserts", args, stop),
         Some(What::Relations(args)) => stores::run("relations", args, stop),
         Some(What::Mixed(args)) => stores::run("mixed", args, stop),
+        Some(What::Upkeep(args)) => stores::run("upkeep", args, stop),
+        Some(What::Larger(args)) => stores::run("larger", args, stop),
         Some(What::Keep(args)) => stores::run("keep", args, stop),
         Some(What::File(words)) => stores::run_file(words, stop),
     }
+}
+
+/// This program's file.
+fn own_program() -> Result<PathBuf> {
+    std::env::current_exe()
+        .map_err(|e| Error::unavailable("this program does not find itself").with_source(e))
 }
 
 /// How many records the tour weighs formats with, and how many seconds; how many people the stores
@@ -124,6 +164,9 @@ pub fn run(args: Args) -> Result<Outcome> {
 const TOUR: (u64, f64, f64, f64) = (2_000, 28.0, 0.25, 18.0);
 
 fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
+    if common.against.is_some() {
+        return Err(Error::invalid("--against needs a bench: steelyard bench formats --against …"));
+    }
     let (count, formats, scale, stores) = TOUR;
     let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1))?;
     let mut options = bench::formats::Options::new(&records);
@@ -131,9 +174,14 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     options.plan = common.plan(Plan::default(), Some(formats));
     options.out = common.out.clone();
     options.stop = Some(stop);
+    // Those for tables of single values have no place for MARC records.
+    options.formats = Format::ALL.to_vec();
+    options.formats.retain(|format| format.info().takes != Takes::Rows);
     common.told(false, |told| bench::formats::run(&options, told))?;
 
-    let workload = Workload::named("documents")?.scaled(scale);
+    // What all formats and stores of the tour keep, so that they do the same work.
+    let mut workload = Workload::named("documents")?.scaled(scale);
+    workload.tables.iter_mut().for_each(|table| table.dataset = Dataset::PeopleJson);
     let mut options = bench::stores::Options::new(workload);
     options.plan = common.plan(options.plan, Some(stores));
     options.stop = Some(stop);
@@ -179,6 +227,9 @@ impl Common {
         named: bool,
         run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Results>,
     ) -> Result<Outcome> {
+        if let Some(old) = &self.against {
+            return against::run(self, old);
+        }
         let mut lines = Lines::new();
         let results = run(&mut |p: Progress<'_>| lines.tell(&p));
         drop(lines);
@@ -191,6 +242,10 @@ impl Common {
         let broke = |c: &Cell| c.refused.as_ref().is_some_and(|why| why.starts_with("failed: "));
         let clean = results.competitors.iter().all(|c| all_well(c) || c.null)
             && !results.cells.iter().any(broke);
-        Ok(if clean || !named { Outcome::Well } else { Outcome::Found })
+        let unkept = |c: &Contender| {
+            c.store.as_ref().is_some_and(|k| k.durability.broken && k.durability.asked.is_some())
+        };
+        let kept = !results.competitors.iter().any(unkept);
+        Ok(if kept && (clean || !named) { Outcome::Well } else { Outcome::Found })
     }
 }

@@ -37,7 +37,7 @@ Examples:
 pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
     let common = &args.common;
     if args.stores.is_named() {
-        let mut options = args.stores.options(Workload::named("objects")?);
+        let mut options = args.stores.options(Workload::named("objects")?)?;
         options.targets = with_and_without_base64(args.stores.targets());
         options.plan = common.plan(options.plan, None);
         options.out = common.out.clone();

@@ -1,6 +1,6 @@
 //! `steelyard bench WORKLOAD`: workloads on stores.
 
-use std::sync::atomic::AtomicBool;
+use std::{sync::atomic::AtomicBool, time::Duration};
 
 use clap::Parser;
 use steelyard::{
@@ -8,6 +8,7 @@ use steelyard::{
     bench::{
         self,
         formats::{Records, load},
+        network::{self, Network, RoundTrip},
         results::Dataset,
         schedule::Pace,
         stores::{Options, OwnRecords, Target},
@@ -19,7 +20,7 @@ use steelyard::{
     record::{Document, Value, to_value},
 };
 
-use super::{Common, Outcome, above_nothing, parsed};
+use super::{Common, Outcome, above_nothing, own_program, parsed, print, queries::Queries};
 
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
 ///
@@ -39,13 +40,18 @@ pub struct Args {
     from: Option<Wrapped>,
     /// Use N of them, a random sample where there are more [default: 20000].
     #[arg(long, value_name = "N")]
-    limit: Option<u64>,
+    sample: Option<u64>,
+    #[command(flatten)]
+    queries: Queries,
     /// Send reads, queries and mixes at this rate a second, at random moments (an open loop).
     #[arg(long, value_name = "OPS", value_parser = above_nothing, allow_negative_numbers = true)]
     rate: Option<f64>,
     /// So many operations may be on their way at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     concurrency: Option<u32>,
+    /// Keep the plan of each statement, as the store's own EXPLAIN has it, and print it.
+    #[arg(long)]
+    explain: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -54,7 +60,9 @@ pub struct Args {
 #[derive(clap::Args)]
 pub struct On {
     /// A store: sqlite, mariadb?engine=myisam, postgres …, or the URL of your own; may be repeated
-    /// [default: those that need no server].
+    /// [default: those that need no server]. NAME=STORE gives it a name in the report, so that one
+    /// store can run twice (a=sqlite, b=sqlite); ?delay=10% slows one down by so much, to try whether
+    /// the bench finds it.
     #[arg(long, value_name = "STORE", value_parser = parsed::<Named>)]
     on: Vec<Named>,
     /// What an acknowledged write must have survived, t0 to t3 [default: each store's own].
@@ -70,6 +78,31 @@ pub struct On {
     /// Do not count syncs beforehand.
     #[arg(long)]
     no_audit: bool,
+    /// Put a network between client and server, whose round trips take this long: 0.5ms, 500us
+    /// (not before unix sockets and TLS; stores in this process are unaffected).
+    #[arg(long, value_name = "TIME", value_parser = parsed::<RoundTrip>)]
+    network: Option<RoundTrip>,
+}
+
+/// A relay of `--network`.
+#[derive(clap::Args)]
+pub struct NetworkRelay {
+    /// The server's host.
+    #[arg(long)]
+    host: String,
+    /// Its port.
+    #[arg(long)]
+    port: u16,
+    /// How long a round trip is to take.
+    #[arg(long)]
+    round_trip_ns: u64,
+}
+
+/// Relays until standard input ends.
+pub fn relay(args: NetworkRelay) -> Result<Outcome> {
+    let round_trip = Duration::from_nanos(args.round_trip_ns);
+    network::serve((args.host, args.port), round_trip, |port| print(format!("{port}\n")))?;
+    Ok(Outcome::Well)
 }
 
 /// A store by what was typed.
@@ -113,10 +146,27 @@ Examples:
   steelyard bench mixed --on redis --on 'redis?socket=unix'
   steelyard bench mixed --on redis --on memcached --format html > mixed.html";
 
+pub const UPKEEP: &str = "\
+Examples:
+  steelyard bench upkeep
+  steelyard bench upkeep --on sqlite --on postgres --on mariadb --durability t3
+  steelyard bench upkeep --records orders.jsonl --on postgres";
+
+pub const LARGER: &str = "\
+Examples:
+  steelyard bench larger --on mariadb --on postgres
+  steelyard bench larger --on mariadb --scale 5
+
+Only private servers have a cache that can be limited; what the system's page cache holds of their
+files is not limited, and the report says so.";
+
 pub const KEEP: &str = "\
 Examples:
   steelyard bench keep --records catalog.mrc --on sqlite --on 'redis?format=msgpack'
-  steelyard bench keep --on mysql://me:secret@db.example.com/scratch --out results.json";
+  steelyard bench keep --records orders.jsonl --key id --index created_at \
+    --where 'status=open' --sort -created_at --limit 20 --on sqlite --on postgres
+  steelyard bench keep --on mysql://me:secret@db.example.com/scratch --out results.json
+  steelyard bench keep --on postgres --on 'postgres?client=crate' --network 0.5ms";
 
 /// A workload from a file.
 #[derive(Parser)]
@@ -129,7 +179,7 @@ struct OfFile {
 }
 
 pub fn run(name: &str, args: Args, stop: &AtomicBool) -> Result<Outcome> {
-    measure(Workload::named(name)?, args, stop)
+    measure(Workload::named(name)?, None, args, stop)
 }
 
 /// A workload from the file that the first word names; the others are as usual.
@@ -151,29 +201,43 @@ pub fn run_file(words: Vec<String>, stop: &AtomicBool) -> Result<Outcome> {
         };
         Error::new(e.kind(), what).in_place(file.as_str())
     })?;
-    measure(workload, args, stop)
+    // The key of a file of your own names a field of your own records.
+    let key = workload.tables.first().and_then(|table| table.key.clone());
+    measure(workload, key, args, stop)
 }
 
-fn measure(mut workload: Workload, args: Args, stop: &AtomicBool) -> Result<Outcome> {
+fn measure(
+    workload: Workload,
+    key: Option<String>,
+    args: Args,
+    stop: &AtomicBool,
+) -> Result<Outcome> {
+    let mut workload = args.queries.added(workload)?;
     for phase in &mut workload.phases {
         let single = phase.one_by_one();
-        if let Some(n) = args.concurrency.filter(|_| single) {
+        // A curve has its own.
+        if let Some(n) = args.concurrency.filter(|_| single && phase.of.is_none()) {
             phase.concurrency = n;
         }
         let reads = !matches!(phase.act, Act::Load { .. });
-        if let Some(rate) = args.rate.filter(|_| single && reads) {
+        if let Some(rate) = args.rate.filter(|_| single && reads && phase.of.is_none()) {
             phase.pace = Pace::Poisson(rate);
         }
     }
-    let mut options = args.on.options(workload);
+    let mut options = args.on.options(workload)?;
     if let Some(file) = &args.records {
-        let (limit, seed) = (args.limit.unwrap_or(load::USUAL), args.common.seed.unwrap_or(1));
-        let (documents, described) = own(file, args.from.as_ref(), limit, seed)?;
-        options.records = Some(OwnRecords::new(documents, described));
+        let (sample, seed) = (args.sample.unwrap_or(load::USUAL), args.common.seed.unwrap_or(1));
+        let (documents, described) = own(file, args.from.as_ref(), sample, seed)?;
+        options.records = Some(match args.queries.key().or(key.as_deref()) {
+            Some(field) => OwnRecords::keyed(documents, field, described)
+                .map_err(|e| e.in_place(file.as_str()))?,
+            None => OwnRecords::new(documents, described),
+        });
     }
     options.plan = args.common.plan(options.plan, None);
     options.out = args.common.out.clone();
     options.stop = Some(stop);
+    options.explain = args.explain;
     args.common.told(!options.targets.is_empty(), |told| bench::stores::run(&options, told))
 }
 
@@ -194,7 +258,10 @@ impl On {
     }
 
     /// A workload on these stores.
-    pub fn options<'a>(&self, workload: Workload) -> Options<'a> {
+    ///
+    /// # Errors
+    /// Where this program does not find itself.
+    pub fn options<'a>(&self, workload: Workload) -> Result<Options<'a>> {
         let workload = match (self.as_published, self.scale) {
             (true, _) => workload.as_published(),
             (false, Some(by)) => workload.scaled(by),
@@ -205,7 +272,11 @@ impl On {
         options.as_published = self.as_published;
         options.durability = self.durability;
         options.audit = !self.no_audit;
-        options
+        options.network = match self.network {
+            Some(round_trip) => Some(Network { round_trip, program: own_program()? }),
+            None => None,
+        };
+        Ok(options)
     }
 }
 

@@ -44,7 +44,7 @@ mod text;
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes};
 use crate::{
     Result,
     marc::{Record, json::RecordSeed},
@@ -58,6 +58,8 @@ pub(super) const INFO: Info = Info {
     takes: Takes::Anything,
     keeps: &Kind::ALL,
     loses: "the sign and payload of what is not a number",
+    marc: Code { reads: By::Own, writes: By::OwnSerde },
+    values: Code::of(By::OwnSerde),
 };
 
 /// What every record begins with: the version, 4.8.

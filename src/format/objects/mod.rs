@@ -1,8 +1,9 @@
 //! What the formats of program objects (Ruby Marshal, Python pickle) share: whole numbers of any
-//! size, keys of any kind as names, repeated keys as links, and limits.
+//! size, keys of any kind as names, repeated keys as links, dates, and limits.
 //!
 //! It must not know either format.
 
+pub(super) mod calendar;
 pub(super) mod keys;
 pub(super) mod limits;
 pub(super) mod name;

@@ -11,7 +11,7 @@ use serde::{
 };
 
 use super::{
-    machine,
+    machine, natives,
     tape::{Kind, Node, Tape},
     text::Text,
 };
@@ -22,7 +22,7 @@ use crate::{
         name::{AsName, Key, ReadText},
         whole::Whole,
     },
-    record::native::{BIGINT, DECIMAL, TIME},
+    record::native::{BIGINT, DECIMAL, NativeText, TIME},
 };
 
 /// Reads one record by `seed`; `bytes` must hold it and nothing else. `T` says how text is handed
@@ -62,7 +62,7 @@ impl<'t, 'de, T: Text<'de>> Values<'t, 'de, T> {
     }
 
     fn span(&self, node: Node) -> &'de [u8] {
-        &self.tape.input[node.a as usize..][..node.b as usize]
+        self.tape.span(node)
     }
 
     fn unescaped(&self, node: Node) -> &'t [u8] {
@@ -140,6 +140,8 @@ impl<'t, 'de, T: Text<'de>> Values<'t, 'de, T> {
         if !self.links.is_empty() {
             let cost = match node.kind {
                 Kind::Int | Kind::Float | Kind::List | Kind::Map | Kind::Link => 1,
+                Kind::Time | Kind::Naive | Kind::Date => 32,
+                Kind::Maker | Kind::Delta | Kind::Zone => 1,
                 _ => 1 + node.b as usize,
             };
             self.budget.spend(cost)?;
@@ -167,6 +169,7 @@ impl<'t, 'de, T: Text<'de>> Values<'t, 'de, T> {
                 }
             }
             Kind::Link => Err(Error::malformed("a link to a link")),
+            _ => natives::visit(self.tape.item(node), visitor),
         }
     }
 }
@@ -234,9 +237,12 @@ impl<'t, 'de, T: Text<'de>> Item<'_, 't, 'de, T> {
 
     fn read_float<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         let node = self.node();
-        if let Kind::Long | Kind::Digits = node.kind
-            && let Ok(v) = self.values.whole(node)?.into_digits().parse()
-        {
+        let digits = match node.kind {
+            Kind::Long | Kind::Digits => self.values.whole(node)?.into_digits(),
+            Kind::Decimal => String::from_utf8_lossy(self.values.span(node)).into_owned(),
+            _ => return self.values.visit(self.n, visitor),
+        };
+        if let Ok(v) = digits.parse() {
             return visitor.visit_f64(v);
         }
         self.values.visit(self.n, visitor)
@@ -252,6 +258,9 @@ impl<'de, T: Text<'de>> ReadText<'de> for Item<'_, '_, 'de, T> {
             Kind::Bytes => <&str>::visit(self.values.span(node), visitor),
             Kind::Long | Kind::Digits => {
                 visitor.visit_string(self.values.whole(node)?.into_digits())
+            }
+            Kind::Time | Kind::Decimal => {
+                visitor.visit_string(natives::text(self.values.tape.item(node))?)
             }
             _ if key => self.values.visit(self.n, AsName { inner: visitor, numbers: true }),
             _ => self.values.visit(self.n, visitor),
@@ -309,6 +318,13 @@ impl<'de, T: Text<'de>> de::Deserializer<'de> for Item<'_, '_, 'de, T> {
             let text = match node.kind {
                 Kind::Int => (node.to_wide() as i64).to_string(),
                 Kind::Long | Kind::Digits => self.values.whole(node)?.into_digits(),
+                Kind::Time if name == TIME => {
+                    let time = natives::time(node.to_wide() as i64)?;
+                    return NativeText::from(time).deserialize_newtype_struct(TIME, visitor);
+                }
+                Kind::Decimal if name == DECIMAL => {
+                    String::from_utf8_lossy(self.values.span(node)).into_owned()
+                }
                 _ => return visitor.visit_newtype_struct(self),
             };
             return visitor.visit_newtype_struct(StringDeserializer::new(text));

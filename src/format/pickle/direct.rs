@@ -7,6 +7,8 @@
 //! answers [`Error`] to all that is not; the caller then has the machine run. What is read here is
 //! what the machine would read, since every opcode did what it does on a stack.
 
+mod calls;
+
 use std::marker::PhantomData;
 
 use serde::{
@@ -14,14 +16,18 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{ops::*, text::Text};
+use super::{
+    natives::{self, Item},
+    ops::*,
+    text::Text,
+};
 use crate::{
     Error, Result,
     format::objects::{
         limits::{Budget, deeper},
         name::{AsName, Key, ReadText},
     },
-    record::native::{BIGINT, DECIMAL, TIME},
+    record::native::{BIGINT, DECIMAL, NativeText, TIME},
 };
 
 /// Python puts so many items at a time into a list or dict.
@@ -69,7 +75,6 @@ struct Direct<'de, T> {
 
 /// A memoized list or dict.
 const NOWHERE: (u32, u32) = (u32::MAX, 0);
-
 impl<'de, T: Text<'de>> Direct<'de, T> {
     /// The next opcode, which stays.
     #[inline(always)]
@@ -237,6 +242,9 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
     /// Hands the value whose opcode this is to a visitor that takes anything.
     #[inline]
     fn visit<V: Visitor<'de>>(&mut self, code: u8, visitor: V) -> Result<V::Value> {
+        if let Some(made) = self.made(code)? {
+            return natives::visit(made, visitor);
+        }
         if let Some(text) = self.text(code)? {
             return T::visit(text, visitor);
         }
@@ -440,9 +448,15 @@ impl<'de, T: Text<'de>> de::Deserializer<'de> for &mut Direct<'de, T> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value> {
-        match name {
-            TIME | DECIMAL | BIGINT => Err(odd()),
-            _ => visitor.visit_newtype_struct(self),
+        if ![TIME, DECIMAL, BIGINT].contains(&name) {
+            return visitor.visit_newtype_struct(self);
+        }
+        let code = self.next()?;
+        match (name, self.made(code)?) {
+            (TIME, Some(Item::Time(micros))) => {
+                NativeText::from(natives::time(micros)?).deserialize_newtype_struct(TIME, visitor)
+            }
+            _ => Err(odd()),
         }
     }
 

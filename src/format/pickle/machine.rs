@@ -5,6 +5,7 @@
 //! one memo entry for each byte of the pickle.
 
 use super::{
+    natives::{self, Maker},
     old,
     ops::{self, *},
     tape::{Kind, Node, Tape},
@@ -213,7 +214,8 @@ impl<'de> Machine<'de> {
             | Kind::Unescaped
             | Kind::UnescapedEither
             | Kind::Long
-            | Kind::Digits => {
+            | Kind::Digits
+            | Kind::Decimal => {
                 self.tape.budget.spend(8 + node.b as usize).map_err(|e| e.at(self.at as u64))?;
                 node
             }
@@ -390,10 +392,44 @@ impl<'de> Machine<'de> {
                     let top = self.stack[self.top(1)?];
                     self.push_again(top)?;
                 }
+                GLOBAL => {
+                    let (module, name) = (self.line()?, self.line()?);
+                    self.push_maker(code, module, name)?;
+                }
+                STACK_GLOBAL => {
+                    let from = self.top(2).map_err(|_| ops::refused(code, self.at))?;
+                    let [module, name] = [from, from + 1].map(|n| self.tape.text(self.stack[n]));
+                    self.stack.truncate(from);
+                    self.push_maker(code, module.unwrap_or(b"?"), name.unwrap_or(b"?"))?;
+                }
+                REDUCE => {
+                    let from = self.top(2).map_err(|_| ops::refused(code, self.at))?;
+                    let [maker, arguments] = [self.stack[from], self.stack[from + 1]];
+                    let maker = self.tape.nodes[maker as usize];
+                    let Some(maker) = Maker::at(maker.a).filter(|_| maker.kind == Kind::Maker)
+                    else {
+                        return Err(ops::refused(code, self.at));
+                    };
+                    let made = self.tape.call(maker, arguments);
+                    let made = made.ok_or_else(|| self.wrong("not what this is called with"))?;
+                    self.stack.truncate(from);
+                    self.push(made);
+                }
                 INT | LONG | FLOAT | STRING | UNICODE | GET | PUT => old::run(self, code)?,
                 STOP => return self.stop(),
                 _ => return Err(ops::refused(code, self.at)),
             }
+        }
+    }
+
+    /// What is called by this name, if it is one of the few.
+    fn push_maker(&mut self, code: u8, module: &[u8], name: &[u8]) -> Result<()> {
+        match natives::find(module, name) {
+            Some(maker) => {
+                self.push(Node::new(Kind::Maker, maker.number(), 0));
+                Ok(())
+            }
+            None => Err(ops::refused_name(code, self.at, module, name)),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Python's pickle, read and written without Python.
 //!
-//! A pickle is a program for a machine with a stack. Its opcodes for data are run here; an opcode
-//! that would import, call or look up anything is refused by name and byte offset, so nothing a
-//! pickle says is ever executed. Files: `ops` (the opcodes), `machine` (runs them), `old` (the
-//! opcodes with text arguments), `tape` (what comes out: nodes), `de` and `ser`.
+//! A pickle is a program for a machine with a stack. Its opcodes for data are run here. Calls are
+//! read only of the five classes of `natives`, which are data; an opcode that would import, call or
+//! look up anything else is refused by name and byte offset, so nothing a pickle says is ever
+//! executed. Files: `ops` (the opcodes), `machine` (runs them), `natives` (times and decimals), `old`
+//! (the opcodes with text arguments), `tape` (what comes out: nodes), `de` and `ser`.
 //!
 //! | Python | read as |
 //! |---|---|
@@ -13,18 +14,23 @@
 //! | str of Python 2 | text where it is UTF-8, else bytes |
 //! | list, tuple, set, frozenset | list |
 //! | dict | map |
+//! | datetime with a timezone | a time: the moment, in UTC |
+//! | datetime without, date | text: `2024-02-29T23:59:58`, `2024-02-29` |
+//! | Decimal | decimal |
 //! | the same object again | a copy of it; an object inside itself is refused |
 //!
 //! Protocols 0 to 5 are read. Before protocol 4 Python itself writes sets as calls, before 3 bytes
-//! too, and datetime, Decimal and classes in every protocol: these are refused.
+//! too (and with them the state of a datetime); these are refused, and classes in every protocol.
 //!
-//! Written: protocol 4, one frame a record; a key that comes again is a link.
+//! Written: protocol 4, one frame a record; a key that comes again is a link. A time is a datetime
+//! in UTC.
 //!
 //! Source: `Lib/pickletools.py` and `Modules/_pickle.c` of Python 3.11, PEP 307, 3154, 574.
 
 mod de;
 mod direct;
 mod machine;
+mod natives;
 mod old;
 mod ops;
 mod ser;
@@ -35,7 +41,7 @@ mod text;
 
 use serde::Serialize;
 
-use super::{Again, Framing, Info, Takes};
+use super::{Again, By, Code, Framing, Info, Takes};
 use crate::{
     Result,
     marc::{Record, json::RecordSeed},
@@ -53,12 +59,16 @@ pub(super) const INFO: Info = Info {
         Kind::Int,
         Kind::BigInt,
         Kind::Float,
+        Kind::Decimal,
         Kind::Text,
         Kind::Bytes,
         Kind::List,
         Kind::Map,
     ],
-    loses: "times and decimals become text",
+    loses: "times keep their microseconds; those before the year 1 become text; so do decimals \
+            that are no number",
+    marc: Code::of(By::OwnSerde),
+    values: Code::of(By::OwnSerde),
 };
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {

@@ -127,6 +127,20 @@ opcodes! {
     0x98 READONLY_BUFFER B0 Reach;
 }
 
+/// Why what the opcode at `at` names is not called.
+#[cold]
+pub fn refused_name(code: u8, at: usize, module: &[u8], name: &[u8]) -> Error {
+    let [module, name] = [module, name].map(|n| String::from_utf8_lossy(n).into_owned());
+    Error::unsupported(format!(
+        "the opcode {} would import {}.{}; of classes, only datetime, date, timezone, timedelta and \
+         Decimal are read: turn other objects into dicts, lists and text in Python first",
+        find(code).map_or("?", |op| op.name),
+        module.escape_debug(),
+        name.escape_debug(),
+    ))
+    .at(at as u64)
+}
+
 /// Why the byte at `at` cannot be run.
 #[cold]
 pub fn refused(code: u8, at: usize) -> Error {

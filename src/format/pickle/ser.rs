@@ -1,9 +1,9 @@
-//! From serde to pickle, protocol 4: one frame; only keys are memoized, and linked to when they
-//! come again.
+//! From serde to pickle, protocol 4: one frame; only keys and classes are memoized, and linked
+//! to when they come again.
 
 use serde::ser::{self, Error as _, Serialize, Serializer};
 
-use super::ops;
+use super::{natives, ops};
 use crate::{
     Error, Result,
     format::objects::{
@@ -12,7 +12,10 @@ use crate::{
         text::if_text,
         whole::{magnitude_of, twos_complement},
     },
-    record::native::BIGINT,
+    record::{
+        Time,
+        native::{BIGINT, DECIMAL, TIME},
+    },
 };
 
 pub fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
@@ -20,8 +23,17 @@ pub fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
     out.extend_from_slice(&[ops::PROTO, 4, ops::FRAME]);
     out.extend_from_slice(&[0; 8]);
     let body = out.len();
-    let mut encoder =
-        Encoder { out, start, memoized: 0, keys: Keys::new(), in_key: false, depth: 0 };
+    let mut encoder = Encoder {
+        out,
+        start,
+        memoized: 0,
+        keys: Keys::new(),
+        datetime: None,
+        utc: None,
+        decimal: None,
+        in_key: false,
+        depth: 0,
+    };
     record.serialize(&mut encoder)?;
     out.push(ops::STOP);
     let length = (out.len() - body) as u64;
@@ -34,9 +46,15 @@ struct Encoder<'o> {
     out: &'o mut Vec<u8>,
     /// Where the record begins in `out`.
     start: usize,
-    /// How many keys are memoized.
+    /// How many keys and classes are memoized.
     memoized: u32,
     keys: Keys,
+    /// Under which number the class `datetime` is memoized.
+    datetime: Option<u32>,
+    /// The same for the `timezone` of UTC.
+    utc: Option<u32>,
+    /// The same for the class `Decimal`.
+    decimal: Option<u32>,
     /// The next text is a key.
     in_key: bool,
     depth: usize,
@@ -68,23 +86,87 @@ impl Encoder<'_> {
     #[inline]
     fn key(&mut self, key: &str) {
         match self.keys.find(key.as_bytes(), &self.out[self.start..]) {
-            Seen::Before(n) => match u8::try_from(n) {
-                Ok(n) => self.out.extend_from_slice(&[ops::BINGET, n]),
-                Err(_) => {
-                    self.out.push(ops::LONG_BINGET);
-                    self.out.extend_from_slice(&n.to_le_bytes());
-                }
-            },
+            Seen::Before(n) => self.link(n),
             Seen::Never => self.text(key),
             Seen::Not(slot) => {
                 // A key is short: its text comes after the opcode and a length of one byte.
                 let at = self.out.len() - self.start + 2;
                 self.keys.put(slot, at, key.len(), self.memoized);
                 self.text(key);
-                self.out.push(ops::MEMOIZE);
-                self.memoized = self.memoized.wrapping_add(1);
+                self.memoize();
             }
         }
+    }
+
+    /// What was memoized under this number.
+    fn link(&mut self, n: u32) {
+        match u8::try_from(n) {
+            Ok(n) => self.out.extend_from_slice(&[ops::BINGET, n]),
+            Err(_) => {
+                self.out.push(ops::LONG_BINGET);
+                self.out.extend_from_slice(&n.to_le_bytes());
+            }
+        }
+    }
+
+    /// Memoizes what was written last, and says under which number.
+    fn memoize(&mut self) -> u32 {
+        self.out.push(ops::MEMOIZE);
+        self.memoized = self.memoized.wrapping_add(1);
+        self.memoized.wrapping_sub(1)
+    }
+
+    fn class(&mut self, module: &str, name: &str) {
+        self.text(module);
+        self.text(name);
+        self.out.push(ops::STACK_GLOBAL);
+    }
+
+    /// A `datetime` in UTC, as Python writes it; text where Python has no such year.
+    fn time(&mut self, text: &str) -> Result<()> {
+        let Some(state) = natives::state(text.parse::<Time>()?) else {
+            self.text(text);
+            return Ok(());
+        };
+        match self.datetime {
+            Some(n) => self.link(n),
+            None => {
+                self.class("datetime", "datetime");
+                self.datetime = Some(self.memoize());
+            }
+        }
+        self.sized([ops::SHORT_BINBYTES, ops::BINBYTES, ops::BINBYTES8], &state);
+        match self.utc {
+            Some(n) => self.link(n),
+            None => {
+                self.class("datetime", "timezone");
+                self.class("datetime", "timedelta");
+                let zero = [ops::BININT1, 0];
+                self.out.extend_from_slice(&[zero, zero, zero].concat());
+                self.out.extend_from_slice(&[ops::TUPLE3, ops::REDUCE, ops::TUPLE1, ops::REDUCE]);
+                self.utc = Some(self.memoize());
+            }
+        }
+        self.out.extend_from_slice(&[ops::TUPLE2, ops::REDUCE]);
+        Ok(())
+    }
+
+    /// A `Decimal`; text where it is none.
+    fn decimal(&mut self, digits: &str) -> Result<()> {
+        if !natives::is_decimal(digits.as_bytes()) {
+            self.text(digits);
+            return Ok(());
+        }
+        match self.decimal {
+            Some(n) => self.link(n),
+            None => {
+                self.class("decimal", "Decimal");
+                self.decimal = Some(self.memoize());
+            }
+        }
+        self.text(digits);
+        self.out.extend_from_slice(&[ops::TUPLE1, ops::REDUCE]);
+        Ok(())
     }
 
     fn long(&mut self, bytes: &[u8]) -> Result<()> {
@@ -218,14 +300,18 @@ impl<'a, 'o> Serializer for &'a mut Encoder<'o> {
         name: &'static str,
         value: &T,
     ) -> Result<()> {
-        if name != BIGINT {
+        if self.in_key || ![TIME, DECIMAL, BIGINT].contains(&name) {
             return value.serialize(self);
         }
-        if_text(value, |digits| {
-            let (negative, magnitude) = magnitude_of(digits)?;
-            self.long(&twos_complement(negative, magnitude))
+        if_text(value, |text| match name {
+            TIME => self.time(text),
+            DECIMAL => self.decimal(text),
+            _ => {
+                let (negative, magnitude) = magnitude_of(text)?;
+                self.long(&twos_complement(negative, magnitude))
+            }
         })
-        .unwrap_or_else(|| Err(Error::custom("a whole number that is not text")))
+        .unwrap_or_else(|| Err(Error::custom(format_args!("a {name} that is not text"))))
     }
     fn serialize_newtype_variant<T: Serialize + ?Sized>(
         self,

@@ -106,6 +106,10 @@ impl Connection {
                 Err(e) => last = e,
             }
         }
+        if last.kind() == Kind::TimedOut {
+            let what = format!("no connection within {} s", limit.as_secs_f64());
+            last = io::Error::new(Kind::TimedOut, what);
+        }
         Err(Failure::Connect(last))
     }
 

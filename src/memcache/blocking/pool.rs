@@ -88,7 +88,8 @@ impl Pool {
                 state.open += 1;
                 return Ok(Lease { pool: self, age: state.age, connection: None });
             }
-            let left = deadline.left().map_err(|_| Failure::Busy(deadline.limit))?;
+            let busy = |_| Failure::Busy(deadline.limit, self.most);
+            let left = deadline.left().map_err(busy)?;
             state.waiting += 1;
             state = self.freed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
             state.waiting -= 1;

@@ -88,7 +88,8 @@ impl Connection {
             })
         };
         let stream = tokio::time::timeout(limit, connect).await.unwrap_or_else(|_| {
-            Err(io::Error::new(io::ErrorKind::TimedOut, format!("no connection in {limit:?}")))
+            let what = format!("no connection within {} s", limit.as_secs_f64());
+            Err(io::Error::new(io::ErrorKind::TimedOut, what))
         });
         Ok(Connection {
             stream: stream.map_err(Failure::Connect)?,

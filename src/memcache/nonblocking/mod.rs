@@ -200,7 +200,7 @@ impl AsyncClient {
     }
 
     /// Lists all keys of a server, by its number: `each` is given the text of each, as `key=…
-    /// exp=… size=…`; the key in it has %-codes. On a connection of its own. `how` is `hash`, by the
+    /// exp=… size=…`; the key in it has %-codes. It keeps a connection for as long as it lasts. `how` is `hash`, by the
     /// table of keys, each once; or `all`, by the lists of use, which older servers have only.
     ///
     /// # Errors
@@ -215,12 +215,13 @@ impl AsyncClient {
         let mut ended = Listed::Whole;
         let deadline = Deadline::new(self.timeout);
         let cluster = &self.shared.cluster;
-        let opened = self.shared.open(server, &deadline).await;
-        let mut connection = opened.map_err(|e| e.error(&cluster.nodes[server]))?;
+        let (mut lease, _) = self.shared.lease(server, &deadline).await?;
+        let connection = lease.connection.as_mut().expect("a lease that was opened");
         let mut listing = admin::listing(how, &mut ended, each);
         let run = connection.run(&mut listing, deadline, Until::Answered).await;
         drop(listing);
         run.map_err(|e| e.error(&cluster.nodes[server]))?;
+        lease.give_back();
         ended.done().map_err(|e| e.in_place(cluster.nodes[server].name.clone()))
     }
 }

@@ -51,7 +51,7 @@ impl Pool {
             Ok(room) => room,
             Err(_) => {
                 let wait = async { Ok(self.room.acquire().await.expect("it is never closed")) };
-                let busy = |_| Failure::Busy(deadline.limit);
+                let busy = |_| Failure::Busy(deadline.limit, self.most);
                 deadline.hold(wait).await.map_err(busy)?
             }
         };

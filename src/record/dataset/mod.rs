@@ -29,6 +29,7 @@ pub enum Dataset {
     Catalogue,
     Users,
     People,
+    PeopleJson,
     Objects,
     Fields,
     Owners,
@@ -79,6 +80,7 @@ impl Dataset {
         Dataset::Catalogue,
         Dataset::Users,
         Dataset::People,
+        Dataset::PeopleJson,
         Dataset::Objects,
         Dataset::Fields,
         Dataset::Owners,
@@ -94,6 +96,7 @@ impl Dataset {
             Dataset::Catalogue => &CATALOGUE,
             Dataset::Users => &users::INFO,
             Dataset::People => &people::INFO,
+            Dataset::PeopleJson => &people::IN_JSON,
             Dataset::Objects => &objects::INFO,
             Dataset::Fields => &fields::INFO,
             Dataset::Owners => &families::OWNERS,
@@ -157,7 +160,7 @@ mod tests {
             assert_eq!(Dataset::named(d.name()).unwrap(), *d);
         }
         let e = Dataset::named("cats").unwrap_err();
-        assert!(e.to_string().contains("catalogue, users, people, objects"), "{e}");
+        assert!(e.to_string().contains("catalogue, users, people, people-json, objects"), "{e}");
     }
 
     #[test]
@@ -230,6 +233,7 @@ mod tests {
             [
                 "users 5ab084e5857ddcf4",
                 "people ba35fc4e147e0413",
+                "people-json ba35fc4e147e0413",
                 "objects 4edd75631325aa16",
                 "fields 2432eaf9e5c39fc2",
                 "owners 65c08da7a537a8a6",

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Info, Make, random::Random};
-use crate::record::{Document, Time};
+use crate::record::{Document, Time, Value};
 
 pub(super) const INFO: Info = Info {
     name: "people",
@@ -12,6 +12,14 @@ pub(super) const INFO: Info = Info {
     published: 200_000,
     key: Some("key"),
     make: Make::Documents(document),
+};
+
+/// The same people where nothing may be lost in any format or store, as JSON has no times.
+pub(super) const IN_JSON: Info = Info {
+    name: "people-json",
+    about: "the same people, the birthdate as text, as in JSON: every store and format keeps all of it",
+    make: Make::Documents(in_json),
+    ..INFO
 };
 
 /// Tells this dataset's random numbers from those of others.
@@ -58,5 +66,14 @@ pub fn document(seed: u64, number: u64) -> Document {
     document.push("age", age);
     document.push("birthdate", birthdate);
     document.push("is_admin?", is_admin);
+    document
+}
+
+/// The same person with the birthdate as RFC 3339 text, which sorts as times do.
+fn in_json(seed: u64, number: u64) -> Document {
+    let mut document = document(seed, number);
+    if let Some(Value::Time(birthdate)) = document.get("birthdate").cloned() {
+        document.insert("birthdate", birthdate.to_string());
+    }
     document
 }

@@ -8,7 +8,7 @@ mod tables;
 mod verdict;
 
 use super::{marks, page::Page};
-use crate::bench::results::{CacheRow, Contender, Pace, Phase, Results};
+use crate::bench::results::{CacheRow, Contender, Phase, Results};
 
 /// What no client can be faster than.
 const FLOOR: &str = "floor";
@@ -50,7 +50,7 @@ fn title(results: &Results) -> String {
 
 /// True where calls were sent at moments planned beforehand.
 fn is_open(phase: &Phase) -> bool {
-    phase.pace.is_some_and(|p| p != Pace::Free)
+    phase.is_open()
 }
 
 /// The competitors that are clients, or the floor.
@@ -88,7 +88,7 @@ fn best(results: &Results, phase: &Phase) -> Option<u32> {
     let clients = contenders(results).filter(|c| c.name != FLOOR);
     let groups = clients.filter_map(|c| {
         let summary = results.cell(&c.name, &phase.id)?.summary.as_ref()?;
-        summary.ns.low.map(|_| summary.group)
+        Some(summary.group).filter(|rank| *rank > 0)
     });
     groups.min()
 }
@@ -96,6 +96,5 @@ fn best(results: &Results, phase: &Phase) -> Option<u32> {
 /// Whether no other client was shown to be faster than this one.
 fn is_first(results: &Results, name: &str, phase: &Phase) -> bool {
     let summary = results.cell(name, &phase.id).and_then(|cell| cell.summary.as_ref());
-    name != FLOOR
-        && summary.is_some_and(|s| s.ns.low.is_some() && Some(s.group) == best(results, phase))
+    name != FLOOR && summary.is_some_and(|s| s.group > 0 && Some(s.group) == best(results, phase))
 }

@@ -28,7 +28,7 @@ fn most(histogram: Option<&Histogram>) -> String {
 
 /// Calls as fast as they are answered.
 pub(super) fn closed(results: &Results, phase: &Phase) -> Section {
-    let base = format!("% of {}", results.baseline);
+    let base = tables::share_of_baseline(results);
     let mut table = Table::new(&["<", "rank", "µs", "user", "system", "calls/s", &base]);
     table.add_column("system calls");
     SHARES.iter().for_each(|(_, head)| table.add_column(head));
@@ -50,7 +50,8 @@ pub(super) fn closed(results: &Results, phase: &Phase) -> Section {
                     cell.system_calls.map_or(NONE.into(), calls),
                 ]);
                 row.extend(SHARES.iter().map(|(share, _)| at(response, *share)));
-                row.push(most(response));
+                let stall = response.map_or("", |response| marks.stall(response));
+                row.push(most(response) + stall);
             }
             None => refusals.extend(tables::refusal(cell)),
         }
@@ -61,10 +62,14 @@ pub(super) fn closed(results: &Results, phase: &Phase) -> Section {
     footnotes.extend(refusals);
     Section {
         title: title(phase),
-        about: phase.about.clone(),
+        about: match results.cells.iter().any(|c| c.phase == phase.id && c.latency.is_some()) {
+            true => format!("{} {}.", phase.about, super::super::stores::CLOSED),
+            false => phase.about.clone(),
+        },
         table: table.without_empty_columns(),
         footnotes,
         charts: bars(results, phase).into_iter().collect(),
+        ..Section::default()
     }
 }
 
@@ -109,7 +114,7 @@ pub(super) fn open(results: &Results, phase: &Phase) -> Section {
         let mut row = vec![c.name.clone()];
         match (&cell.summary, &cell.latency) {
             (Some(s), Some(latency)) => {
-                row[0] = tables::name(c, cell, &mut marks);
+                row[0] = tables::name(c, cell, &mut marks) + marks.behind(cell);
                 row.push(short(1e9 / s.ns.middle));
                 row.extend(SHARES.iter().map(|(share, _)| at(Some(&latency.response), *share)));
                 row.push(most(Some(&latency.response)));
@@ -137,5 +142,6 @@ pub(super) fn open(results: &Results, phase: &Phase) -> Section {
         table,
         footnotes: notes,
         charts: super::super::stores::distribution(results, phase).into_iter().collect(),
+        ..Section::default()
     }
 }

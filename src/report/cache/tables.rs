@@ -109,8 +109,9 @@ pub(super) fn against(results: &Results) -> Option<Section> {
         for other in &others {
             let versus = find(other, phase).and_then(|c| c.versus);
             row.push(
-                versus
-                    .map_or(NONE.into(), |v| format!("{}{}", ranged(&v.ratio), marks.verdict(&v))),
+                versus.map_or(NONE.into(), |v| {
+                    format!("{}{}", ranged(&v.shown()), marks.verdict(&v))
+                }),
             );
         }
         if row[1..].iter().any(|text| text != NONE) {
@@ -120,7 +121,7 @@ pub(super) fn against(results: &Results) -> Option<Section> {
     let chart = |other: &&str| {
         let ratio = |phase: &Phase| {
             let versus = find(other, phase)?.versus?;
-            Some(Ratio { name: label(phase), ratio: versus.ratio, verdict: versus.verdict })
+            Some(Ratio { name: label(phase), ratio: versus.shown(), verdict: versus.verdict })
         };
         let ratios: Vec<Ratio> = results.phases.iter().filter_map(ratio).collect();
         Chart {
@@ -138,6 +139,7 @@ pub(super) fn against(results: &Results) -> Option<Section> {
         table,
         footnotes: marks.footnotes(),
         charts: others.iter().map(chart).collect(),
+        ..Section::default()
     })
 }
 

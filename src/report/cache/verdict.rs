@@ -2,16 +2,13 @@
 
 use super::{
     super::{
+        lead,
         number::{fixed, short},
-        tables::ranked,
         words::list,
     },
-    FLOOR, contenders, is_first, is_open, phases, row_name, tables,
+    FLOOR, contenders, is_open, phases, row_name, tables,
 };
-use crate::bench::results::{Contrast, Results, Verdict};
-
-/// More that were not told apart are no answer.
-const FEW: usize = 3;
+use crate::bench::results::{Cell, Contrast, Results, Verdict};
 
 pub(super) fn verdict(results: &Results) -> Vec<String> {
     let mut said: Vec<String> =
@@ -25,40 +22,14 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
 
 /// Who leads in which row of a table.
 fn fastest(results: &Results, table: &str) -> Option<String> {
-    let mut leads: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
-    let mut unclear = Vec::new();
-    let alone = contenders(results).filter(|c| c.name != FLOOR).count() < 2;
-    for (phase, row) in phases(results, table) {
-        let ranked = ranked(results, &phase.id);
-        let clients = ranked.iter().filter(|(c, cell)| c.name != FLOOR && cell.summary.is_some());
-        let Some((_, quickest)) = clients.clone().next() else { continue };
-        let first: Vec<&str> = clients
-            .map(|(c, _)| c.name.as_str())
-            .filter(|name| is_first(results, name, phase))
-            .collect();
-        if first.is_empty() || first.len() > FEW {
-            unclear.push(row_name(row));
-            continue;
-        }
-        let ns = quickest.summary.as_ref().map_or(f64::NAN, |s| s.ns.middle);
-        let what = format!("{} ({} µs)", row_name(row), short(ns / 1e3));
-        match leads.iter_mut().find(|l| l.0 == first) {
-            Some(lead) => lead.1.push(what),
-            None => leads.push((first, vec![what])),
-        }
-    }
-    let mut parts = Vec::new();
-    for (who, what) in &leads {
-        parts.push(match (alone, who.len()) {
-            (true, _) => format!("{} alone, {}", list(who), list(what)),
-            (_, 1) => format!("{} is the fastest client at {}", who[0], list(what)),
-            _ => format!("no difference shown between {} at {}", list(who), list(what)),
-        });
-    }
-    if !unclear.is_empty() {
-        parts.push(format!("which is the fastest at {} these rounds cannot tell", list(&unclear)));
-    }
-    (!parts.is_empty()).then(|| format!("Values of {table}: {}.", parts.join("; ")))
+    let micros = |cell: &Cell| cell.summary.as_ref().map_or(f64::NAN, |s| s.ns.middle / 1e3);
+    let leads = phases(results, table).filter_map(|(phase, row)| {
+        let lead = lead::lead(results, &phase.id, |c| c.name != FLOOR)?;
+        let told = lead.told(&|cell| short(micros(cell)), " µs");
+        Some((lead, format!("{} {told}", row_name(row))))
+    });
+    let told = lead::told(leads, "is the fastest client")?;
+    Some(format!("Values of {table}: {told}."))
 }
 
 /// Our client against each other one, in how many rows.
@@ -83,7 +54,8 @@ fn against(results: &Results) -> Vec<String> {
         let counts = [
             (Verdict::Faster, "faster"),
             (Verdict::Slower, "slower"),
-            (Verdict::NoDifference, "not told apart"),
+            (Verdict::Alike, "alike within 3 %"),
+            (Verdict::CannotTell, "cannot be told"),
         ];
         let counts: Vec<String> = counts
             .iter()

@@ -31,7 +31,7 @@ impl Ratio {
     fn tone(&self) -> Tone {
         match self.verdict {
             Verdict::Faster => Tone(2),
-            Verdict::NoDifference => Tone(15),
+            Verdict::Alike | Verdict::CannotTell | Verdict::Untested => Tone(15),
             Verdict::Slower => Tone(9),
         }
     }
@@ -39,7 +39,9 @@ impl Ratio {
     fn figure(&self) -> String {
         let word = match self.verdict {
             Verdict::Faster => " faster",
-            Verdict::NoDifference => " =",
+            Verdict::Alike => " =",
+            Verdict::CannotTell => " ?",
+            Verdict::Untested => "",
             Verdict::Slower => " slower",
         };
         format!("{:.2}{word}", self.ratio.middle)

@@ -5,7 +5,7 @@
 use super::super::{
     chart::WIDTH,
     markup::escaped,
-    page::{Column, Section, Table},
+    page::{Column, Listing, Section, Table},
 };
 
 /// Links to all sections.
@@ -49,9 +49,33 @@ pub(super) fn sections(sections: &[Section]) -> String {
             let notes: String = section.footnotes.iter().map(note).collect();
             out.push_str(&format!("<ul class=\"footnotes\">\n{notes}</ul>\n"));
         }
+        push_listings(&mut out, section);
         out.push_str("</section>\n");
     }
     out
+}
+
+/// The statements, behind a heading of their own: most readers want the figures.
+fn push_listings(out: &mut String, section: &Section) {
+    if section.listings.is_empty() {
+        return;
+    }
+    out.push_str(&format!(
+        "<details>\n<summary>Statements<span class=\"hidden\"> of {}</span></summary>\n",
+        escaped(&section.title)
+    ));
+    for Listing { head, statement, plan } in &section.listings {
+        let head = escaped(head);
+        let code = |text: &str, what: &str| {
+            format!(
+                "<pre tabindex=\"0\" role=\"region\" aria-label=\"{head}, {what}\">{}</pre>\n",
+                escaped(text)
+            )
+        };
+        out.push_str(&format!("<h3>{head}</h3>\n{}", code(statement, "statement")));
+        out.push_str(&plan.as_deref().map_or(String::new(), |plan| code(plan, "plan")));
+    }
+    out.push_str("</details>\n");
 }
 
 /// `number` counts the charts of the page, so that each has an id.

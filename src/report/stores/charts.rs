@@ -24,7 +24,7 @@ pub(super) fn rates(results: &Results, phase: &Phase) -> Option<Chart> {
             Some(Bar {
                 name: c.name.clone(),
                 note: short_tier(c),
-                first: is_first(results, c, phase, s),
+                first: is_first(s),
                 value: s.ns.inverse(1e9),
                 mark: if cell.settled { "" } else { "*" }.into(),
                 ..Bar::default()
@@ -165,7 +165,10 @@ pub(super) fn space(results: &Results) -> Vec<Chart> {
         memory.extend(space.memory.map(|memory| bar(memory, None)));
     }
     let least = |bars: &mut [Bar]| bars.sort_by(|a, b| a.value.middle.total_cmp(&b.value.middle));
-    least(&mut disk[known..]);
+    disk[known..].sort_by(|a, b| {
+        let all = |bar: &Bar| bar.value.middle + bar.more.unwrap_or(0.0);
+        all(a).total_cmp(&all(b))
+    });
     least(&mut memory);
     let chart = |title: &str, unit: &str, bars: Vec<Bar>| Chart {
         title: title.into(),

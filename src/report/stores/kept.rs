@@ -3,20 +3,27 @@
 use super::{
     super::{
         marks::Marks,
-        number::{NONE, beside, megabytes, percent, short},
+        number::{NONE, beside, megabytes, percent, short, whole},
         page::{Section, Table},
     },
     charts, contenders,
 };
-use crate::bench::results::{Contender, Durability, Kept, Results, Round};
+use crate::bench::results::{Contender, Disk, Durability, Kept, Results, Round};
 
-/// The tier of a store, as it stands on each of its rows: `t3`, `t1 (asked t3)!`.
+/// The tier of a store, as it stands on each of its rows: `t3`, `t3 by settings`, `t1 (asked t3)!`.
 pub(super) fn tier(contender: &Contender, marks: &mut Marks) -> String {
     let Some(kept) = &contender.store else { return NONE.into() };
     let Durability { asked, set, broken, .. } = &kept.durability;
-    let mut text = set.clone().unwrap_or_else(|| "unknown".into());
-    if let Some(asked) = asked.as_ref().filter(|a| Some(*a) != set.as_ref()) {
-        text.push_str(&format!(" (asked {asked})"));
+    let class = kept.durability.class();
+    let mut text = class.name();
+    let other =
+        |tier: &Option<String>| tier.clone().filter(|tier| !text.starts_with(tier.as_str()));
+    match (other(asked), other(set)) {
+        (Some(asked), _) => text.push_str(&format!(" (asked {asked})")),
+        (None, Some(set)) if kept.durability.is_less_than_set() => {
+            text.push_str(&format!(" (set {set})"));
+        }
+        _ => {}
     }
     if *broken {
         text.push_str(marks.broken());
@@ -26,20 +33,16 @@ pub(super) fn tier(contender: &Contender, marks: &mut Marks) -> String {
 
 /// The tier alone, for charts.
 pub(super) fn short_tier(contender: &Contender) -> String {
-    let durability = contender.store.as_ref().map(|k| &k.durability);
-    let set = durability.and_then(|d| d.set.clone()).unwrap_or_default();
-    if durability.is_some_and(|d| d.broken) { set + "!" } else { set }
+    let class = contender.store.as_ref().map(|k| k.durability.class());
+    class.map_or(String::new(), |class| class.name() + if class.is_broken() { "!" } else { "" })
 }
 
-/// What a tier promises.
-pub(super) fn promise(tier: &str) -> &'static str {
-    match tier {
-        "t0" => "volatile",
-        "t1" => "surviving the end of the process",
-        "t2" => "with bounded loss when the machine crashes",
-        "t3" => "durable when acknowledged",
-        _ => "of unknown durability",
-    }
+/// What its data lie on, and how long a synced write takes there: `ext4, sync 1.2 ms`.
+fn lies(durability: &Durability) -> String {
+    let Some(lies) = &durability.medium else { return NONE.into() };
+    let memory = lies.volatile.as_ref().map_or("", |_| " (memory)");
+    let sync = lies.sync_ns.map(|ns| format!(", sync {} ms", short(ns as f64 / 1e6)));
+    format!("{}{memory}{}", lies.filesystem, sync.unwrap_or_default())
 }
 
 /// Syncs for each acknowledged write.
@@ -55,10 +58,13 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
         "<product",
         "<version",
         "<talked to by",
+        "<client",
         "<records as",
         "<asked",
         "<set",
         "syncs/write",
+        "<found to be",
+        "<data lie on",
     ]);
     let mut marks = Marks::default();
     let mut footnotes = Vec::new();
@@ -76,10 +82,13 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
             kept.product.clone(),
             kept.version.clone(),
             connection(kept),
+            if kept.client.is_empty() { NONE.into() } else { kept.client.clone() },
             format!("{}{format}", kept.layout),
             or(&durability.asked, "its usual"),
             format!("{}{broken}", or(&durability.set, "unknown")),
             syncs(c),
+            durability.class().name(),
+            lies(durability),
         ]);
         footnotes.extend(durability.remark.as_ref().map(|r| format!("{}: {r}", c.name)));
         footnotes.extend(c.refused.as_ref().map(|why| format!("- {}: {why}", c.name)));
@@ -89,8 +98,10 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
     all.extend(footnotes);
     (!nothing).then(|| Section {
         title: "The stores".into(),
-        about: "Durability as asked for, as its settings give it, and syncs counted for each \
-                acknowledged write in a pass of its own that was not timed."
+        about: "Durability as asked for, as the settings give it, and as found by the syncs of each \
+                acknowledged write, which were counted in a pass that was not timed. By settings: \
+                nobody counted them. Data in memory (tmpfs, ramfs) are t1 at most. sync: how long a \
+                synced write of 4 KiB takes where the data lie."
             .into(),
         table: table.without_empty_columns(),
         footnotes: all,
@@ -117,16 +128,24 @@ pub(super) fn settings(results: &Results) -> Vec<String> {
 }
 
 /// The median of some numbers.
-fn middle(mut values: Vec<u64>) -> Option<u64> {
+pub(super) fn middle(mut values: Vec<u64>) -> Option<u64> {
     values.sort_unstable();
-    values.get(values.len() / 2).copied()
+    let (low, high) =
+        (values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?);
+    Some(low.midpoint(*high))
 }
 
 /// Disk and memory of a store in bytes, as far as they were looked at.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Space {
+    /// Data and logs together.
+    pub total: Option<u64>,
     pub data: Option<u64>,
     pub logs: Option<u64>,
+    /// On disk for a million records.
+    pub disk_million: Option<u64>,
+    /// What its server's memory has grown by for a million records.
+    pub memory_million: Option<u64>,
     /// The most its server had at the end of a window.
     pub memory: Option<u64>,
     /// What its server had written to disks over all phases of a round, the median.
@@ -147,7 +166,14 @@ impl Space {
             let of = rounds.iter().filter(|r| r.round == round);
             of.filter_map(|r| r.server).map(|s| s.written).sum::<u64>()
         };
+        let million = |of: fn(&Disk) -> u64| {
+            let known = disk.iter().filter(|d| d.records >= SCALED);
+            middle(known.map(|d| (of(d) as f64 * 1e6 / d.records as f64) as u64).collect())
+        };
         Space {
+            total: middle(disk.iter().map(Disk::total).collect()),
+            disk_million: million(Disk::total),
+            memory_million: million(|d| d.memory.saturating_sub(d.memory_empty)).filter(|n| *n > 0),
             data: middle(disk.iter().map(|d| d.data).collect()),
             logs: middle(disk.iter().map(|d| d.logs).collect()),
             memory: used().map(|s| s.memory).max(),
@@ -160,7 +186,17 @@ impl Space {
 pub(super) fn space(results: &Results) -> Option<Section> {
     let raw = results.dataset.sizes.get("").copied();
     let share = |n: u64| raw.map_or(NONE.into(), |raw| percent(n as f64, raw as f64));
-    let heads = ["<", "<durability", "data MB", "% of raw", "logs MB", "memory MB", "written MB"];
+    let heads = [
+        "<",
+        "<durability",
+        "disk MB",
+        "% of raw",
+        "of it logs",
+        "memory MB",
+        "written MB",
+        "disk MB/million",
+        "memory MB/million",
+    ];
     let mut table = Table::new(&heads);
     for (wrap, size) in &results.dataset.sizes {
         let name = match wrap.as_str() {
@@ -175,29 +211,48 @@ pub(super) fn space(results: &Results) -> Option<Section> {
     let mut any = false;
     for c in contenders(results).filter(|c| c.store.is_some()) {
         let space = Space::of(results, c);
-        any |= space.data.is_some() || space.memory.is_some();
+        any |= space.total.is_some() || space.memory.is_some();
         let show = |n: Option<u64>| n.map_or(NONE.into(), megabytes);
         table.rows.push(vec![
             c.name.clone(),
             tier(c, &mut marks),
-            show(space.data),
-            space.data.map_or(NONE.into(), share),
+            show(space.total),
+            space.total.map_or(NONE.into(), share),
             space.logs.map_or(NONE.into(), |l| {
-                beside(l as f64 / 1e6, space.data.unwrap_or(l).max(l) as f64 / 1e6)
+                beside(l as f64 / 1e6, space.total.unwrap_or(l) as f64 / 1e6)
             }),
             show(space.memory),
             show(space.written),
+            show(space.disk_million),
+            show(space.memory_million),
         ]);
     }
     any.then(|| Section {
         title: "Disk and memory".into(),
-        about: "Bytes allocated on disk after the store had settled, less what an empty one has, \
-                the median over starts; log files apart. memory: the most its server had at the end \
-                of a timed window, what is shared counted once. written: what the server wrote to \
-                disks during all timed windows of a round."
-            .into(),
+        about: format!(
+            "Bytes allocated on disk at the end, data and log files together, less what an empty \
+             store has, the median over starts. memory: the most the server had at the end of a \
+             timed window, what is shared counted once (Pss). written: what the server wrote to \
+             disks during all timed windows of a round. /million: for a million records; of memory, \
+             what it grew by from the empty server.{}",
+            scaled(results)
+        ),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
-        charts: charts::space(results),
-    })
+        charts: charts::space(results), ..Section::default() })
+}
+
+/// Fewer records say nothing of a million: most of what they take is what any number of them would.
+const SCALED: u64 = 10_000;
+
+/// Says that figures for a million records were scaled up, where they were.
+fn scaled(results: &Results) -> String {
+    let of = |c: &Contender| {
+        let disk = c.store.as_ref().map_or(&[][..], |kept| &kept.disk);
+        disk.iter().map(|d| d.records).filter(|n| *n >= SCALED).max()
+    };
+    match contenders(results).filter_map(of).max() {
+        Some(most) if most < 1_000_000 => format!(" Scaled up from {} records.", whole(most)),
+        _ => String::new(),
+    }
 }

@@ -7,7 +7,7 @@ use super::{
         page::{Section, Table},
         tables::{self, ranked},
     },
-    charts, family, is_open,
+    charts, families, family, is_open,
     kept::tier,
     phases::{operations, troubles},
     unit,
@@ -17,6 +17,10 @@ use crate::bench::results::{Cell, Contender, Histogram, Pace, Phase, Results, Ta
 /// The shares that are shown of every distribution.
 pub(in crate::report) const SHARES: [(f64, &str); 4] =
     [(0.5, "p50"), (0.9, "p90"), (0.99, "p99"), (0.999, "p99.9")];
+
+/// What the latencies of a closed loop do not show.
+pub(in crate::report) const CLOSED: &str = "A closed loop waits for each answer before it sends the \
+    next, so a stall delays few operations and hides in these figures";
 
 /// Milliseconds at a share of a distribution; `-` where fewer than 10 samples lie beyond (rule 16).
 pub(super) fn at(histogram: &Histogram, share: f64) -> String {
@@ -40,37 +44,31 @@ pub(super) fn closed(results: &Results, phase: &Phase) -> Option<Section> {
     let mut marks = Marks::default();
     for (contender, cell) in cells {
         let Some(latency) = &cell.latency else { continue };
+        let stall = marks.stall(&latency.response);
         let mut row = vec![
             tables::name(contender, cell, &mut marks),
             tier(contender, &mut marks),
             whole(latency.response.count()),
         ];
         row.extend(SHARES.iter().map(|(share, _)| at(&latency.response, *share)));
-        row.push(milliseconds(latency.response.max() as f64));
+        row.push(milliseconds(latency.response.max() as f64) + stall);
         table.rows.push(row);
     }
+    let open = if results.phases.iter().any(is_open) { ": see the open loop below" } else { "" };
     Some(Section {
         title: format!("{}: how long one takes", phase.name),
-        about: format!(
-            "Milliseconds for one of the {}, each sent when the one before was answered.",
-            unit(phase)
-        ),
+        about: format!("Milliseconds for one of the {}. {CLOSED}{open}.", unit(phase)),
         table,
         footnotes: marks.footnotes(),
         charts: charts::distribution(results, phase).into_iter().collect(),
+        ..Section::default()
     })
 }
 
 /// Phases in which operations were sent at planned moments: a section for each family of shares, and
 /// for each other one.
 pub(super) fn open(results: &Results) -> Vec<Section> {
-    let mut families: Vec<&str> = Vec::new();
-    for phase in results.phases.iter().filter(|p| is_open(p)) {
-        if !families.contains(&family(phase)) {
-            families.push(family(phase));
-        }
-    }
-    families.into_iter().map(|name| section(results, name)).collect()
+    families(results, is_open).into_iter().map(|name| section(results, name)).collect()
 }
 
 fn section(results: &Results, name: &str) -> Section {
@@ -104,7 +102,7 @@ fn section(results: &Results, name: &str) -> Section {
         if let Some(why) = tables::refusal(cell) {
             footnotes.push(format!("{why} ({})", load(phase)));
         } else {
-            row[0] = tables::name(contender, cell, &mut marks);
+            row[0] = tables::name(contender, cell, &mut marks) + marks.behind(cell);
             row.extend(figures(phase, cell));
             let tally = cell.tally.unwrap_or_default();
             row.extend(troubles.iter().map(|(_, of)| whole(of(&tally))));
@@ -132,6 +130,7 @@ fn section(results: &Results, name: &str) -> Section {
         table: table.without_empty_columns(),
         footnotes: notes,
         charts: charts::load(results, &phases),
+        ..Section::default()
     }
 }
 

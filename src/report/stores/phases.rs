@@ -4,7 +4,7 @@ use super::{
     super::{
         marks::Marks,
         number::{NONE, beside, ranged, short, whole},
-        page::{Section, Table},
+        page::{Listing, Section, Table},
         tables::{self, ranked},
         words::one_of,
     },
@@ -12,7 +12,7 @@ use super::{
     kept::{syncs, tier},
     unit,
 };
-use crate::bench::results::{Cell, Contender, Phase, Results, Summary, Tally};
+use crate::bench::results::{Cell, Contender, Phase, Results, Statement, Summary, Tally};
 
 /// Rates of every store in every phase; `None` where a single phase says it all.
 pub(super) fn overview(results: &Results) -> Option<Section> {
@@ -28,7 +28,7 @@ pub(super) fn overview(results: &Results) -> Option<Section> {
         for phase in &phases {
             let summary = results.cell(&c.name, &phase.id).and_then(|cell| cell.summary.as_ref());
             row.push(summary.map_or(NONE.into(), |s| {
-                let first = if is_first(results, c, phase, s) { " 1st" } else { "" };
+                let first = if is_first(s) { " 1st" } else { "" };
                 format!("{}{first}", short(1e9 / s.ns.middle))
             }));
         }
@@ -48,7 +48,7 @@ pub(super) fn overview(results: &Results) -> Option<Section> {
 
 /// A phase as a table: user, system, total, real, as the originals had it, and what they left out.
 pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
-    let base = format!("% of {}", results.baseline);
+    let base = tables::share_of_baseline(results);
     let rate = format!("{}/s", unit(phase));
     let mut table = Table::new(&[
         "<",
@@ -81,9 +81,7 @@ pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
                 let real = s.ns.scaled(seconds);
                 let part = |ns: f64| beside(ns * seconds, real.middle);
                 row[0] = tables::name(contender, cell, &mut marks);
-                if !is_alone(results, contender, phase) {
-                    row[1] = tables::rank(s);
-                }
+                row[1] = tables::rank(s);
                 row.extend([
                     part(s.user_ns),
                     part(s.system_ns),
@@ -109,22 +107,26 @@ pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
         table: table.without_empty_columns(),
         footnotes,
         charts: charts::rates(results, phase).into_iter().collect(),
+        listings: listings(results, phase),
     }
+}
+
+/// The statements of a phase, in the order of its table.
+pub(super) fn listings(results: &Results, phase: &Phase) -> Vec<Listing> {
+    let of_cell = |(contender, cell): (&Contender, &Cell)| -> Vec<Listing> {
+        let listing = |statement: &Statement| Listing {
+            head: contender.name.clone(),
+            statement: statement.text.clone(),
+            plan: statement.plan.clone(),
+        };
+        cell.statements.iter().map(listing).collect()
+    };
+    ranked(results, &phase.id).into_iter().flat_map(of_cell).collect()
 }
 
 /// True where no other store of the same durability was shown to be faster.
-pub(super) fn is_first(results: &Results, c: &Contender, phase: &Phase, s: &Summary) -> bool {
-    s.group == 1 && s.ns.low.is_some() && !is_alone(results, c, phase)
-}
-
-/// True where no other store of the same durability was timed: the first of one is no first.
-fn is_alone(results: &Results, contender: &Contender, phase: &Phase) -> bool {
-    fn class(c: &Contender) -> Option<(&str, bool)> {
-        c.store.as_ref().map(|s| s.durability.class())
-    }
-    let like = |c: &Contender| class(c) == class(contender);
-    let cells = ranked(results, &phase.id);
-    cells.iter().filter(|(c, cell)| cell.summary.is_some() && like(c)).count() < 2
+pub(super) fn is_first(summary: &Summary) -> bool {
+    summary.group == 1
 }
 
 /// Operations in one timed window.
@@ -145,9 +147,8 @@ pub(in crate::report) fn server(cell: &Cell) -> Option<f64> {
 fn versus(results: &Results, contender: &Contender, cell: &Cell, marks: &mut Marks) -> String {
     let Some(summary) = &cell.summary else { return NONE.into() };
     let mut text = tables::versus(results, contender, summary, marks);
-    let class = |c: &Contender| c.store.as_ref().map(|s| s.durability.class().0.to_owned());
-    let base = results.competitor(&results.baseline).and_then(class);
-    if summary.versus.is_some() && base.is_some() && class(contender) != base {
+    let base = results.competitor(&results.baseline).filter(|base| base.store.is_some());
+    if summary.versus.is_some() && base.is_some_and(|base| !base.ranks_with(contender)) {
         text.push_str(marks.unlike(&results.baseline));
     }
     text

@@ -4,35 +4,35 @@ use std::collections::BTreeMap;
 
 use super::{
     super::{
-        number::{bytes, fixed, short, whole},
-        tables::ranked,
+        lead,
+        number::{bytes, fixed, percent, short, whole},
         words::list,
     },
     contenders, family, is_asked_for,
-    kept::{Space, promise, short_tier},
+    kept::{Space, short_tier},
     unit, weighed,
 };
-use crate::bench::results::{Cell, Contender, Pace, Phase, Results, Tally};
+use crate::bench::results::{Cell, Class, Contender, Pace, Phase, Results, Tally};
 
-/// More that were not told apart are no answer.
-const FEW: usize = 3;
+/// A longer list is only counted.
+const MANY: usize = 6;
 
 pub(super) fn verdict(results: &Results) -> Vec<String> {
-    let mut classes: BTreeMap<(&str, bool), Vec<&Contender>> = BTreeMap::new();
+    let mut classes: BTreeMap<Class, Vec<&Contender>> = BTreeMap::new();
     for c in contenders(results).filter(|c| c.refused.is_none()) {
         if let Some(kept) = &c.store {
             classes.entry(kept.durability.class()).or_default().push(c);
         }
     }
-    let sound: Vec<(&str, &Vec<&Contender>)> =
-        classes.iter().rev().filter(|(k, _)| !k.1).map(|(k, v)| (k.0, v)).collect();
+    let sound: Vec<(&Class, &Vec<&Contender>)> =
+        classes.iter().rev().filter(|(class, _)| class.is_ranked()).collect();
     let mut said = Vec::new();
     match &sound[..] {
         [] => {}
-        [(tier, stores)] => {
+        [(class, stores)] => {
             if let Some(told) = told(results, stores) {
                 let all = if stores.len() > 1 { ", all " } else { ", " };
-                said.push(format!("For {}{all}{}: {told}.", weighed(results), named(tier)));
+                said.push(format!("For {}{all}{}: {told}.", weighed(results), class.phrase()));
             }
         }
         several => {
@@ -41,88 +41,46 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
                  more do more, so each is compared with its equals only.",
                 weighed(results)
             ));
-            for (tier, stores) in several {
+            for (class, stores) in several {
                 if let Some(told) = told(results, stores) {
-                    let tier = named(tier);
-                    said.push(format!("{}{}: {told}.", tier[..1].to_uppercase(), &tier[1..]));
+                    let class = class.phrase();
+                    said.push(format!("{}{}: {told}.", class[..1].to_uppercase(), &class[1..]));
                 }
             }
         }
     }
+    said.extend(unknown(results));
     said.extend(broken(results));
     said.extend(response(results));
+    said.extend(overloaded(results));
     said.extend(space(results));
     said.extend(troubles(results));
     said.extend(lossy(results));
     said
 }
 
-/// `durable when acknowledged (t3)`.
-fn named(tier: &str) -> String {
-    match tier {
-        "" => promise(tier).into(),
-        tier => format!("{} ({tier})", promise(tier)),
-    }
-}
-
-/// True where every record comes back as it was; a store that was not tried is not doubted.
+/// True where every value comes back as it was; a store that was not tried is not doubted.
 fn keeps_all(contender: &Contender) -> bool {
-    contender.proof.as_ref().is_none_or(|p| p.equal == p.records)
+    contender.proof.as_ref().is_none_or(|p| p.changed() + p.refused == 0)
 }
 
 /// Who leads in which phase, of stores that may be compared with each other.
 fn told(results: &Results, stores: &[&Contender]) -> Option<String> {
-    let mut leads: Vec<(Vec<&str>, Vec<String>)> = Vec::new();
-    let mut unclear: Vec<String> = Vec::new();
-    let alone = stores.len() == 1;
-    for phase in results.phases.iter().filter(|phase| is_asked_for(phase)) {
-        let cells: Vec<&Cell> = ranked(results, &phase.id)
-            .into_iter()
-            .filter(|(c, cell)| {
-                // What is lossy takes part: that is said in the next sentence, and by name.
-                cell.summary.is_some() && stores.iter().any(|s| s.name == c.name)
-            })
-            .map(|(_, cell)| cell)
-            .collect();
-        let group = |cell: &Cell| cell.summary.as_ref().map(|s| s.group);
-        let Some(best) = cells.first().map(|c| group(c)) else { continue };
-        let first: Vec<&Cell> = cells.iter().copied().filter(|c| group(c) == best).collect();
-        let known = first.iter().all(|c| c.summary.as_ref().is_some_and(|s| s.ns.low.is_some()));
-        // One that is compared with nobody needs no interval to be told of.
-        if !(known || alone) || first.len() > FEW {
-            unclear.push(called(&phase.name));
-            continue;
-        }
-        let mut who: Vec<&str> = first.iter().map(|c| c.competitor.as_str()).collect();
-        who.sort_unstable();
-        let what = format!("{} ({})", called(&phase.name), rate(phase, first[0]));
-        match leads.iter_mut().find(|l| l.0 == who) {
-            Some(lead) => lead.1.push(what),
-            None => leads.push((who, vec![what])),
-        }
-    }
-    let mut parts: Vec<String> = Vec::new();
-    let mut first = true;
-    for (who, what) in leads.iter().filter(|l| l.0.len() == 1) {
-        let fastest = match (alone, first) {
-            (true, _) => format!("{} alone, ", who[0]),
-            (_, true) => format!("{} is the fastest at ", who[0]),
-            (_, false) => format!("{} at ", who[0]),
-        };
-        first = false;
-        parts.push(fastest + &list(what));
-    }
-    for (who, what) in leads.iter().filter(|l| l.0.len() > 1) {
-        parts.push(format!("no difference shown between {} at {}", list(who), list(what)));
-    }
-    match &unclear[..] {
-        [] => {}
-        _ if parts.is_empty() => parts.push("which is the fastest these rounds cannot tell".into()),
-        some => {
-            parts.push(format!("which is the fastest at {} these rounds cannot tell", list(some)));
-        }
-    }
-    (!parts.is_empty()).then(|| parts.join("; "))
+    // What is lossy takes part: that is said in the next sentence, and by name.
+    let among = |c: &Contender| stores.iter().any(|s| s.name == c.name);
+    let rate = |cell: &Cell| cell.summary.as_ref().map_or(f64::NAN, |s| 1e9 / s.ns.middle);
+    let phases = results.phases.iter().filter(|phase| is_asked_for(phase));
+    let leads = phases.filter_map(|phase| {
+        let lead = lead::lead(results, &phase.id, among)?;
+        let unit = format!(" {}/s", unit(phase));
+        let told = lead.told(&|cell| short(rate(cell)), &unit);
+        Some((lead, format!("{} {told}", called(&phase.name))))
+    });
+    let fastest = match lead::on_processor_time(results) {
+        true => "takes the least processor time",
+        false => "is the fastest",
+    };
+    lead::told(leads, fastest)
 }
 
 /// A phase by its name, in quotes where that would fall apart in a list.
@@ -133,10 +91,19 @@ fn called(name: &str) -> String {
     }
 }
 
-fn rate(phase: &Phase, cell: &Cell) -> String {
-    cell.summary
-        .as_ref()
-        .map_or(String::new(), |s| format!("{} {}/s", short(1e9 / s.ns.middle), unit(phase)))
+/// Stores of whose durability nothing is known.
+fn unknown(results: &Results) -> Option<String> {
+    let is_unknown = |c: &&Contender| {
+        c.refused.is_none()
+            && c.store.as_ref().is_some_and(|kept| {
+                let class = kept.durability.class();
+                !class.is_ranked() && !class.is_broken()
+            })
+    };
+    let names: Vec<&str> =
+        contenders(results).filter(is_unknown).map(|c| c.name.as_str()).collect();
+    (!names.is_empty())
+        .then(|| format!("Of unknown durability, and so compared with nobody: {}.", list(&names)))
 }
 
 /// Stores that are not what they were asked to be.
@@ -150,7 +117,10 @@ fn broken(results: &Results) -> Option<String> {
         })
         .collect();
     (!lines.is_empty()).then(|| {
-        format!("Not as durable as was asked for, and so compared with nobody: {}.", list(&lines))
+        format!(
+            "Not as durable as asked for or promised, and so compared with nobody: {}.",
+            list(&lines)
+        )
     })
 }
 
@@ -165,12 +135,16 @@ fn response(results: &Results) -> Option<String> {
     let phase = usual.max_by(|a, b| share(a).unwrap_or(0.0).total_cmp(&share(b).unwrap_or(0.0)))?;
     let mut found: Vec<(f64, String)> = contenders(results)
         .filter_map(|c| {
-            let latency = results.cell(&c.name, &phase.id)?.latency.as_ref()?;
-            let tier = match short_tier(c) {
-                none if none.is_empty() => none,
-                tier => format!(" ({tier})"),
+            let cell = results.cell(&c.name, &phase.id)?;
+            let late = behind(cell).map_or(String::new(), |why| format!("did not keep up: {why}"));
+            let notes = [short_tier(c), late];
+            let notes: Vec<String> = notes.into_iter().filter(|n| !n.is_empty()).collect();
+            let notes = match notes.is_empty() {
+                true => String::new(),
+                false => format!(" ({})", notes.join("; ")),
             };
-            Some((latency.response.quantile(0.99)?.value, format!("{}{tier}", c.name)))
+            let p99 = cell.latency.as_ref()?.response.quantile(0.99)?.value;
+            Some((p99, format!("{}{notes}", c.name)))
         })
         .collect();
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -186,11 +160,48 @@ fn response(results: &Results) -> Option<String> {
     })
 }
 
+/// What kept a store from doing all that was planned, where that was over 1 %: its latency is that of
+/// the rest.
+fn behind(cell: &Cell) -> Option<String> {
+    let tally = cell.tally.filter(Tally::fell_behind)?;
+    let planned = tally.planned() as f64;
+    let mut why = Vec::new();
+    if tally.skipped > 0 {
+        let sent = (tally.planned() - tally.skipped) as f64;
+        why.push(format!("{} % of the planned operations were sent", percent(sent, planned)));
+    }
+    if tally.failed > 0 {
+        why.push(format!("{} % failed", percent(tally.failed as f64, planned)));
+    }
+    Some(why.join(", "))
+}
+
+/// Open loops that did not keep to their plan, in all phases.
+fn overloaded(results: &Results) -> Option<String> {
+    let open = results.cells.iter().filter_map(|cell| {
+        let phase = results.phase(&cell.phase).filter(|p| p.is_open())?;
+        Some(format!("{} at {} ({})", cell.competitor, phase.name, behind(cell)?))
+    });
+    let found: Vec<String> = open.collect();
+    let (named, more) = found.split_at(found.len().min(MANY));
+    let more = match more.len() {
+        0 => String::new(),
+        n => format!("; and {n} more, marked § in the tables"),
+    };
+    (!found.is_empty()).then(|| {
+        format!(
+            "Did not keep up with the planned rate, so that latencies are of what was sent only: \
+             {}{more}.",
+            named.join("; ")
+        )
+    })
+}
+
 /// What the records take on disk.
 fn space(results: &Results) -> Option<String> {
     let raw = *results.dataset.sizes.get("")?;
     let mut found: Vec<(u64, &str)> = contenders(results)
-        .filter_map(|c| Some((Space::of(results, c).data?, c.name.as_str())))
+        .filter_map(|c| Some((Space::of(results, c).total?, c.name.as_str())))
         .filter(|f| f.0 > 0)
         .collect();
     found.sort_unstable();
@@ -256,6 +267,6 @@ fn lossy(results: &Results) -> Option<String> {
     let names: Vec<&str> =
         contenders(results).filter(|c| !keeps_all(c)).map(|c| c.name.as_str()).collect();
     (!names.is_empty()).then(|| {
-        format!("Not every record comes back as it was from {}: see Fidelity.", list(&names))
+        format!("Some values come back changed from {}, or not at all: see Fidelity.", list(&names))
     })
 }

@@ -8,7 +8,11 @@ use tokio::sync::Semaphore;
 
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Secret, Url, tls},
+    store::{
+        Common, Secret, Url,
+        limits::{Limits, late, permit, unconnected},
+        tls,
+    },
 };
 
 /// A server.
@@ -19,6 +23,7 @@ pub(super) struct Http {
     login: Option<(String, Secret)>,
     /// As many as connections.
     permits: Semaphore,
+    limits: Limits,
 }
 
 /// What a server answers: a status and a body.
@@ -67,12 +72,13 @@ impl Http {
             base: format!("{scheme}://{host}:{port}"),
             login,
             permits: Semaphore::new(common.pool),
+            limits: Limits::of(common),
         })
     }
 
     /// Asks, and reads the whole answer, whatever its status.
     pub async fn ask(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Result<Answer> {
-        let _permit = self.permits.acquire().await.map_err(|_| Error::unavailable("closing"))?;
+        let _permit = permit(&self.permits, self.limits.operation, self.limits.pool).await?;
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if let Some((user, password)) = &self.login {
             request = request.basic_auth(user, Some(password.reveal()));
@@ -81,10 +87,29 @@ impl Http {
         if let Some(body) = body {
             request = request.header(header::CONTENT_TYPE, "application/json").body(body);
         }
-        let answer = request.send().await.map_err(failed)?;
+        let answer = request.send().await.map_err(|e| self.failed(e))?;
         let status = answer.status();
-        let body = answer.bytes().await.map_err(failed)?.to_vec();
+        let body = answer.bytes().await.map_err(|e| self.failed(e))?.to_vec();
         Ok(Answer { status, body })
+    }
+
+    /// A connection that could not be made, or broke, or took too long.
+    fn failed(&self, error: reqwest::Error) -> Error {
+        let error = error.without_url();
+        let timed_out = match (error.is_timeout(), error.is_connect()) {
+            (true, true) => Some(unconnected(self.limits.connect)),
+            (true, false) => Some(late("a request", self.limits.operation)),
+            (false, _) => None,
+        };
+        if let Some(timed_out) = timed_out {
+            return timed_out.with_source(error);
+        }
+        let what = if error.is_connect() { "no connection" } else { "the connection broke" };
+        let mut cause: &dyn std::error::Error = &error;
+        while let Some(deeper) = cause.source() {
+            cause = deeper;
+        }
+        Error::unavailable(format!("{what}: {cause}")).with_source(error)
     }
 
     pub async fn get(&self, path: &str) -> Result<Answer> {
@@ -94,21 +119,6 @@ impl Http {
     pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answer> {
         self.ask(Method::POST, path, Some(body)).await
     }
-}
-
-/// A connection that could not be made, or broke, or took too long.
-fn failed(error: reqwest::Error) -> Error {
-    let error = error.without_url();
-    let what = match () {
-        () if error.is_timeout() => "no answer in time",
-        () if error.is_connect() => "no connection",
-        () => "the connection broke",
-    };
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
-    }
-    Error::unavailable(format!("{what}: {cause}")).with_source(error)
 }
 
 impl Answer {

@@ -21,6 +21,9 @@
 //! sorted here, which holds as many as the query's limit in memory, or all without a limit. A time
 //! is text; a query that compares with a time reads texts as times.
 //!
+//! `?pool=8` is 8 requests at once. The crate has as many connections, but for moments in which one
+//! that was used is on its way back and it makes another.
+//!
 //! CouchDB 3 has synced what it acknowledges: t3. express-pouchdb over its memory adapter says so,
 //! and is t0.
 
@@ -42,7 +45,8 @@ use serde::Deserialize;
 
 use self::{blob::CouchBlobs, database::Database, documents::Documents, http::Http};
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url, within,
+    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    within,
 };
 use crate::{Error, Result, durability::Tier, record::Kind};
 
@@ -239,12 +243,15 @@ impl Couch {
         let mut settings = self.server.said.clone();
         settings.push(("database".into(), database.name.clone()));
         Ok(Description {
+            client: Client::Crate("reqwest"),
             product: self.server.product.clone(),
             version: self.server.version.clone(),
             shape,
             format: None,
             asked: self.common.durability,
             set: self.server.tier,
+            bound: None,
+            limit: None,
             settings,
             disk,
         })

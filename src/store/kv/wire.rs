@@ -5,7 +5,7 @@ use std::{
     collections::VecDeque,
     io::ErrorKind as IoKind,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::FutureExt;
@@ -18,8 +18,15 @@ use tokio::{
 pub use crate::store::line::{Address, Limits};
 use crate::{
     Error, Result,
-    store::{line::broken, within},
+    store::{
+        limits::{connected, permit},
+        line::broken,
+        within,
+    },
 };
+
+/// A connection that was in use just now is not doubted.
+const JUST_NOW: Duration = Duration::from_millis(50);
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
@@ -41,7 +48,7 @@ impl Socket {
             Ok(Socket(BufReader::with_capacity(64 << 10, stream)))
         };
         let connect = connect.map(|done: std::io::Result<_>| done.map_err(broken));
-        within(limit, "a call", connect).await.map_err(|e| e.in_place(address.to_string()))
+        connected(limit, connect).await.map_err(|e| e.in_place(address.to_string()))
     }
 
     /// Nothing has come that was not asked for, nor the end.
@@ -86,7 +93,8 @@ pub fn out_of_step(asked: &str, answer: &[u8]) -> Error {
 pub struct Pool {
     address: Address,
     limits: Limits,
-    idle: Mutex<VecDeque<Socket>>,
+    /// Each with the moment at which it was given back.
+    idle: Mutex<VecDeque<(Instant, Socket)>>,
     permits: Semaphore,
 }
 
@@ -105,17 +113,20 @@ impl Pool {
     /// A connection that nobody else uses.
     ///
     /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) where none comes free in time, or the server
-    /// does not answer.
+    /// [`Timeout`](crate::ErrorKind::Timeout) where none comes free in time, or none can be made in
+    /// time; [`Unavailable`](crate::ErrorKind::Unavailable) where the server is not there.
     pub async fn lease(&self) -> Result<Lease<'_>> {
-        let free = async { Ok(self.permits.acquire().await.expect("never closed")) };
-        let limit = self.limits.operation;
-        let permit = within(limit, "the wish for a free connection", free)
+        let permit = permit(&self.permits, self.limits.operation, self.limits.pool)
             .await
             .map_err(|e| e.in_place(self.address.to_string()))?;
+        let rested = |(since, _): &(Instant, Socket)| since.elapsed() > JUST_NOW;
+        if self.idle().back().is_some_and(rested) {
+            // Lets the runtime see what has become of it meanwhile.
+            tokio::task::yield_now().await;
+        }
         let quiet = || {
             let mut idle = self.idle();
-            while let Some(mut socket) = idle.pop_back() {
+            while let Some((_, mut socket)) = idle.pop_back() {
                 // One that the server closed meanwhile is none.
                 if socket.is_quiet() {
                     return Some(socket);
@@ -125,17 +136,9 @@ impl Pool {
         };
         let socket = match quiet() {
             Some(socket) => socket,
-            None => self.connect().await?,
+            None => Socket::connect(&self.address, self.limits.connect).await?,
         };
         Ok(Lease { pool: self, socket: Some(socket), _permit: permit })
-    }
-
-    /// A connection beyond the pool, for what takes long and may not keep others waiting.
-    ///
-    /// # Errors
-    /// [`Unavailable`](crate::ErrorKind::Unavailable) where the server does not answer.
-    pub async fn connect(&self) -> Result<Socket> {
-        Socket::connect(&self.address, self.limits.connect).await
     }
 
     /// Waits for an answer, but not for ever, and says whose it is.
@@ -147,7 +150,7 @@ impl Pool {
         done.map_err(|e| e.in_place(self.address.to_string()))
     }
 
-    fn idle(&self) -> MutexGuard<'_, VecDeque<Socket>> {
+    fn idle(&self) -> MutexGuard<'_, VecDeque<(Instant, Socket)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -167,7 +170,8 @@ impl Lease<'_> {
 
     /// Gives it back: every answer was read to its end.
     pub fn give_back(mut self) {
-        self.pool.idle().extend(self.socket.take());
+        let now = Instant::now();
+        self.pool.idle().extend(self.socket.take().map(|socket| (now, socket)));
     }
 }
 
@@ -216,7 +220,8 @@ mod tests {
         let (_listener, pool) = listener(1).await;
         let lease = pool.lease().await.unwrap();
         let error = pool.lease().await.err().unwrap();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.is_timeout());
+        assert!(error.context().starts_with("no free connection within 0.3 s"), "{error}");
         drop(lease);
         pool.lease().await.unwrap();
     }

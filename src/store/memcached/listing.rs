@@ -9,11 +9,11 @@ use super::names::{Names, listed};
 /// Whether a key on the wire counts.
 pub type Mine<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
-/// The keys of a table, those of which `mine` is true of what is on the wire. They are read at once,
-/// on a connection of their own: a listing that is read slowly, memcached ends early. A server
-/// lists for one at a time; who comes second waits, for `limit` at most.
+/// The keys of a table on the server of this number, those of which `mine` is true of what is on the
+/// wire. They are read at once: a listing that is read slowly, memcached ends early. A server lists
+/// for one client at a time; a second one waits, for `limit` at most.
 pub async fn keys(
-    client: &AsyncClient,
+    (client, server): (&AsyncClient, usize),
     limit: Duration,
     names: &Names,
     mine: &Mine<'_>,
@@ -25,7 +25,7 @@ pub async fn keys(
         let mut pause = Duration::from_millis(2);
         loop {
             let mut spool = Spool::default();
-            let list = client.list_keys(0, how, |line| {
+            let list = client.list_keys(server, how, |line| {
                 let end = line.iter().position(|b| *b == b' ').unwrap_or(line.len());
                 let full = listed(line[..end].strip_prefix(b"key=").unwrap_or_default());
                 if let Some(key) = names.own(&full)?
@@ -40,7 +40,11 @@ pub async fn keys(
                 // Somebody else has it.
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     if begin.elapsed() + pause > limit {
-                        let busy = Error::unavailable(e.context());
+                        let seconds = limit.as_secs_f64();
+                        let busy = Error::timeout(format!(
+                            "no answer within {seconds} s (a list of keys: {})",
+                            e.context()
+                        ));
                         return Err(busy.in_place(e.place().name.clone()));
                     }
                     tokio::time::sleep(pause).await;

@@ -31,7 +31,8 @@ use futures_util::{
 
 use self::{listing::keys, names::Names};
 use super::{
-    Abilities, Blob, Blobs, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape,
+    Store, Url,
     blobs::{CANNOT, fits},
     kv::{Portion, Spool},
 };
@@ -102,7 +103,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
             ..Options::default()
         };
         let servers = Servers::new(addresses, options)?;
-        let settings = try_join_all(servers.each.iter().map(settings_of)).await?;
+        let settings = servers.settings().await?;
         let limit = settings.iter().flatten().filter(|(name, _)| name == "item_size_max");
         let limit = limit.filter_map(|(_, value)| value.parse::<usize>().ok()).min();
         let max_record = limit.map_or(ABILITIES.max_record, |max| max.saturating_sub(OVERHEAD));
@@ -116,7 +117,8 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
 struct Servers {
     /// What finds the server of a key.
     all: AsyncClient,
-    /// For what is asked of each: settings, lists of keys.
+    /// For keys to be deleted on a server that does not have them. Where there are several servers,
+    /// each of these has a connection of its own.
     each: Vec<AsyncClient>,
     ring: Ring,
     limit: std::time::Duration,
@@ -125,24 +127,26 @@ struct Servers {
 impl Servers {
     fn new(addresses: Vec<Address>, options: Options) -> Result<Servers> {
         let servers: Vec<_> = addresses.into_iter().map(Server::new).collect();
-        let alone = |server: &Server| AsyncClient::of(vec![server.clone()], options.clone());
-        Ok(Servers {
-            ring: Ring::new(Spread::Rendezvous, &servers),
-            each: servers.iter().map(alone).collect::<Result<_>>()?,
-            limit: options.timeout,
-            all: AsyncClient::of(servers, options)?,
-        })
+        let limit = options.timeout;
+        let alone = Options { pool: 1, ..options.clone() };
+        let alone = |server: &Server| AsyncClient::of(vec![server.clone()], alone.clone());
+        let all = AsyncClient::of(servers.clone(), options)?;
+        let each = match servers.len() {
+            1 => vec![all.clone()],
+            _ => servers.iter().map(alone).collect::<Result<_>>()?,
+        };
+        Ok(Servers { ring: Ring::new(Spread::Rendezvous, &servers), each, limit, all })
+    }
+
+    /// The settings of each server.
+    async fn settings(&self) -> Result<Vec<Stats>> {
+        self.all.stats("settings").await.into_iter().map(|(_, settings)| settings).collect()
     }
 
     /// The number of the server that has a key.
     fn owner(&self, full: &str) -> usize {
         self.ring.owner(full.as_bytes(), |_| true).unwrap_or(0)
     }
-}
-
-/// The settings of a server.
-async fn settings_of(client: &AsyncClient) -> Result<Stats> {
-    client.stats("settings").await.remove(0).1
 }
 
 /// A table over all the servers.
@@ -193,7 +197,7 @@ impl Table {
     /// there were fewer servers; they are of no account, but to be deleted with the table.
     async fn keys_on(&self, at: usize, also_foreign: bool) -> Result<Spool> {
         let mine = |full: &str| also_foreign || self.servers.owner(full) == at;
-        keys(&self.servers.each[at], self.servers.limit, &self.names, &mine).await
+        keys((&self.servers.all, at), self.servers.limit, &self.names, &mine).await
     }
 
     /// The keys on the wire, with their places. Those that cannot be there are left out.
@@ -245,6 +249,12 @@ impl Blobs for Table {
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         let mut found = vec![None; keys.len()];
         let (places, full) = self.full(keys);
+        if let [key] = &*full
+            && keys.len() == 1
+        {
+            let value = self.servers.all.get(key).await?;
+            return Ok(vec![value.map(|value| value.bytes)]);
+        }
         for (at, value) in places.into_iter().zip(self.servers.all.get_multi(&full).await) {
             found[at] = value?.map(|value| value.bytes);
         }
@@ -309,17 +319,19 @@ impl Blobs for Table {
         versions.dedup();
         const SHOWN: [&str; 3] = ["item_size_max", "maxbytes", "evictions"];
         let mut settings = vec![("servers".to_owned(), self.servers.each.len().to_string())];
-        if let Some(first) = self.servers.each.first() {
-            let all = settings_of(first).await?;
+        if let Some(all) = self.servers.settings().await?.into_iter().next() {
             settings.extend(all.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str())));
         }
         Ok(Description {
+            client: Client::Own,
             product: "memcached".into(),
             version: versions.join(", "),
             shape: Shape::Blob,
             format: None,
             asked: self.asked,
             set: Some(Tier::T0),
+            bound: None,
+            limit: None,
             settings,
             disk: None,
         })

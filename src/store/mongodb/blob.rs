@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::{Abilities, Blob, Blobs, Description, Key, KeyRange, Shape},
+    store::{Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape},
 };
 
 /// The field of the bytes.
@@ -122,6 +122,10 @@ impl Blobs for Bytes {
 
     async fn drop_table(&self) -> Result<()> {
         self.0.drop().await
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.0.explained_by_keys(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

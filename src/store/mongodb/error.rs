@@ -12,9 +12,20 @@ pub(super) fn ours(error: mongodb::error::Error) -> Error {
     let (kind, what) = match &*error.kind {
         Theirs::Authentication { message, .. } => (ErrorKind::Denied, message.clone()),
         Theirs::Command(e) => (of_code(e.code), said(e.code, &e.code_name, &e.message)),
+        Theirs::Io(e) if e.kind() == std::io::ErrorKind::TimedOut => {
+            (ErrorKind::Timeout, format!("the connection: {e}"))
+        }
         Theirs::Io(e) => (ErrorKind::Unavailable, format!("the connection: {e}")),
         Theirs::ServerSelection { message, .. } if message.contains("uthentication failed") => {
             (ErrorKind::Denied, message.clone())
+        }
+        // It has tried again and again for as long as connecting may take.
+        Theirs::ServerSelection { message, .. }
+            if !["refused", "reset", "closed", "end of file"]
+                .iter()
+                .any(|why| message.contains(why)) =>
+        {
+            (ErrorKind::Timeout, message.clone())
         }
         Theirs::ConnectionPoolCleared { message, .. }
         | Theirs::ServerSelection { message, .. }
@@ -53,9 +64,12 @@ pub(super) fn of_code(code: i32) -> ErrorKind {
         10334 | 17419 | 17420 | 17280 | 261 => ErrorKind::TooLarge,
         // CommandNotFound, CommandNotSupported, NotImplemented.
         59 | 115 | 238 => ErrorKind::Unsupported,
-        // Shutting down, no primary, the network, time over.
-        6 | 7 | 50 | 64 | 89 | 91 | 189 | 262 | 9001 | 10058 | 10107 | 11600 | 11602 | 13435
-        | 13436 => ErrorKind::Unavailable,
+        // MaxTimeMSExpired, NetworkTimeout, ExceededTimeLimit.
+        50 | 89 | 262 => ErrorKind::Timeout,
+        // Shutting down, no primary, the network.
+        6 | 7 | 64 | 91 | 189 | 9001 | 10058 | 10107 | 11600 | 11602 | 13435 | 13436 => {
+            ErrorKind::Unavailable
+        }
         _ => ErrorKind::Io,
     }
 }

@@ -41,21 +41,24 @@ pub(super) fn translated(filter: &Filter) -> Result<Translated> {
     Ok(Translated { filter: and(all), exact: false })
 }
 
-/// What to sort by: at the end the keys, which nothing else is equal to.
+/// What to sort by: at the end the keys, which nothing else is equal to, in the direction of the last
+/// path.
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported) for names that MongoDB's paths cannot have.
 pub(super) fn order(query: &Query) -> Result<Document> {
     let mut order = Document::new();
+    let mut last = 1;
     for (path, direction) in &query.sort {
         let name = name(path).ok_or_else(|| unaddressable(path, "sort by"))?;
         // Once a path has decided, it decides nothing more.
+        last = if *direction == Order::Ascending { 1 } else { -1 };
         if !order.contains_key(&name) {
-            order.insert(name, if *direction == Order::Ascending { 1 } else { -1 });
+            order.insert(name, last);
         }
     }
     if !order.is_empty() && !order.contains_key(ID) {
-        order.insert(ID, 1);
+        order.insert(ID, last);
     }
     Ok(order)
 }
@@ -305,7 +308,7 @@ mod tests {
     #[test]
     fn keys_decide_at_the_end() {
         let by = |path: &str| Query::default().sorted(path.parse().unwrap(), Order::Descending);
-        assert_eq!(order(&by("a")).unwrap(), doc! {"a": -1, "_id": 1});
+        assert_eq!(order(&by("a")).unwrap(), doc! {"a": -1, "_id": -1});
         assert_eq!(order(&by("_key")).unwrap(), doc! {"_id": -1});
         assert!(order(&Query::default()).unwrap().is_empty());
         assert!(order(&by(r"a\.b")).is_err());

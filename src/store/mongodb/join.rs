@@ -1,6 +1,6 @@
 //! Joins: a pipeline in which the server looks up what belongs to each record.
 
-use bson::{RawDocument, doc};
+use bson::{Document, RawDocument, doc};
 
 use super::{
     ABILITIES, Documents,
@@ -21,22 +21,7 @@ impl Documents {
         let query = Query::new(join.filter.clone());
         query.check()?;
         ABILITIES.can(&query)?;
-        let path = |path: &Path| name(path).ok_or_else(|| unaddressable(path, "join by"));
-        let (on, field) = (path(&join.on)?, path(&join.field)?);
-        let text = doc! {&on: {"$type": "string"}};
-        let pipeline = vec![
-            doc! {"$match": {"$and": [translated(&join.filter)?.filter, text]}},
-            // Under a name of its own, or it could have a field of the name that the others get.
-            doc! {"$project": {"_id": 0, "own": "$$ROOT"}},
-            doc! {"$lookup": {
-                "from": &join.table,
-                "localField": format!("own.{on}"),
-                "foreignField": field,
-                "as": "other",
-            }},
-            doc! {"$unwind": "$other"},
-            doc! {"$limit": MOST as i64 + 1},
-        ];
+        let pipeline = pipeline(join)?;
         let (mut groups, mut came) = (Groups::default(), 0);
         let pair = |pair: &RawDocument| {
             let part = |name| row(pair.get_document(name).map_err(malformed)?);
@@ -58,4 +43,24 @@ impl Documents {
             false => Ok(groups.done()),
         }
     }
+}
+
+/// The pipeline of a join.
+pub(super) fn pipeline(join: &Join) -> Result<Vec<Document>> {
+    let path = |path: &Path| name(path).ok_or_else(|| unaddressable(path, "join by"));
+    let (on, field) = (path(&join.on)?, path(&join.field)?);
+    let text = doc! {&on: {"$type": "string"}};
+    Ok(vec![
+        doc! {"$match": {"$and": [translated(&join.filter)?.filter, text]}},
+        // Under a name of its own, or it could have a field of the name that the others get.
+        doc! {"$project": {"_id": 0, "own": "$$ROOT"}},
+        doc! {"$lookup": {
+            "from": &join.table,
+            "localField": format!("own.{on}"),
+            "foreignField": field,
+            "as": "other",
+        }},
+        doc! {"$unwind": "$other"},
+        doc! {"$limit": MOST as i64 + 1},
+    ])
 }

@@ -21,6 +21,7 @@ mod connect;
 mod convert;
 mod databases;
 mod error;
+mod explain;
 mod filter;
 mod join;
 mod table;
@@ -38,8 +39,8 @@ use self::{
     table::{Find, Table},
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
-    Query, Row, Rows, Shape, Store, Url,
+    Abilities, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
+    KeyRange, Layout, Query, Request, Row, Rows, Shape, Store, Url,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -256,6 +257,10 @@ impl Store for Documents {
 
     async fn drop_table(&self) -> Result<()> {
         self.0.drop().await
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

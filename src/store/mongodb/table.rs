@@ -9,6 +9,7 @@ use mongodb::{
     Client, Collection,
     options::{CollectionOptions, WriteConcern},
 };
+use tokio::sync::Semaphore;
 
 use super::{
     connect,
@@ -18,8 +19,13 @@ use super::{
 };
 use crate::{
     Error, Result,
-    durability::Tier,
-    store::{Common, Description, Key, KeyRange, Shape, key::padded, within},
+    durability::{Bound, Tier},
+    store::{
+        Client as Speaks, Common, Description, Key, KeyRange, Shape,
+        key::padded,
+        limits::{permit, unconnected},
+        within,
+    },
 };
 
 /// How many documents are asked for at a time.
@@ -34,6 +40,8 @@ pub(super) struct Server {
     concern: Option<WriteConcern>,
     /// Whether inserts go in order.
     ordered: bool,
+    /// As many as connections.
+    permits: Semaphore,
     common: Common,
 }
 
@@ -62,7 +70,8 @@ impl Table {
     ) -> Result<Table> {
         let concern = connect::concern(common.durability)?;
         let name = common.table.clone();
-        let server = Arc::new(Server { client, database, concern, ordered, common });
+        let permits = Semaphore::new(common.pool);
+        let server = Arc::new(Server { client, database, concern, ordered, permits, common });
         let table = Table::new(server, &name)?;
         connect::greet(&table.server.client, &table.server.database, &table.server.common).await?;
         Ok(table)
@@ -81,12 +90,33 @@ impl Table {
         Table::new(self.server.clone(), name)
     }
 
+    /// The name of the collection.
+    pub fn name(&self) -> &str {
+        self.collection.name()
+    }
+
+    /// Sends a command that is about the database.
+    pub async fn ask(&self, command: Document) -> Result<Document> {
+        let database = self.server.client.database(&self.server.database);
+        self.within("a question about itself", async { database.run_command(command).await }).await
+    }
+
     async fn within<T>(
         &self,
         what: &str,
         done: impl Future<Output = mongodb::error::Result<T>>,
     ) -> Result<T> {
-        within(self.server.common.timeout, what, async { done.await.map_err(ours) }).await
+        let common = &self.server.common;
+        let done = async {
+            let _permit = permit(&self.server.permits, common.timeout, common.pool).await?;
+            done.await.map_err(ours)
+        };
+        // Servers are looked for as long as connecting may take.
+        let done = within(common.timeout, what, done).await;
+        done.map_err(|e| match e.is_timeout() && std::error::Error::source(&e).is_some() {
+            true => unconnected(common.connect_timeout).with_source(e),
+            false => e,
+        })
     }
 
     /// Makes the collection, unless it is there.
@@ -100,9 +130,9 @@ impl Table {
         }
     }
 
-    /// Makes an index on a path, unless it is there.
+    /// Makes an index on a path and the key, in the order of sorted queries, unless it is there.
     pub async fn index(&self, path: &str) -> Result<()> {
-        let index = mongodb::IndexModel::builder().keys(doc! {path: 1}).build();
+        let index = mongodb::IndexModel::builder().keys(doc! {path: 1, ID: 1}).build();
         let made = async { self.collection.create_index(index).await };
         self.within("createIndexes", made).await.map(drop)
     }
@@ -184,13 +214,7 @@ impl Table {
             if range.is_all() {
                 self.keys_are_text().await?;
             }
-            let mut ids = Document::new();
-            if let Some(from) = &range.from {
-                ids.insert("$gte", from.as_str());
-            }
-            if let Some(until) = &range.until {
-                ids.insert("$lt", until.as_str());
-            }
+            let mut ids = in_range(&range);
             loop {
                 let filter = if ids.is_empty() { doc! {} } else { doc! {ID: ids.clone()} };
                 let page = Find {
@@ -308,12 +332,7 @@ impl Table {
 
     /// What the server says of itself.
     pub async fn describe(&self, shape: Shape) -> Result<Description> {
-        let database = self.server.client.database(&self.server.database);
-        let ask = async |command: Document| {
-            self.within("a question about itself", async { database.run_command(command).await })
-                .await
-        };
-        let build = ask(doc! {"buildInfo": 1}).await?;
+        let build = self.ask(doc! {"buildInfo": 1}).await?;
         let text = |document: &Document, name| document.get_str(name).map(str::to_owned).ok();
         let speaks = text(&build, "version").unwrap_or_default();
         let concern = self.server.concern.as_ref();
@@ -325,11 +344,18 @@ impl Table {
                 // It takes write concerns and does nothing about them; what PostgreSQL behind it
                 // does, it does not tell.
                 let version = text(own, "version").unwrap_or_default();
-                ("FerretDB", version.trim_start_matches('v').to_owned(), None)
+                // Whose figures these are, too: `PostgreSQL 18.1 (Debian …) on x86_64 …`.
+                let below = text(own, "postgresql").unwrap_or_default();
+                let below: Vec<&str> = below.split(' ').take(2).collect();
+                let product = match below.join(" ") {
+                    below if below.is_empty() => "FerretDB on PostgreSQL".to_owned(),
+                    below => format!("FerretDB on {below}"),
+                };
+                (product, version.trim_start_matches('v').to_owned(), None)
             }
             None => {
                 // Who may not ask is not told.
-                let status = ask(doc! {"serverStatus": 1}).await.unwrap_or_default();
+                let status = self.ask(doc! {"serverStatus": 1}).await.unwrap_or_default();
                 let engine = status.get_document("storageEngine").ok();
                 let persistent = engine.and_then(|engine| engine.get_bool("persistent").ok());
                 if let Some(name) = engine.and_then(|engine| text(engine, "name")) {
@@ -341,10 +367,10 @@ impl Table {
                     (true, false) => Tier::T2,
                     (true, true) => Tier::T3,
                 });
-                ("MongoDB", speaks, set)
+                ("MongoDB".to_owned(), speaks, set)
             }
         };
-        let sizes = ask(doc! {"dbStats": 1}).await.unwrap_or_default();
+        let sizes = self.ask(doc! {"dbStats": 1}).await.unwrap_or_default();
         let size = |name| match sizes.get(name) {
             Some(Bson::Int32(n)) => u64::try_from(*n).ok(),
             Some(Bson::Int64(n)) => u64::try_from(*n).ok(),
@@ -352,20 +378,37 @@ impl Table {
             _ => None,
         };
         Ok(Description {
-            product: product.into(),
+            client: Speaks::Crate("mongodb"),
+            product,
             version,
             shape,
             format: None,
             asked: self.server.common.durability,
             set,
+            // The journal is synced ten times a second, unless storage.journal.commitIntervalMs says else.
+            bound: (set == Some(Tier::T2))
+                .then_some(Bound::Time(std::time::Duration::from_millis(100))),
+            limit: None,
             settings,
             disk: size("storageSize").zip(size("indexSize")).map(|(data, indexes)| data + indexes),
         })
     }
 }
 
+/// What keys of a range compare with; nothing where it is all.
+pub(super) fn in_range(range: &KeyRange) -> Document {
+    let mut ids = Document::new();
+    if let Some(from) = &range.from {
+        ids.insert("$gte", from.as_str());
+    }
+    if let Some(until) = &range.until {
+        ids.insert("$lt", until.as_str());
+    }
+    ids
+}
+
 /// The documents of these keys.
-fn among(keys: &[Key]) -> Document {
+pub(super) fn among(keys: &[Key]) -> Document {
     match keys {
         [key] => doc! {ID: key.as_str()},
         keys => doc! {ID: {"$in": keys.iter().map(|key| key.as_str()).collect::<Vec<_>>()}},

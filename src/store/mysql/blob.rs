@@ -8,7 +8,7 @@ use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 use super::{MySql, known::Known, write::Taken};
 use crate::{
     Result,
-    store::{Abilities, Blob, Blobs, Description, Key, KeyRange, Layout},
+    store::{Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Layout, Request},
 };
 
 #[allow(clippy::type_complexity)]
@@ -66,8 +66,12 @@ impl Blobs for MySql {
         self.dropped().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.tidied().await
+    async fn settle(&self) -> Result<bool> {
+        self.tidied().await.map(|()| true)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -20,8 +20,8 @@ pub const DATABASES: Databases = Databases {
 
 fn define(url: Url, common: Common, statement: String) -> Doing {
     async move {
-        let (_, _, options) = options(url, &common)?;
-        let done: Result<()> = Pool::open(options, &common).await?.define(&statement).await;
+        let (_, _, connect) = options(url, &common)?;
+        let done: Result<()> = Pool::open(connect, &common).await?.define(&statement).await;
         done
     }
     .boxed()

@@ -16,9 +16,9 @@ use crate::{
     Error, Result,
     record::{Kind, Value},
     store::{
-        Index,
+        Column, Index, Query,
         query::{Path, Test},
-        sql::{self, Sql, comparison, prefix},
+        sql::{self, By, Sorting, Sql, comparison, prefix},
     },
 };
 
@@ -63,6 +63,21 @@ impl On {
         });
         let short: String = text.chars().filter(|c| simple(*c)).take(20).collect();
         format!("{start}{short}:{hash:016x}")
+    }
+
+    /// Both.
+    pub const ALL: [On; 2] = [On::Number, On::Text];
+
+    /// Whether an index holds all of a value that its order needs: not the end of a long text, not a
+    /// whole number beyond those that are floats, and nothing of a value of another kind, all of which
+    /// it has among those that are missing.
+    pub fn holds(self, value: Option<&Value>) -> bool {
+        match (self, value) {
+            (_, None | Some(Value::Null)) => true,
+            (On::Number, Some(value)) => is_small(value),
+            (On::Text, Some(Value::Text(text))) => is_short(text),
+            (On::Text, Some(_)) => false,
+        }
     }
 
     /// What an index for values of a kind is on.
@@ -175,10 +190,28 @@ impl Dialect {
         }
     }
 
+    /// The same for a column of text, quoted, whose own index could hold only beginnings and so has not
+    /// the order of the texts.
+    pub fn generated_of(&self, column: &str) -> String {
+        let (text, collation) = (sql::Dialect::by_bytes(self, column), self.collation);
+        format!(
+            "VARCHAR({INDEXED_CHARS}) CHARACTER SET utf8mb4 COLLATE {collation} AS (LEFT({text}, \
+             {INDEXED_CHARS}))"
+        )
+    }
+
     /// The column, quoted, whose index is on this.
     fn index(&self, path: &Path, on: On) -> Option<String> {
         let name = on.column(path);
         self.indexed.contains(&name).then(|| quote(&name))
+    }
+
+    /// The path that a query is sorted by, if it is a single one of documents that has an index, and
+    /// what the index is on.
+    pub fn sorted_by_index<'q>(&self, query: &'q Query) -> Option<(&'q Path, On)> {
+        let [(path, _)] = &*query.sort else { return None };
+        let on = On::ALL.into_iter().find(|on| self.index(path, *on).is_some())?;
+        Some((path, on))
     }
 
     fn number(&self, json: &Json, path: &Path, operator: Operator, with: &Value, sql: &mut Sql) {
@@ -227,12 +260,13 @@ impl Dialect {
         sql.push(" END)");
     }
 
-    fn text(&self, json: &Json, path: &Path, operator: Operator, with: &str, sql: &mut Sql) {
+    /// A comparison of the text under a path; `whole` is the condition that it is one, and the text.
+    fn text(&self, path: &Path, whole: &str, operator: Operator, with: &str, sql: &mut Sql) {
         let start: String = with.chars().take(INDEXED_CHARS).collect();
         if let Some(index) = self.index(path, On::Text) {
             // The index holds whole texts if they are shorter, and those that are not compare the
             // same by their beginnings.
-            if with.chars().nth(INDEXED_CHARS - 1).is_none() {
+            if is_short(with) {
                 sql.push(&index).push(operator.sql()).bind(Value::from(with));
                 return;
             }
@@ -241,8 +275,34 @@ impl Dialect {
         } else {
             sql.push("(");
         }
-        sql.push(&self.is_text(json)).push(" AND ").push(&self.by_bytes_in(&json.text));
-        sql.push(operator.sql()).bind(Value::from(with)).push(")");
+        sql.push(whole).push(operator.sql()).bind(Value::from(with)).push(")");
+    }
+
+    /// The condition that the text of `b` under a path is this one, by the index on it.
+    fn equals_by(&self, index: &str, text: &str, with: &str) -> String {
+        format!(
+            "({index} = LEFT({with}, {INDEXED_CHARS}) AND (CHAR_LENGTH({with}) < {INDEXED_CHARS} OR \
+             {text} = {with}))"
+        )
+    }
+
+    /// What to sort by after the number.
+    fn sort_then(&self, json: &Json) -> [String; 2] {
+        let (kind, text) = (&json.kind, self.by_bytes_in(&json.text));
+        // What is neither comes after what is null.
+        let texts = format!(
+            "CASE WHEN {kind} IN ('STRING', 'BOOLEAN') THEN {text} WHEN {kind} IN ('OBJECT', \
+             'ARRAY') THEN '' END"
+        );
+        // Whole numbers that are equal only as floats.
+        let (text, whole) = (&json.text, json.is_whole());
+        let float = format!("CAST({text} AS DOUBLE)");
+        let exact = format!(
+            "CASE WHEN {kind} NOT IN {NUMBERS} THEN NULL WHEN ABS({float}) < 9007199254740992 THEN \
+             NULL WHEN {whole} THEN CAST({text} AS DECIMAL(30,0)) WHEN {float} >= \
+             9223372036854775808 THEN 9223372036854775808 ELSE CAST({float} AS SIGNED) END"
+        );
+        [texts, exact]
     }
 
     fn is_text(&self, json: &Json) -> String {
@@ -256,6 +316,11 @@ impl Dialect {
             false => format!("CONVERT({text} USING utf8mb4) COLLATE {}", self.collation),
         }
     }
+}
+
+/// Whether an index holds the whole of a text.
+fn is_short(text: &str) -> bool {
+    text.chars().nth(INDEXED_CHARS - 1).is_none()
 }
 
 /// What is true of the rounded numbers wherever the comparison is true.
@@ -291,8 +356,7 @@ impl sql::Dialect for Dialect {
                 sql.push(&json.value).push(") = ").push(word).push(")")
             }
             Test::Prefix(start) => {
-                let short = start.chars().nth(INDEXED_CHARS - 1).is_none();
-                if let (Some(index), true) = (self.index(path, On::Text), short) {
+                if let (Some(index), true) = (self.index(path, On::Text), is_short(start)) {
                     prefix(&index, start, sql);
                     return Ok(());
                 }
@@ -309,10 +373,15 @@ impl sql::Dialect for Dialect {
                     Value::Int(_) | Value::Float(_) => {
                         self.number(&json, path, operator, with, sql);
                     }
-                    Value::Text(with) => self.text(&json, path, operator, with, sql),
                     // Times are text there.
-                    Value::Time(time) => {
-                        self.text(&json, path, operator, &time.to_string(), sql);
+                    Value::Text(_) | Value::Time(_) => {
+                        let is = self.is_text(&json);
+                        let whole = format!("{is} AND {}", self.by_bytes_in(&json.text));
+                        let with = match with {
+                            Value::Time(time) => time.to_string(),
+                            with => with.as_str().unwrap_or_default().to_owned(),
+                        };
+                        self.text(path, &whole, operator, &with, sql);
                     }
                     _ => drop(sql.push("1=0")),
                 }
@@ -322,28 +391,52 @@ impl sql::Dialect for Dialect {
         Ok(())
     }
 
-    fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
+    /// Where there is an index on the path, its column comes first: what the rest then decides are
+    /// values that the index does not hold whole (see [`On::holds`]).
+    fn sort_by(&self, column: &str, path: &Path, how: Sorting) -> Result<Vec<By>> {
         check_path(path)?;
-        Ok(Json::new(self.maria, column, path).number())
+        let index = On::ALL.into_iter().find_map(|on| Some((on, self.index(path, on)?)));
+        let json = Json::new(self.maria, column, path);
+        let mut by = match (index, how) {
+            (Some((_, index)), Sorting::ByIndex) => return Ok(vec![By::nullable(index)]),
+            (Some((On::Number, index)), Sorting::Exact) => vec![index],
+            (Some((On::Text, index)), Sorting::Exact) => vec![index, json.number()],
+            (None, _) => vec![json.number()],
+        };
+        by.extend(self.sort_then(&json));
+        Ok(by.into_iter().map(By::nullable).collect())
     }
 
-    fn sort_then(&self, column: &str, path: &Path) -> Result<Vec<String>> {
-        let json = Json::new(self.maria, column, path);
-        let (kind, text) = (&json.kind, self.by_bytes_in(&json.text));
-        // What is neither comes after what is null.
-        let texts = format!(
-            "CASE WHEN {kind} IN ('STRING', 'BOOLEAN') THEN {text} WHEN {kind} IN ('OBJECT', \
-             'ARRAY') THEN '' END"
-        );
-        // Whole numbers that are equal only as floats.
-        let (text, whole) = (&json.text, json.is_whole());
-        let float = format!("CAST({text} AS DOUBLE)");
-        let exact = format!(
-            "CASE WHEN {kind} NOT IN {NUMBERS} THEN NULL WHEN ABS({float}) < 9007199254740992 THEN \
-             NULL WHEN {whole} THEN CAST({text} AS DECIMAL(30,0)) WHEN {float} >= \
-             9223372036854775808 THEN 9223372036854775808 ELSE CAST({float} AS SIGNED) END"
-        );
-        Ok(vec![texts, exact])
+    fn sort_by_column(&self, column: &Column, how: Sorting) -> Vec<By> {
+        let name = quote(&column.name);
+        let index = self.index(&Path::new([&*column.name]), On::Text);
+        let by = match (index, how, column.kind) {
+            (Some(index), Sorting::ByIndex, _) => vec![index],
+            (Some(index), Sorting::Exact, _) => vec![index, self.by_bytes(&name)],
+            (None, _, Kind::Text) => vec![self.by_bytes(&name)],
+            (None, ..) => vec![name],
+        };
+        by.into_iter().map(By::nullable).collect()
+    }
+
+    fn test_text(&self, column: &Column, test: &Test, sql: &mut Sql) -> bool {
+        let path = Path::new([&*column.name]);
+        let Some(index) = self.index(&path, On::Text) else { return false };
+        match (test, Operator::of(test)) {
+            (Test::Prefix(start), _) if is_short(start) => prefix(&index, start, sql),
+            (_, Some((operator, Value::Text(with)))) => {
+                let whole = self.by_bytes(&quote(&column.name));
+                self.text(&path, &whole, operator, with, sql);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn equals_column(&self, of: &str, column: &Column, with: &str) -> Option<String> {
+        let index = self.index(&Path::new([&*column.name]), On::Text)?;
+        let text = self.by_bytes_of(of, &quote(&column.name));
+        Some(self.equals_by(&format!("{of}{index}"), &text, with))
     }
 
     fn by_bytes_of(&self, of: &str, column: &str) -> String {
@@ -366,10 +459,7 @@ impl sql::Dialect for Dialect {
         let (is, text) = (self.is_text(&json), self.by_bytes_in(&json.text));
         Ok(match self.index(path, On::Text) {
             // The index holds the beginnings of texts, and whole ones that are shorter.
-            Some(index) => format!(
-                "({of}{index} = LEFT({with}, {INDEXED_CHARS}) AND (CHAR_LENGTH({with}) < \
-                 {INDEXED_CHARS} OR {text} = {with}))"
-            ),
+            Some(index) => self.equals_by(&format!("{of}{index}"), &text, with),
             None => format!("({is} AND {text} = {with})"),
         })
     }

@@ -4,34 +4,36 @@
 //! What packets hold is read and written by the client's own crate, `mysql_common`; here is the order
 //! they come in: <https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html>.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
-};
+use std::sync::Arc;
 
 use futures_util::FutureExt;
 use mysql_async::{Column, Opts, Row, Value};
 use mysql_common::{
     constants::CapabilityFlags as Can,
     io::ParseBuf,
-    packets::{ComStmtExecuteRequestBuilder, ErrPacket},
-    proto::{Binary, MySerialize},
+    packets::{ComStmtExecuteRequestBuilder, ComStmtSendLongData, ErrPacket},
+    proto::{Binary, MyDeserialize, MySerialize, Text},
     row::RowDeserializer,
     value::ServerSide,
 };
+use rustls::ClientConfig;
 
-use super::{login, pool::error};
+use super::{
+    login::{self, Way},
+    pool::error,
+    session::{Own, is_of_server},
+};
 use crate::{
-    Error, ErrorKind, Result,
-    store::line::{Address, Limits, Line, Lines, Stream, broken},
+    Error, Result,
+    store::line::{Address, Lease, Limits, Line, Lines, Stream, broken},
 };
 
 /// How many statements a line keeps prepared before it forgets them all.
 const PREPARED: usize = 64;
 /// A packet of this length goes on in the next.
 const LONG: usize = 0xff_ffff;
-/// What is larger than this, in bytes, is for the client to send in pieces.
-pub const LARGE: usize = 8 << 20;
+/// How much of a value is sent at once, where a statement is too long for a packet.
+const PIECE: usize = 4 << 20;
 
 /// Lines to one server.
 pub struct Direct {
@@ -39,14 +41,15 @@ pub struct Direct {
     limits: Limits,
     options: Opts,
     address: Address,
-    /// The server wants to be logged in to in a way that only the client knows.
-    unfit: AtomicBool,
+    /// How it is encrypted.
+    tls: Option<Arc<ClientConfig>>,
 }
 
 /// The statements a line knows.
-type Prepared = Vec<Statement>;
+pub type Prepared = Vec<Statement>;
 
-struct Statement {
+#[derive(Default)]
+pub struct Statement {
     text: String,
     id: u32,
     /// The columns of its last answer, as they came and as they were read.
@@ -59,29 +62,29 @@ struct Statement {
 pub struct Done {
     pub rows: Vec<Row>,
     pub touched: u64,
+    pub warnings: u16,
 }
 
 impl Direct {
-    /// Lines as the client would make connections. None is made yet.
-    pub fn new(options: &Opts, limits: Limits) -> Direct {
+    /// Lines as the crate would make connections. None is made yet.
+    pub fn new(options: &Opts, tls: Option<Arc<ClientConfig>>, limits: Limits) -> Direct {
         let address = match options.socket() {
             Some(path) => Address::Unix(path.into()),
             None => Address::Tcp(options.ip_or_hostname().to_owned(), options.tcp_port()),
         };
-        let (lines, options) = (Lines::new(limits), options.clone());
-        Direct { lines, limits, options, address, unfit: AtomicBool::new(false) }
+        Direct { lines: Lines::new(limits), limits, options: options.clone(), address, tls }
     }
 
     async fn connect(&self) -> Result<(Line, Prepared)> {
         let stream = Stream::connect(&self.address).await.map_err(broken)?;
         let mut line = Line::new(stream)?;
         let limit = self.limits.connect;
-        if let Err(e) = login::login(&mut line, &self.options, limit).await {
-            if e.kind() == ErrorKind::Unsupported && e.context() != login::LATER {
-                self.unfit.store(true, Ordering::Relaxed);
-            }
-            return Err(e);
-        }
+        let way = match (&self.tls, &self.address) {
+            (Some(config), Address::Tcp(host, _)) => Way::Tls(config, host),
+            (_, Address::Unix(_)) => Way::Socket,
+            (None, Address::Tcp(..)) => Way::Plain,
+        };
+        login::login(&mut line, &self.options, way, limit).await?;
         for statement in self.options.setup() {
             packet(line.out(), 0, |out| {
                 out.push(0x03);
@@ -94,39 +97,74 @@ impl Direct {
         Ok((line, Vec::new()))
     }
 
-    /// Does a statement; none where that is for the client to do.
+    async fn lease(&self) -> Result<Lease<'_, Prepared>> {
+        self.lines.lease(async || self.connect().await).await
+    }
+
+    /// A line for several statements.
+    ///
+    /// # Errors
+    /// Of the connection.
+    pub async fn session(&self) -> Result<Own<'_>> {
+        Ok(Own::new(self, self.lease().await?))
+    }
+
+    /// Does a statement.
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Option<Result<Done>> {
-        if self.unfit.load(Ordering::Relaxed) {
-            return None;
-        }
-        let mut lease = match self.lines.lease(async || self.connect().await).await {
-            Ok(lease) => lease,
-            Err(e) if e.kind() == ErrorKind::Unsupported => return None,
-            Err(e) => return Some(Err(e)),
-        };
+    pub async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Result<Done> {
+        let mut lease = self.lease().await?;
         let (line, prepared) = lease.line();
         let done = self.say(line, prepared, what, statement, values).await;
-        let of_server = |e: &Error| match std::error::Error::source(e) {
-            // What is prepared is so no longer, or the server hangs up.
-            Some(e) => matches!(
-                e.downcast_ref(),
-                Some(mysql_async::Error::Server(e)) if ![1153, 1243, 1615].contains(&e.code)
-            ),
-            None => false,
-        };
         match &done {
             Ok(_) => lease.give_back(),
-            Err(e) if of_server(e) => lease.give_back(),
+            Err(e) if is_of_server(e) => lease.give_back(),
             // The others may be as broken.
             Err(_) => self.lines.forget(),
         }
-        Some(done)
+        done
     }
 
-    async fn say(
+    /// Does a statement that is not prepared.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn ask(&self, line: &mut Line, text: &str) -> Result<Done> {
+        query(line, text);
+        let mut end = End::new(Kind::Rows);
+        let limit = self.limits.operation;
+        let answer = line.ask("a statement", limit, |bytes| end.find(bytes)).await?;
+        Statement::default().read::<RowDeserializer<ServerSide, Text>>(answer)
+    }
+
+    /// Does a `LOAD DATA LOCAL` whose file is these bytes.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn load(&self, line: &mut Line, text: &str, file: &[Vec<u8>]) -> Result<Done> {
+        query(line, text);
+        let limit = self.limits.operation;
+        let mut end = End::new(Kind::One);
+        let answer = line.ask("a load", limit, |bytes| end.find(bytes)).await?;
+        let (mut number, asked) = (number(answer), Packets(answer).next().unwrap_or_default());
+        refused(asked)?;
+        if asked.first() != Some(&0xfb) {
+            return Err(wrong());
+        }
+        // The file, and its end.
+        for part in file.iter().map(Vec::as_slice).filter(|part| !part.is_empty()).chain([&[][..]])
+        {
+            number = number.wrapping_add(1);
+            packet(line.out(), number, |out| out.extend(part));
+        }
+        let mut end = End::new(Kind::One);
+        let answer = line.ask("a load", limit, |bytes| end.find(bytes)).await?;
+        Statement::default().read::<RowDeserializer<ServerSide, Text>>(answer)
+    }
+
+    /// Does a statement on a line, where it is prepared if it was not yet.
+    pub async fn say(
         &self,
         line: &mut Line,
         prepared: &mut Prepared,
@@ -142,11 +180,14 @@ impl Direct {
             None => self.prepare(line, prepared, what, text).boxed().await?,
         };
         let known = &mut prepared[place];
-        let (request, _) = ComStmtExecuteRequestBuilder::new(known.id).build(values);
+        let (request, in_pieces) = ComStmtExecuteRequestBuilder::new(known.id).build(values);
+        if in_pieces {
+            pieces(line.out(), known.id, values);
+        }
         packet(line.out(), 0, |out| request.serialize(out));
         let mut end = End::new(Kind::Rows);
         let answer = line.ask(what, limit, |bytes| end.find(bytes)).await?;
-        known.read(answer)
+        known.read::<RowDeserializer<ServerSide, Binary>>(answer)
     }
 
     /// Prepares a statement, and says where it is.
@@ -175,25 +216,29 @@ impl Direct {
         let first = Packets(answer).next().unwrap_or_default();
         refused(first)?;
         let id = first.get(1..).and_then(<[u8]>::first_chunk).ok_or_else(wrong)?;
-        prepared.push(Statement {
-            text: text.to_owned(),
-            id: u32::from_le_bytes(*id),
-            came: Vec::new(),
-            columns: Arc::new([]),
-        });
+        let id = u32::from_le_bytes(*id);
+        prepared.push(Statement { text: text.to_owned(), id, ..Statement::default() });
         Ok(prepared.len() - 1)
     }
 }
 
 impl Statement {
-    /// What an answer to it says.
-    fn read(&mut self, answer: &[u8]) -> Result<Done> {
+    /// What an answer to it says, whose rows are of the binary protocol or of the text one.
+    fn read<R>(&mut self, answer: &[u8]) -> Result<Done>
+    where
+        R: for<'a> MyDeserialize<'a, Ctx = Arc<[Column]>> + Into<Row>,
+    {
         let mut packets = Packets(answer);
         let first = packets.next().unwrap_or_default();
         refused(first)?;
         if let Some((0, rest)) = first.split_first() {
-            let touched = ParseBuf(rest).checked_eat_lenenc_int().ok_or_else(wrong)?;
-            return Ok(Done { rows: Vec::new(), touched });
+            let mut rest = ParseBuf(rest);
+            let touched = rest.checked_eat_lenenc_int().ok_or_else(wrong)?;
+            // The last key that was made, and the server's state.
+            rest.checked_eat_lenenc_int();
+            rest.checked_eat_u16_le();
+            let warnings = rest.checked_eat_u16_le().unwrap_or_default();
+            return Ok(Done { rows: Vec::new(), touched, warnings });
         }
         let count = ParseBuf(first).checked_eat_lenenc_int().ok_or_else(wrong)?;
         let before = packets.0;
@@ -217,15 +262,14 @@ impl Statement {
                     (packet, packets.0)
                 }
             };
+            refused(packet)?;
             match packet.first() {
-                Some(0) => {
-                    let row = ParseBuf(packet)
-                        .parse::<RowDeserializer<ServerSide, Binary>>(self.columns.clone());
-                    rows.push(row.map_err(|_| wrong())?.into());
+                Some(0xfe) if packet.len() < LONG => {
+                    return Ok(Done { rows, touched: 0, warnings: 0 });
                 }
                 _ => {
-                    refused(packet)?;
-                    return Ok(Done { rows, touched: 0 });
+                    let row = ParseBuf(packet).parse::<R>(self.columns.clone());
+                    rows.push(row.map_err(|_| wrong())?.into());
                 }
             }
         }
@@ -237,8 +281,49 @@ pub fn packet(out: &mut Vec<u8>, number: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0, 0, 0, number]);
     body(out);
-    let [a, b, c, ..] = (out.len() - at - 4).to_le_bytes();
+    let length = out.len() - at - 4;
+    if length >= LONG {
+        return packets(out, at, number);
+    }
+    let [a, b, c, ..] = length.to_le_bytes();
     out[at..at + 3].copy_from_slice(&[a, b, c]);
+}
+
+/// Makes several packets of one that is too long; the last of them is shorter than the others.
+fn packets(out: &mut Vec<u8>, at: usize, number: u8) {
+    let body = out.split_off(at + 4);
+    out.truncate(at);
+    let last = body.len().is_multiple_of(LONG).then_some(&[][..]);
+    for (i, part) in body.chunks(LONG).chain(last).enumerate() {
+        let [a, b, c, ..] = part.len().to_le_bytes();
+        out.extend([a, b, c, number.wrapping_add(i as u8)]);
+        out.extend(part);
+    }
+}
+
+/// Appends the values of a statement that is too long with them; to this there is no answer.
+fn pieces(out: &mut Vec<u8>, id: u32, values: &[Value]) {
+    for (i, value) in values.iter().enumerate() {
+        let Value::Bytes(bytes) = value else { continue };
+        let nothing = bytes.is_empty().then_some(&[][..]);
+        for piece in bytes.chunks(PIECE).chain(nothing) {
+            let piece = ComStmtSendLongData::new(id, i as u16, piece);
+            packet(out, 0, |out| piece.serialize(out));
+        }
+    }
+}
+
+/// Appends a statement as text.
+fn query(line: &mut Line, text: &str) {
+    packet(line.out(), 0, |out| {
+        out.push(0x03);
+        out.extend(text.as_bytes());
+    });
+}
+
+/// The number of the first packet of an answer.
+pub fn number(answer: &[u8]) -> u8 {
+    answer.get(3).copied().unwrap_or_default()
 }
 
 /// What a server says that refuses, as an error.
@@ -367,7 +452,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::nonsense::{near, shown};
+    use crate::{
+        ErrorKind,
+        store::nonsense::{near, shown},
+    };
 
     fn answer(packets: &[&[u8]]) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -379,8 +467,8 @@ mod tests {
     const COLUMN: &[u8] = b"\x03def\0\0\0\x01v\x01v\x0c\x3f\0\xff\xff\0\0\xfc\0\0\0\0\0";
     const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
 
-    fn statement() -> Statement {
-        Statement { text: String::new(), id: 1, came: Vec::new(), columns: Arc::new([]) }
+    fn read(statement: &mut Statement, answer: &[u8]) -> Result<Done> {
+        statement.read::<RowDeserializer<ServerSide, Binary>>(answer)
     }
 
     #[test]
@@ -406,19 +494,16 @@ mod tests {
 
     #[test]
     fn rows_are_read_and_long_ones_are_joined() {
-        let mut statement = statement();
-        let done = statement.read(&answer(&[&[0, 3, 0, 2, 0, 0, 0]])).unwrap();
+        let mut statement = Statement::default();
+        let done = read(&mut statement, &answer(&[&[0, 3, 0, 2, 0, 0, 0]])).unwrap();
         assert_eq!((done.touched, done.rows.len()), (3, 0));
         let mut row = b"\0\0\xfe\0\0\0\x01\0\0\0\0".to_vec();
         row.resize(row.len() + (1 << 24), b'x');
-        let bytes = [
-            answer(&[&[1], COLUMN, b"\0\0\x01a", &row[..LONG], &row[LONG..]]),
-            answer(&[b"\0\x04", END]),
-        ]
-        .concat();
+        let bytes =
+            [answer(&[&[1], COLUMN, b"\0\0\x01a", &row]), answer(&[b"\0\x04", END])].concat();
         for _ in 0..2 {
             assert_eq!(End::new(Kind::Rows).find(&bytes).unwrap(), Some(bytes.len()));
-            let done = statement.read(&bytes).unwrap();
+            let done = read(&mut statement, &bytes).unwrap();
             let length = |row: &Row| match row.as_ref(0) {
                 Some(Value::Bytes(bytes)) => bytes.len(),
                 _ => 0,
@@ -429,13 +514,42 @@ mod tests {
     }
 
     #[test]
+    fn long_packets_are_cut_and_joined_again() {
+        for length in [LONG - 1, LONG, LONG + 1, 2 * LONG] {
+            let body = vec![7; length];
+            let mut bytes = b"before".to_vec();
+            packet(&mut bytes, 3, |out| out.extend(&body));
+            let (whole, rest) = match long(&bytes[6..]) {
+                Some(joined) => joined,
+                None => {
+                    let (one, rest) = first(&bytes[6..]).unwrap();
+                    (one.to_vec(), rest)
+                }
+            };
+            assert!(whole == body && rest.is_empty(), "{length}");
+            assert_eq!(bytes[9], 3);
+        }
+    }
+
+    #[test]
+    fn rows_of_text_are_read() {
+        let warnings = [1, 0xfe, 0, 0, 2, 0, 9, 0];
+        let answer = answer(&[&[1], COLUMN, b"\x01a", b"\x00", b"\xfb", &warnings[1..]]);
+        let done = Statement::default().read::<RowDeserializer<ServerSide, Text>>(&answer);
+        let rows: Vec<_> = done.unwrap().rows.into_iter().map(Row::unwrap).collect();
+        let bytes = |bytes: &[u8]| vec![Value::Bytes(bytes.to_vec())];
+        assert_eq!(rows, [bytes(b"a"), bytes(b""), vec![Value::NULL]]);
+    }
+
+    #[test]
     fn refusals_are_errors_of_the_server() {
         let refused = |bytes: &[u8]| refused(bytes).unwrap_err();
         let taken = refused(b"\xff\x26\x04#23000Duplicate entry");
         assert_eq!(taken.kind(), ErrorKind::Conflict, "{taken}");
         let full = refused(b"\xff\x10\x04Too many connections");
         assert_eq!(full.kind(), ErrorKind::Unavailable, "{full}");
-        let error = statement().read(&answer(&[&[1], COLUMN, b"\xff\x15\x04#28000no"]));
+        let error =
+            read(&mut Statement::default(), &answer(&[&[1], COLUMN, b"\xff\x15\x04#28000no"]));
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Denied);
     }
 
@@ -451,7 +565,7 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::Malformed);
         }
         for packets in [&[&[1][..], b"\x03def"][..], &[&[1], COLUMN, b"\0\0\x09a"], &[&[1]]] {
-            let error = statement().read(&answer(packets)).unwrap_err();
+            let error = read(&mut Statement::default(), &answer(packets)).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Malformed);
         }
     }
@@ -471,7 +585,7 @@ mod tests {
             for kind in [Kind::One, Kind::Prepared, Kind::Rows] {
                 let mut end = End::new(kind);
                 let read = |all: &[u8]| match kind {
-                    Kind::Rows => drop(statement().read(all)),
+                    Kind::Rows => drop(read(&mut Statement::default(), all)),
                     _ => drop(refused(Packets(all).next().unwrap_or_default())),
                 };
                 shown(&bytes, cut, |bytes| end.find(bytes), read)?;

@@ -1,11 +1,13 @@
 //! Engines of tables, what they promise, and what the server says of itself.
 
+use std::{collections::HashMap, time::Duration};
+
 use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{MySql, pool::Pool, write::FREE};
 use crate::{
     Error, ErrorKind, Result,
-    durability::Tier,
+    durability::{Bound, Limit, Tier},
     record::Kind,
     store::{Abilities, Description, Need, Shape, json},
 };
@@ -19,13 +21,15 @@ pub struct Engine {
     pub word: &'static str,
     /// Statements are done as a whole or not at all.
     pub atomic: bool,
-    /// How many characters of utf8mb4 an index takes: 3072, 2000, 1000 bytes. Keys of as many bytes
-    /// always fit.
+    /// The longest key, in characters of utf8mb4, each of which counts as four bytes of an index.
+    /// InnoDB's indexes take 3072 bytes: where a value and the key fit into that together, the index on
+    /// the value also has the order of the keys, and answers sorted queries. MyISAM's take 1000 bytes,
+    /// Aria's 2000; theirs hold no key, and their queries are sorted.
     pub max_key: usize,
 }
 
 pub const ENGINES: [Engine; 3] = [
-    Engine { name: "InnoDB", word: "innodb", atomic: true, max_key: 768 },
+    Engine { name: "InnoDB", word: "innodb", atomic: true, max_key: 512 },
     Engine { name: "MyISAM", word: "myisam", atomic: false, max_key: 250 },
     Engine { name: "Aria", word: "aria", atomic: false, max_key: 250 },
 ];
@@ -42,7 +46,7 @@ impl Engine {
 }
 
 /// The server's settings that decide what survives a crash.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Safety {
     /// `innodb_flush_log_at_trx_commit`: 1 syncs at each commit, 2 writes at each and syncs every
     /// second, 0 does both every second only.
@@ -51,39 +55,84 @@ pub struct Safety {
     pub binlog: bool,
     /// `sync_binlog`: 1 syncs that log at each commit.
     pub sync_binlog: i64,
+    /// `innodb_flush_method`, in lower case; empty where the server has no such setting.
+    pub flush_method: String,
+    /// `innodb_doublewrite`, in upper case; empty likewise.
+    pub doublewrite: String,
+    /// `innodb_flush_log_at_timeout`: how often the log is synced that is not synced at commit.
+    pub every: Duration,
 }
 
 impl Safety {
     pub async fn ask(pool: &Pool) -> Result<Safety> {
-        let statement = "SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.log_bin, @@GLOBAL.sync_binlog";
-        let row = pool.rows(statement, Vec::new()).await?.into_iter().next();
-        let row = row.map(mysql_async::from_row_opt::<(i64, i64, i64)>);
-        let Some(Ok((flush_log, binlog, sync_binlog))) = row else {
-            return Err(Error::unsupported("a server that does not say how it keeps its logs"));
+        // Versions differ in what they have, and what is not there is no row.
+        let statement = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
+             ('innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'innodb_flush_method', \
+              'innodb_doublewrite', 'innodb_flush_log_at_timeout')";
+        let rows = pool.rows(statement, Vec::new()).await?;
+        let rows = rows.into_iter().map(mysql_async::from_row_opt::<(String, String)>);
+        let set: HashMap<String, String> = rows.filter_map(std::result::Result::ok).collect();
+        Safety::of(|name| set.get(name).map(String::as_str))
+            .ok_or_else(|| Error::unsupported("a server that does not say how it keeps its logs"))
+    }
+
+    /// From variables as `SHOW GLOBAL VARIABLES` has them.
+    fn of<'a>(variable: impl Fn(&str) -> Option<&'a str>) -> Option<Safety> {
+        let number = |name| variable(name)?.parse::<i64>().ok();
+        let word = |name| variable(name).unwrap_or_default();
+        let every = number("innodb_flush_log_at_timeout").unwrap_or(1);
+        Some(Safety {
+            flush_log: number("innodb_flush_log_at_trx_commit")?,
+            binlog: matches!(variable("log_bin")?, "ON" | "1"),
+            sync_binlog: number("sync_binlog")?,
+            flush_method: word("innodb_flush_method").to_ascii_lowercase(),
+            doublewrite: word("innodb_doublewrite").to_ascii_uppercase(),
+            every: Duration::from_secs(every.try_into().unwrap_or(1)),
+        })
+    }
+
+    /// What no sync at commit makes up for.
+    pub fn limit(&self, engine: Engine) -> Option<Limit> {
+        if engine.word != "innodb" {
+            return None;
+        }
+        let method = self.flush_method.as_str();
+        let why = match (method, self.doublewrite.as_str()) {
+            ("nosync" | "littlesync", _) => format!("innodb_flush_method={method}"),
+            (_, off @ ("OFF" | "0" | "DETECT_ONLY")) => {
+                format!("innodb_doublewrite={off}, so a crash may tear a page")
+            }
+            _ => return None,
         };
-        Ok(Safety { flush_log, binlog: binlog != 0, sync_binlog })
+        Some(Limit { most: Tier::T1, why })
+    }
+
+    /// What limits the loss of t2.
+    pub fn bound(&self, engine: Engine) -> Option<Bound> {
+        (engine.word == "innodb").then_some(Bound::Time(self.every))
     }
 
     /// What tables of an engine can promise, the most first.
-    fn promises(self, engine: Engine) -> &'static [Tier] {
+    fn promises(&self, engine: Engine) -> &'static [Tier] {
         match (engine.word, self.flush_log) {
+            // What is not synced is with the system, but for what is not even written at commit.
+            ("innodb", 0) if self.limit(engine).is_some() => &[],
+            ("innodb", _) if self.limit(engine).is_some() => &[Tier::T1],
             ("innodb", 1) if !self.binlog || self.sync_binlog == 1 => {
                 &[Tier::T3, Tier::T2, Tier::T1]
             }
             ("innodb", 0) => &[Tier::T2],
             ("innodb", _) => &[Tier::T2, Tier::T1],
-            // T2 by writing all out after each batch.
-            ("myisam", _) => &[Tier::T2, Tier::T1],
-            ("aria", _) => &[Tier::T1],
+            // FLUSH TABLES writes to the system, and syncs nothing.
+            ("myisam" | "aria", _) => &[Tier::T1],
             _ => &[],
         }
     }
 
     /// What is set, when this was asked.
-    pub fn set(self, engine: Engine, asked: Option<Tier>) -> Option<Tier> {
+    pub fn set(&self, engine: Engine, asked: Option<Tier>) -> Option<Tier> {
         let promises = self.promises(engine);
         match (engine.word, self.flush_log, asked) {
-            ("myisam", _, None) => Some(Tier::T1),
             // The same settings are both.
             ("innodb", 1, _) => promises.first().copied(),
             (_, _, Some(asked)) if promises.contains(&asked) => Some(asked),
@@ -95,17 +144,18 @@ impl Safety {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), naming what is.
-    pub fn keeps(self, engine: Engine, asked: Option<Tier>) -> Result<()> {
+    pub fn keeps(&self, engine: Engine, asked: Option<Tier>) -> Result<()> {
         let promises = self.promises(engine);
         let Some(tier) = asked.filter(|tier| !promises.contains(tier)) else { return Ok(()) };
-        let Safety { flush_log, binlog, sync_binlog } = self;
-        let set = match (engine.word, binlog) {
-            ("innodb", true) => format!(
-                "InnoDB here (innodb_flush_log_at_trx_commit={flush_log}, \
-                 sync_binlog={sync_binlog})"
-            ),
-            ("innodb", false) => {
-                format!("InnoDB here (innodb_flush_log_at_trx_commit={flush_log})")
+        let set = match engine.word {
+            "innodb" => {
+                let mut settings =
+                    vec![format!("innodb_flush_log_at_trx_commit={}", self.flush_log)];
+                if self.binlog {
+                    settings.push(format!("sync_binlog={}", self.sync_binlog));
+                }
+                settings.extend(self.limit(engine).map(|limit| limit.why));
+                format!("InnoDB here ({})", settings.join(", "))
             }
             _ => format!("engine {}", engine.name),
         };
@@ -123,8 +173,6 @@ pub struct Facts {
     named: bool,
     pub safety: Safety,
     pub asked: Option<Tier>,
-    /// All is written out after each batch.
-    pub flush: bool,
     /// How deep documents may nest, themselves counted.
     pub levels: usize,
 }
@@ -165,7 +213,6 @@ impl Facts {
             named,
             safety,
             asked,
-            flush: engine.word == "myisam" && asked == Some(Tier::T2),
             levels: if maria { 31 } else { 100 },
         })
     }
@@ -173,7 +220,7 @@ impl Facts {
     /// The same for another table.
     pub fn sibling(&self, pool: &Pool) -> Result<Facts> {
         let engine = Some(self.engine).filter(|_| self.named);
-        Facts::new(self.shape, engine, pool, self.safety, self.asked)
+        Facts::new(self.shape, engine, pool, self.safety.clone(), self.asked)
     }
 
     /// The same for a table that is there, and has an engine.
@@ -181,7 +228,6 @@ impl Facts {
         self.expects(table, engine)?;
         self.engine = Engine::named(engine);
         self.abilities.atomic = self.engine.atomic;
-        self.flush = self.engine.word == "myisam" && self.asked == Some(Tier::T2);
         Ok(self)
     }
 
@@ -222,12 +268,15 @@ impl MySql {
             false if server.comment.contains("Percona") => "Percona Server",
             false => "MySQL",
         };
+        let set = safety.set(engine, facts.asked);
         let on = |on: bool| if on { "ON" } else { "OFF" };
         let settings = [
             ("engine", engine.name.to_owned()),
             ("innodb_flush_log_at_trx_commit", safety.flush_log.to_string()),
             ("log_bin", on(safety.binlog).into()),
             ("sync_binlog", safety.sync_binlog.to_string()),
+            ("innodb_flush_method", safety.flush_method.clone()),
+            ("innodb_doublewrite", safety.doublewrite.clone()),
             ("max_allowed_packet", server.packet.to_string()),
             ("local_infile", on(self.pool.takes_files()).into()),
             ("collation", server.collation.into()),
@@ -235,12 +284,15 @@ impl MySql {
             ("version_comment", server.comment.clone()),
         ];
         Ok(Description {
+            client: self.pool.client(),
             product: product.into(),
             version: version.into(),
             shape: facts.shape,
             format: None,
             asked: facts.asked,
-            set: safety.set(engine, facts.asked),
+            set,
+            bound: safety.bound(engine).filter(|_| set == Some(Tier::T2)),
+            limit: safety.limit(engine),
             settings: settings.map(|(name, value)| (name.into(), value)).to_vec(),
             disk: self.disk(engine).await?,
         })
@@ -284,28 +336,52 @@ mod tests {
     #[test]
     fn tiers_are_what_the_settings_give() {
         let [innodb, myisam, aria] = ENGINES;
-        let safety = |flush_log, binlog, sync_binlog| Safety { flush_log, binlog, sync_binlog };
+        let with = |more: &[(&'static str, &'static str)]| {
+            let usual = [
+                ("innodb_flush_log_at_trx_commit", "1"),
+                ("log_bin", "OFF"),
+                ("sync_binlog", "0"),
+                ("innodb_flush_method", "O_DIRECT"),
+                ("innodb_doublewrite", "ON"),
+            ];
+            let all: HashMap<_, _> = usual.iter().chain(more).copied().collect();
+            Safety::of(|name| all.get(name).copied()).unwrap()
+        };
+        let safety = |flush_log, log_bin, sync_binlog| {
+            with(&[
+                ("innodb_flush_log_at_trx_commit", flush_log),
+                ("log_bin", log_bin),
+                ("sync_binlog", sync_binlog),
+            ])
+        };
+        let nosync = || with(&[("innodb_flush_method", "nosync")]);
+        let torn = || with(&[("innodb_doublewrite", "OFF")]);
         for (safety, engine, asked, set) in [
-            (safety(1, false, 0), innodb, None, Some(Tier::T3)),
-            (safety(1, false, 0), innodb, Some(Tier::T1), Some(Tier::T3)),
-            (safety(1, true, 1), innodb, Some(Tier::T3), Some(Tier::T3)),
-            (safety(1, true, 0), innodb, None, Some(Tier::T2)),
-            (safety(2, false, 0), innodb, None, Some(Tier::T2)),
-            (safety(2, false, 0), innodb, Some(Tier::T1), Some(Tier::T1)),
-            (safety(0, false, 0), innodb, Some(Tier::T2), Some(Tier::T2)),
-            (safety(1, false, 0), myisam, None, Some(Tier::T1)),
-            (safety(1, false, 0), myisam, Some(Tier::T2), Some(Tier::T2)),
-            (safety(1, false, 0), aria, Some(Tier::T1), Some(Tier::T1)),
+            (safety("1", "OFF", "0"), innodb, None, Some(Tier::T3)),
+            (safety("1", "OFF", "0"), innodb, Some(Tier::T1), Some(Tier::T3)),
+            (safety("1", "ON", "1"), innodb, Some(Tier::T3), Some(Tier::T3)),
+            (safety("1", "ON", "0"), innodb, None, Some(Tier::T2)),
+            (safety("2", "OFF", "0"), innodb, None, Some(Tier::T2)),
+            (safety("2", "OFF", "0"), innodb, Some(Tier::T1), Some(Tier::T1)),
+            (safety("0", "OFF", "0"), innodb, Some(Tier::T2), Some(Tier::T2)),
+            (safety("1", "OFF", "0"), myisam, None, Some(Tier::T1)),
+            (safety("1", "OFF", "0"), aria, Some(Tier::T1), Some(Tier::T1)),
+            (nosync(), innodb, None, Some(Tier::T1)),
+            (torn(), innodb, None, Some(Tier::T1)),
+            (torn(), myisam, None, Some(Tier::T1)),
         ] {
             safety.keeps(engine, asked).unwrap();
             assert_eq!(safety.set(engine, asked), set, "{safety:?} {engine:?} {asked:?}");
         }
         for (safety, engine, asked, want) in [
-            (safety(2, false, 0), innodb, Tier::T3, "commit=2) cannot promise durability t3"),
-            (safety(1, true, 0), innodb, Tier::T3, "sync_binlog=0"),
-            (safety(0, false, 0), innodb, Tier::T1, "it can: t2"),
-            (safety(1, false, 0), myisam, Tier::T3, "engine MyISAM cannot"),
-            (safety(1, false, 0), innodb, Tier::T0, "it can: t3"),
+            (safety("2", "OFF", "0"), innodb, Tier::T3, "commit=2) cannot promise durability t3"),
+            (safety("1", "ON", "0"), innodb, Tier::T3, "sync_binlog=0"),
+            (safety("0", "OFF", "0"), innodb, Tier::T1, "it can: t2"),
+            (safety("1", "OFF", "0"), myisam, Tier::T3, "engine MyISAM cannot"),
+            (safety("1", "OFF", "0"), myisam, Tier::T2, "engine MyISAM cannot"),
+            (safety("1", "OFF", "0"), innodb, Tier::T0, "it can: t3"),
+            (nosync(), innodb, Tier::T3, "innodb_flush_method=nosync) cannot"),
+            (torn(), innodb, Tier::T2, "innodb_doublewrite=OFF"),
         ] {
             let error = safety.keeps(engine, Some(asked)).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");

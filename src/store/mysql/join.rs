@@ -9,7 +9,7 @@ use crate::{
     Result,
     store::{
         join::{Groups, Join, Joined},
-        sql::{self, Body, OTHER, OWN},
+        sql::{self, Body, OTHER, OWN, Sql},
     },
 };
 
@@ -22,7 +22,11 @@ impl MySql {
         }
     }
 
-    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+    /// The statement of a join, with what is known of its two tables.
+    pub(super) async fn join_statement(
+        &self,
+        join: &Join,
+    ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
         let (own, other) = (self.known().await?, self.beside(&join.table).await?);
         own.text_key(&join.on)?;
         other.text_key(&join.field)?;
@@ -35,6 +39,11 @@ impl MySql {
             (&own.table, &own.dialect, &own.what_of(OWN)),
             (&other.table, &other.dialect, &other.what_of(OTHER)),
         )?;
+        Ok((own, other, sql))
+    }
+
+    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+        let (own, other, sql) = self.join_statement(join).await?;
         let rows = self.pool.rows(&sql.text, values(&sql)).await;
         let mut groups = Groups::default();
         for cells in rows.inspect_err(|_| self.others.forget())? {

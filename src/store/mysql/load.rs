@@ -5,13 +5,12 @@
 
 use std::sync::atomic::Ordering;
 
-use futures_util::{StreamExt, stream};
-use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
+use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
     MySql,
     known::Known,
-    pool::{error, kind_of},
+    pool::kind_of,
     write::{Taken, begin, commit, undo},
 };
 use crate::{Error, ErrorKind, Result, store::Shape};
@@ -31,7 +30,7 @@ impl MySql {
         count: usize,
         cells: impl Fn(usize) -> Result<Vec<Cell>>,
     ) -> Result<()> {
-        if count >= FEW && known.by_file && self.pool.takes_files() {
+        if self.loads_by_file(known, count) {
             let size = PACKET.min(self.pool.server.packet / 2);
             let mut packets = Packets { full: Vec::new(), last: Vec::new(), size };
             // Checked as a whole before anything is sent.
@@ -43,44 +42,38 @@ impl MySql {
                     self.pool.server.takes_files.store(false, Ordering::Relaxed);
                 }
                 Err(e) => return Err(self.half_done(e)),
-                Ok(()) => return self.settled(known).await,
+                Ok(()) => return Ok(()),
             }
         }
         self.write(known, Taken::Refuse, || (0..count).map(&cells).collect()).await
     }
 
+    /// Whether so many rows are sent as a file.
+    pub fn loads_by_file(&self, known: &Known, count: usize) -> bool {
+        count >= FEW && known.by_file && self.pool.takes_files()
+    }
+
     async fn load_file(&self, known: &Known, count: usize, packets: Packets) -> Result<()> {
-        // Without a character set the server takes bytes as they are. MySQL's JSON wants one.
-        let json = known.shape == Shape::Document && !self.pool.server.maria;
-        let characters = if json { "utf8mb4" } else { "binary" };
-        let statement = format!(
-            "LOAD DATA LOCAL INFILE 'steelyard' INTO TABLE {} CHARACTER SET {characters} FIELDS \
-             TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' ({})",
-            known.name(),
-            known.written()
-        );
+        let statement = statement(known);
         let packets = packets.finish();
         self.pool
             .within("a load", async {
-                let mut lease = self.pool.lease().await?;
-                lease.set_infile_handler(async move {
-                    Ok(stream::iter(packets).map(|packet| Ok(packet.into())).boxed())
-                });
-                begin(&mut lease).await?;
-                if let Err(e) = lease.query_drop(statement).await {
-                    return Err(undo(lease, e).await);
+                let mut session = self.pool.session().await?;
+                begin(&mut session).await?;
+                let (kept, warnings) = match session.load(&statement, packets).await {
+                    Ok(loaded) => loaded,
+                    Err(e) => return Err(undo(session, e).await),
+                };
+                if kept == count as u64 && warnings == 0 {
+                    return commit(session).await;
                 }
-                let kept = lease.affected_rows();
-                if kept == count as u64 && lease.get_warnings() == 0 {
-                    return commit(lease).await;
-                }
-                let warnings = lease.query::<Cells, _>("SHOW WARNINGS").await.map_err(error)?;
+                let warnings = session.query("SHOW WARNINGS").await?;
                 let wrong = warnings.into_iter().find_map(trouble);
                 if wrong.is_none() && kept == count as u64 {
-                    return commit(lease).await;
+                    return commit(session).await;
                 }
-                let undone = lease.query_drop("ROLLBACK").await;
-                lease.settle(undone)?;
+                let undone = session.query("ROLLBACK").await;
+                session.settle(undone)?;
                 let (code, message) = wrong.unwrap_or((0, "nobody says why".into()));
                 let kind = match kind_of(code) {
                     ErrorKind::Io => ErrorKind::Mismatch,
@@ -91,6 +84,19 @@ impl MySql {
             })
             .await
     }
+}
+
+/// The statement that takes a file of rows.
+pub fn statement(known: &Known) -> String {
+    // Without a character set the server takes bytes as they are. MySQL's JSON wants one.
+    let json = known.shape == Shape::Document && !known.dialect.maria;
+    let characters = if json { "utf8mb4" } else { "binary" };
+    format!(
+        "LOAD DATA LOCAL INFILE 'steelyard' INTO TABLE {} CHARACTER SET {characters} FIELDS \
+         TERMINATED BY '\\t' ESCAPED BY '\\\\' LINES TERMINATED BY '\\n' ({})",
+        known.name(),
+        known.written()
+    )
 }
 
 /// A warning that says that something is not as it was sent.

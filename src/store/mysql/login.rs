@@ -1,25 +1,48 @@
-//! Logging in over a line, in the ways that need no more than a password's hash. What else a server
-//! may want (its public key, another way) is for the client to give.
+//! Logging in over a line, by the password's hash or, where the server does not know that yet, by
+//! the password itself, which goes encrypted. Servers that want another way need the crate.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use mysql_async::Opts;
 use mysql_common::{
     constants::CapabilityFlags as Can,
+    crypto,
     io::ParseBuf,
-    packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse},
+    packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest},
     proto::MySerialize,
 };
+use rustls::ClientConfig;
 
-use super::direct::{End, Kind, Packets, packet, refused, wrong};
-use crate::{Error, Result, store::line::Line};
+use super::direct::{End, Kind, Packets, number, packet, refused, wrong};
+use crate::{
+    Error, ErrorKind, Result,
+    store::{line::Line, tls},
+};
 
-/// What is said where the server does not know the password yet: it will, once the client has
-/// logged in.
-pub const LATER: &str = "a login for the client, this time";
+/// How the server is reached.
+#[derive(Clone, Copy)]
+pub enum Way<'a> {
+    /// TCP.
+    Plain,
+    /// TCP, encrypted, with the name the server has to prove.
+    Tls(&'a Arc<ClientConfig>, &'a str),
+    /// A socket of this machine.
+    Socket,
+}
+
+/// The server wants to be logged in to in a way that only the crate knows.
+const OTHER: &str = "the server wants a login that steelyard's own client does not know; \
+                     ?client=crate may";
+
+/// Whether an error says that another client is needed.
+pub fn needs_crate(e: &Error) -> bool {
+    e.kind() == ErrorKind::Unsupported && e.context() == OTHER
+}
 
 /// Packets as large as the protocol knows.
 const MOST: u32 = 1 << 30;
+/// The collation utf8mb4_general_ci.
+const UTF8: u8 = 45;
 
 const NEEDED: Can = Can::CLIENT_PROTOCOL_41
     .union(Can::CLIENT_SECURE_CONNECTION)
@@ -28,6 +51,7 @@ const NEEDED: Can = Can::CLIENT_PROTOCOL_41
 
 const WANTED: Can = NEEDED
     .union(Can::CLIENT_LONG_PASSWORD)
+    .union(Can::CLIENT_LOCAL_FILES)
     .union(Can::CLIENT_TRANSACTIONS)
     .union(Can::CLIENT_MULTI_RESULTS)
     .union(Can::CLIENT_PS_MULTI_RESULTS);
@@ -35,25 +59,36 @@ const WANTED: Can = NEEDED
 /// Logs in.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) where it is for the client; else of the connection
-/// and the server.
-pub async fn login(line: &mut Line, options: &Opts, limit: Duration) -> Result<()> {
-    let (number, greeting) = heard(line, limit).await?;
+/// One that [`needs_crate`] where the crate has to do it; else of the connection and the server.
+pub async fn login(line: &mut Line, options: &Opts, way: Way<'_>, limit: Duration) -> Result<()> {
+    let (mut number, greeting) = heard(line, limit).await?;
     refused(&greeting)?;
     let greeting = ParseBuf(&greeting).parse::<HandshakePacket<'_>>(()).map_err(|_| wrong())?;
-    let can = WANTED & (greeting.capabilities() | Can::CLIENT_LONG_PASSWORD);
+    let mut can = WANTED & (greeting.capabilities() | Can::CLIENT_LONG_PASSWORD);
     if !can.contains(NEEDED) {
-        return Err(Error::unsupported("a server that speaks an older protocol"));
+        return Err(Error::unsupported(OTHER));
     }
     let mut nonce = greeting.scramble_1_ref().to_vec();
     nonce.extend(greeting.scramble_2_ref().unwrap_or_default());
     // Without the zero at its end.
     nonce.resize(20, 0);
-    let way = match greeting.auth_plugin() {
+    if let Way::Tls(config, host) = way {
+        if !greeting.capabilities().contains(Can::CLIENT_SSL) {
+            let what = "the server has no TLS, which ?tls=true asks for; without it, whoever is in \
+                        between can read along";
+            return Err(Error::unsupported(what));
+        }
+        can.insert(Can::CLIENT_SSL);
+        number = number.wrapping_add(1);
+        let request = SslRequest::new(can, MOST, UTF8);
+        packet(line.out(), number, |out| request.serialize(out));
+        line.upgrade(async |stream| tls::over(stream, host, config.clone()).await).await?;
+    }
+    let by = match greeting.auth_plugin() {
         Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
         _ => AuthPlugin::MysqlNativePassword,
     };
-    let answer = way.gen_data(options.pass(), &nonce);
+    let answer = by.gen_data(options.pass(), &nonce);
     let version = greeting
         .maria_db_server_version_parsed()
         .or_else(|| greeting.server_version_parsed())
@@ -63,7 +98,7 @@ pub async fn login(line: &mut Line, options: &Opts, limit: Duration) -> Result<(
         version,
         options.user().map(str::as_bytes),
         options.db_name().map(str::as_bytes),
-        Some(way),
+        Some(by),
         can,
         None,
         MOST,
@@ -71,36 +106,55 @@ pub async fn login(line: &mut Line, options: &Opts, limit: Duration) -> Result<(
     packet(line.out(), number.wrapping_add(1), |out| response.serialize(out));
     loop {
         let (number, told) = heard(line, limit).await?;
+        let next = number.wrapping_add(1);
         refused(&told)?;
         match told[..] {
             [0, ..] => return Ok(()),
             // It knows the password's hash already; what it says next is whether it is right.
             [1, 3] => {}
-            [1, 4] => return Err(Error::unsupported(LATER)),
+            // It wants the password itself.
+            [1, 4] => match way {
+                Way::Tls(..) | Way::Socket => {
+                    packet(line.out(), next, |out| out.extend(with_zero(options)));
+                }
+                // It has a key for that, and is asked for it.
+                Way::Plain => packet(line.out(), next, |out| out.push(2)),
+            },
+            [1, ref key @ ..] if key.starts_with(b"-----BEGIN PUBLIC KEY") => {
+                let mixed = with_zero(options).into_iter().zip(nonce.iter().cycle());
+                let mixed: Vec<u8> = mixed.map(|(byte, by)| byte ^ by).collect();
+                packet(line.out(), next, |out| out.extend(crypto::encrypt(&mixed, key)));
+            }
             [0xfe, ..] => {
-                let other = || Error::unsupported("another way to log in");
+                let other = || Error::unsupported(OTHER);
                 let asked =
                     ParseBuf(&told).parse::<AuthSwitchRequest<'_>>(()).map_err(|_| other())?;
-                let way = asked.auth_plugin();
-                if !matches!(way, AuthPlugin::CachingSha2Password | AuthPlugin::MysqlNativePassword)
+                let by = asked.auth_plugin();
+                if !matches!(by, AuthPlugin::CachingSha2Password | AuthPlugin::MysqlNativePassword)
                 {
                     return Err(other());
                 }
-                let nonce = asked.plugin_data();
-                let nonce = nonce.strip_suffix(&[0]).unwrap_or(nonce);
-                let answer = way.gen_data(options.pass(), nonce);
+                let given = asked.plugin_data();
+                nonce = given.strip_suffix(&[0]).unwrap_or(given).to_vec();
+                let answer = by.gen_data(options.pass(), &nonce);
                 let answer = answer.as_deref().unwrap_or_default();
-                packet(line.out(), number.wrapping_add(1), |out| out.extend(answer));
+                packet(line.out(), next, |out| out.extend(answer));
             }
             _ => return Err(wrong()),
         }
     }
 }
 
+/// The password as it is sent by itself.
+fn with_zero(options: &Opts) -> Vec<u8> {
+    let mut password = options.pass().unwrap_or_default().as_bytes().to_vec();
+    password.push(0);
+    password
+}
+
 /// The next packet, and its number.
 async fn heard(line: &mut Line, limit: Duration) -> Result<(u8, Vec<u8>)> {
     let mut end = End::new(Kind::One);
     let answer = line.ask("a login", limit, |bytes| end.find(bytes)).await?;
-    let number = answer.get(3).copied().unwrap_or_default();
-    Ok((number, Packets(answer).next().unwrap_or_default().to_vec()))
+    Ok((number(answer), Packets(answer).next().unwrap_or_default().to_vec()))
 }

@@ -9,7 +9,7 @@
 //! `?engine=innodb|myisam|aria` is what tables are made with; `?socket=` a socket of this machine;
 //! `?tls=true` encrypts, and trusts the authorities of the web or, with `?ca=file.pem`, that one.
 //!
-//! - Keys are text of up to 768 bytes (MyISAM, Aria: 250), compared by their bytes.
+//! - Keys are text of up to 512 bytes (MyISAM, Aria: 250), compared by their bytes.
 //! - A record is smaller than the server's `max_allowed_packet`. MariaDB's JSON nests 31 levels.
 //! - Nothing is cut, rounded or padded: what a column cannot hold as it is, is refused beforehand,
 //!   and the server is set to be strict.
@@ -20,12 +20,13 @@
 //!
 //! Durability is the server's own setting for InnoDB, so it is read and compared with what is asked:
 //! t3 is `innodb_flush_log_at_trx_commit=1` (and `sync_binlog=1`, where there is a binary log), t2
-//! is 2 or 0, t1 is 2. MyISAM has t1, and t2 by `FLUSH TABLES` after each batch (which takes the
-//! right to do so); Aria has t1.
+//! is 2 or 0, t1 is 2. With `innodb_flush_method=nosync` or without `innodb_doublewrite` it is t1 at
+//! most. MyISAM and Aria have t1: `FLUSH TABLES` hands their files to the system, and syncs nothing.
 //!
-//! Statements whose values are bound go over connections of their own, at most `?pool` of them, which
-//! cost the least; where there is TLS, or a password that has to be sent encrypted by itself, all goes
-//! over the others.
+//! Everything goes over at most `?pool` connections of steelyard's own client, which speaks the wire
+//! protocol itself, with TLS and without; `?client=crate` sends everything through the crate
+//! `mysql_async` instead, as does a server that wants a login our own client does not know
+//! (`?client=own` is then an error).
 //!
 //! A connection whose operation was given up in the middle is closed, not used again. A stream of
 //! found or scanned records holds no lock and no connection between its pages; one that is sorted,
@@ -37,12 +38,14 @@ mod dialect;
 mod direct;
 mod engine;
 mod exact;
+mod explain;
 mod join;
 mod known;
 mod load;
 mod login;
 mod pool;
 mod read;
+mod session;
 mod table;
 mod values;
 mod write;
@@ -55,13 +58,13 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
 use self::{
     engine::{Engine, Facts, Safety},
     known::Known,
-    pool::Pool,
+    pool::{Connect, Pool},
     table::{Lazy, Names},
     write::Taken,
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
-    Query, Row, Rows, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
+    KeyRange, Layout, Query, Request, Row, Rows, Shape, Store, Url,
     sql::{self, Others},
 };
 use crate::{Error, Result, record::Document};
@@ -77,21 +80,24 @@ pub const DRIVER: Driver = Driver {
     open,
 };
 
+/// The client of `?client=crate`.
+const CRATE: Client = Client::Crate("mysql_async");
+
 /// What the options of a URL say, all of which are taken out.
-fn options(mut url: Url, common: &Common) -> Result<(Names, Option<Engine>, mysql_async::Opts)> {
+fn options(mut url: Url, common: &Common) -> Result<(Names, Option<Engine>, Connect)> {
     let names = Names { key: url.take("key"), column: url.take("column") };
     let engine = url.take_word("engine", &["innodb", "myisam", "aria"])?.map(Engine::named);
-    let options = pool::options(&mut url, common)?;
+    let connect = pool::connect(&mut url, common)?;
     url.done()?;
-    Ok((names, engine, options))
+    Ok((names, engine, connect))
 }
 
 fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
-        let (names, engine, options) = options(url, &common)?;
+        let (names, engine, connect) = options(url, &common)?;
         let shape = common.shape("mysql", DRIVER.shapes)?;
         check_name("table", &common.table)?;
-        let pool = Arc::new(Pool::open(options, &common).await?);
+        let pool = Arc::new(Pool::open(connect, &common).await?);
         let safety = Safety::ask(&pool).await?;
         let there = table::engine_of(&pool, &common.table).await?;
         let mut facts = Facts::new(shape, engine, &pool, safety, None)?;
@@ -177,7 +183,6 @@ impl MySql {
             }
             count += self.pool.run(&statement, sought).await?;
         }
-        self.settled(&known).await?;
         Ok(count)
     }
 
@@ -304,9 +309,7 @@ impl Store for MySql {
         let known = self.known().await?;
         let query = self.fitted(&known, &query)?;
         let sql = known.table.delete(&known.dialect, &query.filter)?;
-        let count = self.pool.run(&sql.text, read::values(&sql)).await?;
-        self.settled(&known).await?;
-        Ok(count)
+        self.pool.run(&sql.text, read::values(&sql)).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
@@ -331,8 +334,12 @@ impl Store for MySql {
         self.dropped().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.tidied().await
+    async fn settle(&self) -> Result<bool> {
+        self.tidied().await.map(|()| true)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

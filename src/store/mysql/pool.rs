@@ -1,25 +1,35 @@
 //! Connections, what they are set to, and errors of the server as ours.
 
 use std::{
-    ops::{Deref, DerefMut},
-    sync::atomic::{AtomicBool, Ordering},
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
 use futures_util::FutureExt;
 use mysql_async::{
-    Conn, DriverError, Opts, OptsBuilder, Params, PoolConstraints, PoolOpts, Row, SslOpts, Value,
+    DriverError, Opts, OptsBuilder, Params, PoolConstraints, PoolOpts, Row, SslOpts, Value,
     prelude::Queryable,
 };
-use tokio::sync::{Semaphore, SemaphorePermit};
+use rustls::ClientConfig;
+use tokio::sync::Semaphore;
 
 use super::{
-    direct::{Direct, Done, LARGE},
-    known::size,
+    CRATE,
+    direct::Direct,
+    login::needs_crate,
+    session::{Crated, Session},
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::{Common, Url, line::Limits, tls as cryptography, within},
+    store::{
+        Client, Common, Url,
+        limits::{Limits, connected, permit, within},
+        tls::{self, Roots},
+    },
 };
 
 /// What the server said of itself when it was first asked.
@@ -36,15 +46,32 @@ pub struct Server {
     pub takes_files: AtomicBool,
 }
 
-/// Some connections to one server.
+/// At most `?pool` connections to one server: lines of our own, or those of the crate, never both.
 pub struct Pool {
-    pool: mysql_async::Pool,
-    /// None where the wire is encrypted.
-    direct: Option<Direct>,
-    permits: Semaphore,
-    connect_timeout: Duration,
-    pub timeout: Duration,
+    of: Of,
+    limits: Limits,
     pub server: Server,
+}
+
+enum Of {
+    Own(Box<Direct>),
+    Crate { pool: mysql_async::Pool, permits: Semaphore },
+}
+
+impl Of {
+    fn crates(options: Opts, limits: Limits) -> Of {
+        let permits = Semaphore::new(limits.pool);
+        Of::Crate { pool: mysql_async::Pool::new(options), permits }
+    }
+}
+
+/// How connections are made.
+pub struct Connect {
+    pub options: Opts,
+    /// None where the URL does not say.
+    pub client: Option<Client>,
+    /// How our own encrypts.
+    pub tls: Option<Arc<ClientConfig>>,
 }
 
 /// How many statements each connection keeps prepared.
@@ -56,35 +83,32 @@ impl Pool {
     /// # Errors
     /// Of the connection; [`Unsupported`](ErrorKind::Unsupported) for a server that cannot compare
     /// text by its bytes.
-    pub async fn open(options: Opts, common: &Common) -> Result<Pool> {
-        let limits = Limits {
-            connect: common.connect_timeout,
-            operation: common.timeout,
-            pool: common.pool,
+    pub async fn open(connect: Connect, common: &Common) -> Result<Pool> {
+        const FACTS: &str = "SELECT version(), @@version_comment, @@max_allowed_packet, @@local_infile, \
+             (SELECT min(collation_name) FROM information_schema.collations WHERE \
+             collation_name IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin'))";
+        let Connect { options, client, tls } = connect;
+        let limits = Limits::of(common);
+        let of = match client {
+            Some(Client::Crate(_)) => Of::crates(options.clone(), limits),
+            _ => Of::Own(Box::new(Direct::new(&options, tls, limits))),
         };
-        let mut pool = Pool {
-            direct: options.ssl_opts().is_none().then(|| Direct::new(&options, limits)),
-            pool: mysql_async::Pool::new(options),
-            permits: Semaphore::new(common.pool),
-            connect_timeout: common.connect_timeout,
-            timeout: common.timeout,
-            server: Server {
-                version: String::new(),
-                comment: String::new(),
-                maria: false,
-                packet: 0,
-                collation: "",
-                takes_files: AtomicBool::new(false),
-            },
+        let server = Server {
+            version: String::new(),
+            comment: String::new(),
+            maria: false,
+            packet: 0,
+            collation: "",
+            takes_files: AtomicBool::new(false),
         };
-        let facts = pool
-            .rows(
-                "SELECT version(), @@version_comment, @@max_allowed_packet, @@local_infile, \
-                 (SELECT min(collation_name) FROM information_schema.collations WHERE \
-                 collation_name IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin'))",
-                Vec::new(),
-            )
-            .await?;
+        let mut pool = Pool { of, limits, server };
+        let mut facts = pool.rows(FACTS, Vec::new()).await;
+        // The page says which client it is.
+        if client.is_none() && facts.as_ref().is_err_and(needs_crate) {
+            pool.of = Of::crates(options, limits);
+            facts = pool.rows(FACTS, Vec::new()).await;
+        }
+        let facts = facts?;
         type Facts = (String, String, usize, i64, Option<String>);
         let facts = facts.into_iter().next().map(mysql_async::from_row_opt::<Facts>);
         let Some(Ok((version, comment, packet, files, collation))) = facts else {
@@ -110,23 +134,40 @@ impl Pool {
         Ok(pool)
     }
 
-    /// A connection. It must be given back by [`Lease::done`]; any other way it is closed.
+    /// Whose connections these are.
+    pub fn client(&self) -> Client {
+        match self.of {
+            Of::Own(_) => Client::Own,
+            Of::Crate { .. } => CRATE,
+        }
+    }
+
+    /// A connection for several statements.
     ///
     /// # Errors
     /// Of the connection.
-    pub async fn lease(&self) -> Result<Lease<'_>> {
-        let permit = self.permits.acquire().await.expect("never closed");
-        let connect = async { self.pool.get_conn().await.map_err(error) };
-        let connection = within(self.connect_timeout, "a connection", connect).await?;
-        Ok(Lease { connection: Some(connection), _permit: permit })
+    pub async fn session(&self) -> Result<Session<'_>> {
+        match &self.of {
+            Of::Own(direct) => direct.session().await.map(Session::Own),
+            Of::Crate { .. } => self.crated().await.map(Session::Crate),
+        }
+    }
+
+    async fn crated(&self) -> Result<Crated<'_>> {
+        let Of::Crate { pool, permits } = &self.of else {
+            unreachable!("connections are of one kind");
+        };
+        let permit = permit(permits, self.limits.operation, self.limits.pool).await?;
+        let connect = async { pool.get_conn().await.map_err(error) };
+        Ok(Crated::new(connected(self.limits.connect, connect).await?, permit))
     }
 
     /// Waits for something to be done, but not longer than an operation may take.
     ///
     /// # Errors
-    /// Its own; [`Unavailable`](ErrorKind::Unavailable) where it takes too long.
+    /// Its own; [`Timeout`](ErrorKind::Timeout) where it takes too long.
     pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
-        within(self.timeout, what, done).await
+        within(self.limits.operation, what, done).await
     }
 
     /// The rows that a statement answers with; values are bound.
@@ -134,13 +175,13 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
-        if let Some(done) = self.directly("a query", statement, &values).await {
-            return done.map(|done| done.rows);
+        if let Of::Own(direct) = &self.of {
+            return direct.run("a query", statement, &values).await.map(|done| done.rows);
         }
         let rows = self.within("a query", async {
-            let mut lease = self.lease().await?;
-            let rows = lease.exec(statement, bound(values)).await;
-            lease.settle(rows)
+            let mut lent = self.crated().await?;
+            let rows = lent.connection().exec(statement, bound(values)).await.map_err(error);
+            Session::Crate(lent).settle(rows)
         });
         rows.boxed().await
     }
@@ -150,31 +191,28 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
-        if let Some(done) = self.directly("a statement", statement, &values).await {
-            return done.map(|done| done.touched);
+        if let Of::Own(direct) = &self.of {
+            return direct.run("a statement", statement, &values).await.map(|done| done.touched);
         }
         let count = self.within("a statement", async {
-            let mut lease = self.lease().await?;
-            let done = lease.exec_drop(statement, bound(values)).await;
-            let count = lease.affected_rows();
-            lease.settle(done.map(|()| count))
+            let mut session = self.session().await?;
+            let count = session.exec(statement, values).await;
+            session.settle(count)
         });
         count.boxed().await
     }
 
-    /// Does a statement over a line, unless that is for the client to do.
-    async fn directly(
-        &self,
-        what: &str,
-        statement: &str,
-        values: &[Value],
-    ) -> Option<Result<Done>> {
-        let direct = self.direct.as_ref()?;
-        let bytes = statement.len() + values.iter().map(size).sum::<usize>();
-        match bytes < LARGE.min(self.server.packet) || self.server.packet == 0 {
-            true => direct.run(what, statement, values).await,
-            false => None,
-        }
+    /// Does a statement that cannot be prepared, and reads its rows.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn query(&self, statement: &str) -> Result<Vec<Row>> {
+        self.within("a statement", async {
+            let mut session = self.session().await?;
+            let rows = session.query(statement).await;
+            session.settle(rows)
+        })
+        .await
     }
 
     /// Does a statement that cannot be prepared.
@@ -182,12 +220,7 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn define(&self, statement: &str) -> Result<()> {
-        self.within("a statement", async {
-            let mut lease = self.lease().await?;
-            let done = lease.query_drop(statement).await;
-            lease.settle(done)
-        })
-        .await
+        self.query(statement).await.map(drop)
     }
 
     pub fn takes_files(&self) -> bool {
@@ -203,67 +236,13 @@ pub fn bound(values: Vec<Value>) -> Params {
     }
 }
 
-/// A connection that is being used.
-pub struct Lease<'a> {
-    connection: Option<Conn>,
-    _permit: SemaphorePermit<'a>,
-}
-
-impl Lease<'_> {
-    /// Gives the connection back, to be used again.
-    pub fn done(mut self) {
-        drop(self.connection.take());
-    }
-
-    /// Gives the connection back, unless what was done with it says that it is of no use any more.
-    ///
-    /// # Errors
-    /// What was done.
-    pub fn settle<T>(self, done: mysql_async::Result<T>) -> Result<T> {
-        match done {
-            Ok(done) => {
-                self.done();
-                Ok(done)
-            }
-            Err(e) => {
-                if matches!(e, mysql_async::Error::Server(_)) {
-                    self.done();
-                }
-                Err(error(e))
-            }
-        }
-    }
-}
-
-impl Deref for Lease<'_> {
-    type Target = Conn;
-    fn deref(&self) -> &Conn {
-        self.connection.as_ref().expect("there until it is given back")
-    }
-}
-
-impl DerefMut for Lease<'_> {
-    fn deref_mut(&mut self) -> &mut Conn {
-        self.connection.as_mut().expect("there until it is given back")
-    }
-}
-
-impl Drop for Lease<'_> {
-    /// What was left in the middle of something must not be used again, and nobody may wait for the
-    /// server to answer: beginning to disconnect is enough to make the pool forget the connection.
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            let _ = connection.disconnect().now_or_never();
-        }
-    }
-}
-
-/// What the client needs to connect, from the URL. Of its options, `socket`, `tls` and `ca` are
-/// taken.
+/// What a client needs to connect, from the URL. Of its options, `client`, `socket`, `tls` and `ca`
+/// are taken.
 ///
 /// # Errors
 /// [`Invalid`](ErrorKind::Invalid) for a URL that makes no sense.
-pub fn options(url: &mut Url, common: &Common) -> Result<Opts> {
+pub fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
+    let client = url.take_client("mysql_async")?;
     let socket = url.take("socket");
     let tls = url.take_flag("tls")?;
     let ca = url.take("ca");
@@ -271,16 +250,17 @@ pub fn options(url: &mut Url, common: &Common) -> Result<Opts> {
     if url.path.is_empty() {
         return Err(Error::invalid("no database in the URL: mysql://user@host:port/DATABASE"));
     }
-    let tls = match (tls, ca) {
+    let (encrypt, config) = match (tls, &ca) {
         (Some(false), Some(_)) => return Err(Error::invalid("?ca= is for ?tls=true")),
         (_, Some(ca)) => {
-            Some(SslOpts::default().with_root_certs(vec![std::path::PathBuf::from(ca).into()]))
+            let roots = vec![PathBuf::from(ca).into()];
+            (Some(SslOpts::default().with_root_certs(roots)), Some(Roots::File(ca)))
         }
-        (Some(true), None) => Some(SslOpts::default()),
-        _ => None,
+        (Some(true), None) => (Some(SslOpts::default()), Some(Roots::Web)),
+        _ => (None, None),
     };
-    if tls.is_some() {
-        cryptography::ready();
+    if encrypt.is_some() {
+        tls::ready();
     }
     let size = PoolConstraints::new(common.pool, common.pool)
         .ok_or_else(|| Error::invalid("?pool=0: one connection at least"))?;
@@ -296,12 +276,13 @@ pub fn options(url: &mut Url, common: &Common) -> Result<Opts> {
         .user(url.user.clone())
         .pass(url.password.as_ref().map(|password| password.reveal()))
         .db_name(Some(&url.path))
-        .ssl_opts(tls)
+        .ssl_opts(encrypt)
         .stmt_cache_size(STATEMENTS)
         .tcp_keepalive(Some(Duration::from_secs(30)))
         .pool_opts(pool)
         .setup(vec![session(common.timeout)]);
-    Ok(options.into())
+    let tls = config.map(tls::config).transpose()?.map(Arc::new);
+    Ok(Connect { options: options.into(), client, tls })
 }
 
 /// What each connection is set to: nothing is ever cut to fit, times are in UTC, and the server does
@@ -359,19 +340,12 @@ pub fn kind_of(code: u16) -> ErrorKind {
         // Names, numbers of columns, ranges, types, constraints, missing values.
         1048 | 1059 | 1060 | 1063 | 1103 | 1166 | 1264 | 1265 | 1292 | 1364 | 1366 | 1367
         | 3819 | 4025 => ErrorKind::Invalid,
-        // Too many connections, shut down, killed, deadlocks, locks, time.
-        1040
-        | 1053
-        | 1158..=1161
-        | 1203
-        | 1205
-        | 1213
-        | 1226
-        | 1317
-        | 1927
-        | 1969
-        | 3024
-        | 4031 => ErrorKind::Unavailable,
+        // Too many connections, shut down, killed, deadlocks.
+        1040 | 1053 | 1158..=1161 | 1203 | 1213 | 1226 | 1317 | 1927 | 4031 => {
+            ErrorKind::Unavailable
+        }
+        // The server's own limits, which are the client's: for locks, for statements (both names).
+        1205 | 1969 | 3024 => ErrorKind::Timeout,
         _ => ErrorKind::Io,
     }
 }

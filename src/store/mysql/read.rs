@@ -5,15 +5,15 @@
 use std::{collections::HashMap, sync::Arc};
 
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
-use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
+use mysql_async::{Row as Cells, Value as Cell};
 
-use super::{MySql, exact::for_columns, known::Known, pool::bound, values::compared};
+use super::{MySql, exact::for_columns, known::Known, values::compared};
 use crate::{
     Error, Result,
     store::{
         Filter, Key, KeyRange, Query, Row,
         query::{Path, Test},
-        sql::{Body, Sql},
+        sql::{Body, Sorting, Sql},
     },
 };
 
@@ -22,7 +22,7 @@ const PAGE: usize = 1000;
 /// How many bytes a page should have, about.
 const PAGE_BYTES: usize = 4 << 20;
 /// How many records the first page has, when nothing is known of their size.
-const FIRST_PAGE: usize = 100;
+pub const FIRST_PAGE: usize = 100;
 /// How many keys are asked for at once.
 const KEYS: usize = 512;
 /// How many keys a query without an order finds at a time.
@@ -79,18 +79,7 @@ impl MySql {
     ) -> Result<Vec<Option<R::Made>>> {
         let mut found: HashMap<Key, R::Made> = HashMap::with_capacity(keys.len());
         for keys in keys.chunks(KEYS) {
-            let mut sought: Vec<Cell> =
-                keys.iter().filter_map(|key| known.key_sought(key)).collect();
-            let Some(last) = sought.last().cloned() else { continue };
-            // A key asked for twice is found once; the statements are few.
-            sought.resize(sought.len().next_power_of_two(), last);
-            let statement = match sought.len() {
-                1 => format!("{} WHERE {} = ?", known.select, known.key_name()),
-                n => {
-                    let places = vec!["?"; n].join(",");
-                    format!("{} WHERE {} IN ({places})", known.select, known.key_name())
-                }
-            };
+            let Some((statement, sought)) = by_keys(known, keys) else { continue };
             for row in self.pool.rows(&statement, sought).await? {
                 let (key, made) = read.read(known, row)?;
                 found.insert(key, made);
@@ -140,20 +129,7 @@ impl MySql {
         size: usize,
         read: &R,
     ) -> Result<(Vec<(Key, R::Made)>, usize)> {
-        let key = known.key_name();
-        let mut statement = known.select.clone();
-        let mut values: Vec<Cell> = Vec::with_capacity(3);
-        if let Some((from, operator)) = from {
-            statement += &format!(" WHERE {key}{operator}");
-            values.push(from.as_str().into());
-        }
-        if let Some(until) = until {
-            let word = if values.is_empty() { "WHERE" } else { "AND" };
-            statement += &format!(" {word} {key} < ?");
-            values.push(until.as_str().into());
-        }
-        statement += &format!(" ORDER BY {key} LIMIT ?");
-        values.push((size as u64).into());
+        let (statement, values) = page(known, from, until, size);
         let rows = self.pool.rows(&statement, values).await?;
         let bytes = rows.iter().map(weight).sum();
         let page = rows.into_iter().map(|row| read.read(known, row)).collect::<Result<_>>()?;
@@ -174,15 +150,31 @@ impl MySql {
     }
 
     /// What is made of the rows of a query, all at once.
+    ///
+    /// Where an index has the order of nearly all values there can be, the query is sorted by that
+    /// index alone, and asked again where the answer has a value for which that is not enough. An
+    /// answer without such values is the right one: a record that comes before one of its own could
+    /// have been left out only for such a value of either.
     pub async fn at_once(&self, known: &Known, query: &Query) -> Result<Vec<Row>> {
-        let query = self.fitted(known, query)?;
-        let sql = known.table.select(&known.dialect, &known.what(), &query)?;
-        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
-        let row = |cells| {
-            let Row { key, record } = known.row(cells)?;
-            Ok(Row { key, record: query.project(record) })
+        let fitted = self.fitted(known, query)?;
+        let mut rows = None;
+        if let Some((path, on)) = known.dialect.sorted_by_index(query) {
+            let by_index = self.sorted(known, &fitted, Sorting::ByIndex).await?;
+            let enough = by_index.iter().all(|row| on.holds(path.value_in(&row.record)));
+            rows = enough.then_some(by_index);
+        }
+        let rows = match rows {
+            Some(rows) => rows,
+            None => self.sorted(known, &fitted, Sorting::Exact).await?,
         };
-        rows.into_iter().map(row).collect()
+        let project = |row: Row| Row { record: query.project(row.record), ..row };
+        Ok(rows.into_iter().map(project).collect())
+    }
+
+    async fn sorted(&self, known: &Known, query: &Query, how: Sorting) -> Result<Vec<Row>> {
+        let sql = known.table.select_sorted(&known.dialect, &known.what(), query, how)?;
+        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
+        rows.into_iter().map(|cells| known.row(cells)).collect()
     }
 
     /// What is made of the rows of a query: keys first, in the order asked for, then their rows page
@@ -231,42 +223,75 @@ impl MySql {
         after: Option<Key>,
         left: u64,
     ) -> Result<(Vec<Key>, bool)> {
-        let key = known.key_what();
-        let (sql, most) = if query.sort.is_empty() {
-            let mut filter = query.filter.clone();
-            if let Some(after) = after {
-                let later = Test::Gt(after.as_str().into());
-                filter = filter.and(Filter::Field(Path::new([Path::KEY]), later));
-            }
-            let mut sql = known.table.select(&known.dialect, &key, &Query::new(filter))?;
-            let most = left.min(FOUND as u64);
-            sql.push(&format!(" ORDER BY {} LIMIT {most}", known.key_by_bytes()));
-            (sql, most)
-        } else {
-            (known.table.select(&known.dialect, &key, query)?, u64::MAX)
-        };
-        let keys = self
-            .pool
-            .within("a query", async {
-                let mut lease = self.pool.lease().await?;
-                let keys = lease
-                    .exec_fold(
-                        &sql.text,
-                        bound(values(&sql)),
-                        Vec::new(),
-                        |mut keys, row: Cells| {
-                            keys.push(known.key_of(row.unwrap().into_iter().next()));
-                            keys
-                        },
-                    )
-                    .await;
-                lease.settle(keys)
-            })
-            .await?;
-        let keys: Vec<Key> = keys.into_iter().collect::<Result<_>>()?;
+        let (sql, most) = keys_statement(known, query, after, left)?;
+        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
+        let key = |row: Cells| known.key_of(row.unwrap().into_iter().next());
+        let keys: Vec<Key> = rows.into_iter().map(key).collect::<Result<_>>()?;
         let whole = (keys.len() as u64) < most;
         Ok((keys, whole))
     }
+}
+
+/// The statement that reads the rows of these keys, and what is bound to it; none where the table can
+/// have none of them.
+pub fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
+    let mut sought: Vec<Cell> = keys.iter().filter_map(|key| known.key_sought(key)).collect();
+    let last = sought.last().cloned()?;
+    // A key asked for twice is found once; the statements are few.
+    sought.resize(sought.len().next_power_of_two(), last);
+    let (select, key) = (&known.select, known.key_name());
+    let statement = match sought.len() {
+        1 => format!("{select} WHERE {key} = ?"),
+        n => format!("{select} WHERE {key} IN ({})", vec!["?"; n].join(",")),
+    };
+    Some((statement, sought))
+}
+
+/// The statement of a page of so many rows, and what is bound to it.
+pub fn page(
+    known: &Known,
+    from: Option<(Key, &str)>,
+    until: Option<Key>,
+    size: usize,
+) -> (String, Vec<Cell>) {
+    let key = known.key_name();
+    let mut statement = known.select.clone();
+    let mut values: Vec<Cell> = Vec::with_capacity(3);
+    if let Some((from, operator)) = from {
+        statement += &format!(" WHERE {key}{operator}");
+        values.push(from.as_str().into());
+    }
+    if let Some(until) = until {
+        let word = if values.is_empty() { "WHERE" } else { "AND" };
+        statement += &format!(" {word} {key} < ?");
+        values.push(until.as_str().into());
+    }
+    statement += &format!(" ORDER BY {key} LIMIT ?");
+    values.push((size as u64).into());
+    (statement, values)
+}
+
+/// The statement that finds the keys of a query, or, where it has no order, the next of them after
+/// one; and how many it finds at most.
+pub fn keys_statement(
+    known: &Known,
+    query: &Query,
+    after: Option<Key>,
+    left: u64,
+) -> Result<(Sql, u64)> {
+    let key = known.key_what();
+    if !query.sort.is_empty() {
+        return Ok((known.table.select(&known.dialect, &key, query)?, u64::MAX));
+    }
+    let mut filter = query.filter.clone();
+    if let Some(after) = after {
+        let later = Test::Gt(after.as_str().into());
+        filter = filter.and(Filter::Field(Path::new([Path::KEY]), later));
+    }
+    let mut sql = known.table.select(&known.dialect, &key, &Query::new(filter))?;
+    let most = left.min(FOUND as u64);
+    sql.push(&format!(" ORDER BY {} LIMIT {most}", known.key_by_bytes()));
+    Ok((sql, most))
 }
 
 /// What is bound to a statement.

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_util::FutureExt;
-use mysql_async::{Row as Cells, Value as Cell, prelude::Queryable};
+use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
     dialect::{Dialect, GENERATED, INDEXED_CHARS, On, quote},
@@ -18,7 +18,7 @@ use crate::{
     store::{
         self, Index, Key, Layout, Row, Shape, blobs, json,
         query::Path,
-        sql::{Body, Described, Existing, Table},
+        sql::{Body, Described, Existing, Table, no_such_column},
     },
 };
 
@@ -199,36 +199,37 @@ impl Lazy {
 
     async fn index(&self, pool: &Pool, known: &Known, index: &Index) -> Result<()> {
         let table = known.name();
+        let generated = |name: String, is: String| {
+            let stored = !pool.server.maria && self.facts.engine.name != "InnoDB";
+            let kept = if stored { "STORED" } else { "VIRTUAL" };
+            // Other programs' `SELECT *` need not see it.
+            let hidden = "/*M!100303 INVISIBLE */ /*!80023 INVISIBLE */";
+            let quoted = quote(&name);
+            let add =
+                format!("ADD COLUMN {quoted} {is} {kept} {hidden}, ADD INDEX {quoted} ({quoted})");
+            (name, add)
+        };
         let (name, add) = match &known.table.body {
-            Body::Document(column) => {
-                let name = On::kind(index.kind).column(&index.path);
-                let stored = !pool.server.maria && self.facts.engine.name != "InnoDB";
-                let kept = if stored { "STORED" } else { "VIRTUAL" };
-                let (quoted, is) = (quote(&name), known.dialect.generated(&quote(column), index));
-                // Other programs' `SELECT *` need not see it.
-                let hidden = "/*M!100303 INVISIBLE */ /*!80023 INVISIBLE */";
-                let add = format!(
-                    "ADD COLUMN {quoted} {is} {kept} {hidden}, ADD INDEX {quoted} ({quoted})"
-                );
-                (name, add)
-            }
+            Body::Document(column) => generated(
+                On::kind(index.kind).column(&index.path),
+                known.dialect.generated(&quote(column), index),
+            ),
             Body::Columns(_) => {
                 let column = match index.path.names() {
                     [name] => known.body.iter().find(|column| column.name == *name),
                     _ => None,
                 };
-                let column = column.ok_or_else(|| {
-                    let path = index.path.to_string();
-                    Error::invalid(format!("an index on {path:?}, which is no column"))
-                })?;
+                let column = column.ok_or_else(|| no_such_column(&index.path))?;
                 // Names of indexes know no case either.
                 let name = On::Text.column(&index.path);
-                let part = match column.holds {
-                    Type::Text(_) | Type::Bytes(..) => format!("({INDEXED_CHARS})"),
-                    _ => String::new(),
-                };
-                let (quoted, column) = (quote(&name), quote(&column.name));
-                (name, format!("ADD INDEX {quoted} ({column}{part})"))
+                let (quoted, own) = (quote(&name), quote(&column.name));
+                match column.holds {
+                    Type::Text(_) => generated(name, known.dialect.generated_of(&own)),
+                    Type::Bytes(..) => {
+                        (name, format!("ADD INDEX {quoted} ({own}({INDEXED_CHARS}))"))
+                    }
+                    _ => (name, format!("ADD INDEX {quoted} ({own})")),
+                }
             }
         };
         if has_index(pool, &self.name, &name).await? {
@@ -309,13 +310,7 @@ impl Lazy {
 /// The columns of a table, if there is one.
 async fn look(pool: &Pool, table: &str) -> Result<Option<Vec<Column>>> {
     let statement = format!("SHOW FULL COLUMNS FROM {}", quote(table));
-    let rows = pool
-        .within("a question about a table", async {
-            let mut lease = pool.lease().await?;
-            let rows = lease.query::<Cells, _>(statement).await;
-            lease.settle(rows)
-        })
-        .await;
+    let rows = pool.query(&statement).await;
     let rows = match rows {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
         rows => rows?,

@@ -1,12 +1,13 @@
 //! Rows on their way to the server: statements of many rows, with bound values.
 
 use futures_util::FutureExt;
-use mysql_async::{Value as Cell, prelude::Queryable};
+use mysql_async::Value as Cell;
 
 use super::{
     MySql,
     known::{Known, size},
-    pool::{Lease, bound, error, is_deadlock},
+    pool::is_deadlock,
+    session::{Session, is_of_server},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -52,7 +53,7 @@ impl MySql {
                 // It was undone as a whole.
                 Err(e) if is_deadlock(&e) && tries < TRIES => {}
                 Err(e) => return Err(self.half_done(e)),
-                Ok(()) => return self.settled(known).await,
+                Ok(()) => return Ok(()),
             }
         }
     }
@@ -80,42 +81,29 @@ impl MySql {
             return self.pool.run(&statement, values).await.map(drop);
         }
         let in_one = self.pool.within("a write", async {
-            let mut lease = self.pool.lease().await?;
-            begin(&mut lease).await?;
+            let mut session = self.pool.session().await?;
+            begin(&mut session).await?;
             for (statement, values) in statements {
-                if let Err(e) = lease.exec_drop(statement, bound(values)).await {
-                    return Err(undo(lease, e).await);
+                if let Err(e) = session.exec(&statement, values).await {
+                    return Err(undo(session, e).await);
                 }
             }
-            commit(lease).await
+            commit(session).await
         });
         in_one.await
     }
 
     /// Writes rows by a statement each, all in one transaction.
     pub async fn write_each(&self, known: &Known, rows: Vec<Vec<Cell>>) -> Result<()> {
-        let mut lease = self.pool.lease().await?;
-        begin(&mut lease).await?;
+        let mut session = self.pool.session().await?;
+        begin(&mut session).await?;
         for row in rows {
-            let written = self
-                .pool
-                .within("a write", async { Ok(lease.exec_drop(&known.put_one, bound(row)).await) });
-            if let Err(e) = written.await? {
-                return Err(undo(lease, e).await);
+            let written = self.pool.within("a write", session.exec(&known.put_one, row)).await;
+            if let Err(e) = written {
+                return Err(undo(session, e).await);
             }
         }
-        self.pool.within("a commit", commit(lease)).await
-    }
-
-    /// After a write: what the engine needs to keep its promise.
-    pub async fn settled(&self, known: &Known) -> Result<()> {
-        match self.table.facts.flush {
-            true => {
-                let flush = format!("FLUSH LOCAL TABLES {}", known.name());
-                self.pool.define(&flush).boxed().await
-            }
-            false => Ok(()),
-        }
+        self.pool.within("a commit", commit(session)).await
     }
 
     /// The error of a write, saying so where it may have been half done.
@@ -168,23 +156,23 @@ pub fn insert(known: &Known, rows: usize, taken: Taken) -> String {
 }
 
 /// Begins a transaction.
-pub async fn begin(lease: &mut Lease<'_>) -> Result<()> {
-    lease.query_drop("START TRANSACTION").await.map_err(error)
+pub async fn begin(session: &mut Session<'_>) -> Result<()> {
+    session.query("START TRANSACTION").await.map(drop)
 }
 
 /// Ends a transaction well.
-pub async fn commit(mut lease: Lease<'_>) -> Result<()> {
-    let done = lease.query_drop("COMMIT").await;
-    lease.settle(done)
+pub async fn commit(mut session: Session<'_>) -> Result<()> {
+    let done = session.query("COMMIT").await;
+    session.settle(done).map(drop)
 }
 
 /// Ends a transaction in which there was an error.
-pub async fn undo(mut lease: Lease<'_>, e: mysql_async::Error) -> Error {
+pub async fn undo(mut session: Session<'_>, e: Error) -> Error {
     // Where this cannot be said either, the connection is closed, which undoes it, too.
-    if matches!(e, mysql_async::Error::Server(_)) && lease.query_drop("ROLLBACK").await.is_ok() {
-        lease.done();
+    if is_of_server(&e) && session.query("ROLLBACK").await.is_ok() {
+        session.done();
     }
-    error(e)
+    e
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use futures_util::stream::BoxStream;
 use super::{BLOB, PostgreSql, rows, table::Known};
 use crate::{
     Result,
-    store::{Abilities, Blob, Blobs, Description, Key, KeyRange, Layout, blobs},
+    store::{
+        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Layout, Request, blobs,
+    },
 };
 
 fn blob(_: &Known, row: &dyn rows::Cells) -> Result<Blob> {
@@ -67,8 +69,12 @@ impl Blobs for PostgreSql {
         self.dropped().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.settled().await
+    async fn settle(&self) -> Result<bool> {
+        self.settled().await.map(|()| true)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -1,15 +1,26 @@
 //! Queries as PostgreSQL understands them.
 //!
-//! What lies under a path of a document is looked at as a number, a text or a boolean, by an
-//! expression that is NULL for anything else: `CASE jsonb_typeof(x) WHEN 'number' THEN …`. Indexes
-//! are made on the same expressions, so queries find them. Texts are compared by their bytes.
+//! What lies under a path of a document is looked at in three ways ([`Ways`]): as a number, as a text,
+//! and as anything else. Each is an expression that is NULL for values that are not of that kind.
+//! Sorted by all three, values of any kind are in order, and an index on the three and the key answers
+//! every comparison and every order of the path:
+//!
+//! ```sql
+//! CREATE INDEX ON t (number NULLS FIRST, text NULLS FIRST, other NULLS FIRST, "_key")
+//! SELECT ... WHERE number >= 90
+//! SELECT ... WHERE number IS NULL AND text = 'x'
+//! SELECT ... ORDER BY number NULLS FIRST, text NULLS FIRST, other NULLS FIRST, "_key" LIMIT 20
+//! ```
+//!
+//! Texts are compared by their bytes.
 
 use crate::{
     Result,
     record::{Kind, Value},
     store::{
+        Column,
         query::{Order, Path, Test},
-        sql::{Dialect, Sql, comparison, prefix},
+        sql::{By, Dialect, Sorting, Sql, comparison, prefix},
     },
 };
 
@@ -20,6 +31,8 @@ pub struct Postgres {
     pub as_text: Vec<String>,
     /// The column of documents is JSON, but not of type `jsonb`.
     pub as_jsonb: bool,
+    /// Columns, as they are called, that cannot be NULL.
+    pub not_null: Vec<String>,
 }
 
 /// A name, quoted.
@@ -49,24 +62,38 @@ impl Postgres {
         text + ")"
     }
 
-    /// What an index on a path is made on: the same that tests of such values ask for.
-    pub fn indexed(&self, column: &str, path: &Path, kind: Kind) -> String {
+    /// The ways in which what lies under a path is looked at.
+    fn ways(&self, column: &str, path: &Path) -> Ways {
         let under = self.under(column, path);
-        match kind {
-            Kind::Int | Kind::Float => number(&under),
-            Kind::Bool => boolean(&under),
-            _ => text(&under),
+        Ways {
+            number: format!(
+                "(CASE jsonb_typeof{under} WHEN 'number' THEN CAST({under} AS numeric) END)"
+            ),
+            text: text(&under),
+            other: format!(
+                "(CASE jsonb_typeof{under} WHEN 'object' THEN 1 WHEN 'array' THEN 2 WHEN 'boolean' \
+                 THEN CASE WHEN {under} = 'true' THEN {TRUE} ELSE {FALSE} END END)"
+            ),
         }
+    }
+
+    /// The columns of an index on a path of documents, without the key.
+    pub fn indexed(&self, column: &str, path: &Path) -> Vec<By> {
+        let Ways { number, text, other } = self.ways(column, path);
+        vec![By::nullable(number), By::nullable(text), By::nullable(other)]
     }
 }
 
-fn number(under: &str) -> String {
-    format!("(CASE jsonb_typeof{under} WHEN 'number' THEN CAST({under} AS numeric) END)")
+/// A value of a document as a number, as a text and, if it is neither, as a number for its kind.
+struct Ways {
+    number: String,
+    text: String,
+    other: String,
 }
 
-fn boolean(under: &str) -> String {
-    format!("(CASE jsonb_typeof{under} WHEN 'boolean' THEN CAST({under} AS boolean) END)")
-}
+/// What booleans are as [`Ways::other`].
+const FALSE: i32 = 3;
+const TRUE: i32 = 4;
 
 fn text(under: &str) -> String {
     format!("((CASE jsonb_typeof{under} WHEN 'string' THEN {under} #>> '{{}}' END) COLLATE \"C\")")
@@ -78,42 +105,59 @@ impl Dialect for Postgres {
     }
 
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
-        let under = self.under(column, path);
         match test {
-            Test::Exists(true) => sql.push(&under).push(" IS NOT NULL"),
-            Test::Exists(false) => sql.push(&under).push(" IS NULL"),
-            Test::Eq(Value::Null) => sql.push(&format!("({under} IS NULL OR {under} = 'null')")),
+            Test::Exists(true) => sql.push(&self.under(column, path)).push(" IS NOT NULL"),
+            Test::Exists(false) => sql.push(&self.under(column, path)).push(" IS NULL"),
+            Test::Eq(Value::Null) => {
+                let Ways { number, text, other } = self.ways(column, path);
+                sql.push(&format!("({number} IS NULL AND {text} IS NULL AND {other} IS NULL)"))
+            }
+            Test::Eq(Value::Bool(value)) => {
+                let Ways { number, text, other } = self.ways(column, path);
+                let value = if *value { TRUE } else { FALSE };
+                sql.push(&format!("({number} IS NULL AND {text} IS NULL AND {other} = {value})"))
+            }
             Test::Prefix(start) => {
-                prefix(&text(&under), start, sql);
-                sql
+                let Ways { number, text, .. } = self.ways(column, path);
+                sql.push(&format!("({number} IS NULL AND "));
+                prefix(&text, start, sql);
+                sql.push(")")
             }
             test => match comparison(test) {
-                Some((operator, value)) => match value {
-                    Value::Bool(_) => sql.push(&boolean(&under)).push(operator).bind(value.clone()),
-                    Value::Int(_) | Value::Float(_) => {
-                        sql.push(&number(&under)).push(operator).bind(value.clone())
-                    }
-                    Value::Text(_) => sql.push(&text(&under)).push(operator).bind(value.clone()),
-                    // Times are text there.
-                    Value::Time(time) => {
-                        sql.push(&text(&under)).push(operator).bind(time.to_string().into())
-                    }
-                    _ => sql.push("1=0"),
-                },
+                Some((operator, value)) => {
+                    let Ways { number, text, .. } = self.ways(column, path);
+                    let value = match value {
+                        Value::Int(_) | Value::Float(_) => {
+                            sql.push(&number).push(operator).bind(value.clone());
+                            return Ok(());
+                        }
+                        Value::Text(text) => Value::from(text.as_str()),
+                        // Times are text there.
+                        Value::Time(time) => Value::from(time.to_string()),
+                        _ => {
+                            sql.push("1=0");
+                            return Ok(());
+                        }
+                    };
+                    sql.push(&format!("({number} IS NULL AND {text}{operator}"));
+                    sql.bind(value).push(")")
+                }
                 None => sql,
             },
         };
         Ok(())
     }
 
-    /// The order of `jsonb`, but that texts are compared by their bytes, whatever the collation of
-    /// the database: as hexadecimal digits.
-    fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
-        let under = self.under(column, path);
-        Ok(format!(
-            "CASE jsonb_typeof{under} WHEN 'null' THEN NULL WHEN 'string' THEN \
-             to_jsonb(encode(convert_to({under} #>> '{{}}', 'UTF8'), 'hex')) ELSE {under} END"
-        ))
+    /// What is null or missing, then maps, lists and booleans, then texts, then numbers.
+    fn sort_by(&self, column: &str, path: &Path, _: Sorting) -> Result<Vec<By>> {
+        Ok(self.indexed(column, path))
+    }
+
+    fn sort_by_column(&self, column: &Column, _: Sorting) -> Vec<By> {
+        let name = self.quote(&column.name);
+        let nullable = !self.not_null.contains(&column.name);
+        let text = if column.kind == Kind::Text { self.by_bytes(&name) } else { name };
+        vec![By { text, nullable }]
     }
 
     fn nulls(&self, order: Order) -> &'static str {
@@ -135,6 +179,7 @@ impl Dialect for Postgres {
     }
 
     fn equals(&self, of: &str, column: &str, path: &Path, with: &str) -> Result<String> {
-        Ok(format!("{} = {with}", text(&self.under(&format!("{of}{column}"), path))))
+        let Ways { number, text, .. } = self.ways(&format!("{of}{column}"), path);
+        Ok(format!("({number} IS NULL AND {text} = {with})"))
     }
 }

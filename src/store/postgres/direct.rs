@@ -1,29 +1,29 @@
 //! Statements over lines: a statement is prepared once on each, and then is one message there and
 //! one back, read where it lies.
 //!
-//! The client logs in; what is said after that is this much of the protocol:
-//! <https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-EXT-QUERY>.
+//! The crate `tokio-postgres` logs in; what is said after that is this much of the protocol:
+//! <https://www.postgresql.org/docs/current/protocol-flow.html>.
 
-use std::{
-    cell::Cell,
-    pin::{Pin, pin},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    task::{Context, Poll},
-};
+use std::{cell::Cell, pin::pin};
 
 use bytes::BufMut;
-use futures_util::future::{Either, select};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio_postgres::{Config, NoTls, types::Type};
+use futures_util::{
+    FutureExt,
+    future::{Either, select},
+};
+use tokio_postgres::{Client, Config, Connection, NoTls, tls::TlsStream, types::Type};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     error::{self, Told},
+    pool::Connect,
     rows::Cells,
+    tls::{Encrypt, Lent},
     wire::Bound,
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::line::{Address, Limits, Line, Lines, Stream, broken},
+    store::line::{Address, Lease, Limits, Line, Lines, Stream, broken},
 };
 
 /// How many statements a line keeps prepared before it forgets them all.
@@ -35,6 +35,7 @@ pub struct Direct {
     limits: Limits,
     address: Address,
     config: Config,
+    tls: Option<MakeRustlsConnect>,
     set_up: String,
 }
 
@@ -48,27 +49,46 @@ struct Prepared {
 
 impl Direct {
     /// Lines that begin with the statements of `set_up`. None is made yet.
-    pub fn new(address: Address, config: &Config, limits: Limits, set_up: &str) -> Direct {
-        let (config, set_up) = (config.clone(), set_up.to_owned());
-        Direct { lines: Lines::new(limits), limits, address, config, set_up }
+    pub fn new(connect: Connect<'_>) -> Direct {
+        Direct {
+            lines: Lines::new(connect.limits),
+            limits: connect.limits,
+            address: connect.address,
+            config: connect.config.clone(),
+            tls: connect.tls.cloned(),
+            set_up: connect.set_up.to_owned(),
+        }
     }
 
     async fn connect(&self) -> Result<(Line, Prepared)> {
         let stream = Stream::connect(&self.address).await.map_err(broken)?;
-        let stream = Arc::new(Mutex::new(stream));
-        let lent = self.config.connect_raw(Lent(stream.clone()), NoTls).await;
-        let (client, connection) = lent.map_err(error::error)?;
-        match select(pin!(client.batch_execute(&self.set_up)), pin!(connection)).await {
-            Either::Left((done, _)) => done.map_err(error::error)?,
-            Either::Right((ended, _)) => {
-                ended.map_err(error::error)?;
-                return Err(broken(std::io::ErrorKind::UnexpectedEof.into()));
+        let (lent, own) = Lent::new(stream);
+        match (&self.tls, &self.address) {
+            (Some(tls), Address::Tcp(host, _)) => {
+                let encrypt = Encrypt { tls: tls.clone(), host: host.clone() };
+                let login = self.config.connect_raw(lent, encrypt).await.map_err(error::error)?;
+                self.begin(login).await?;
+            }
+            _ => {
+                let login = self.config.connect_raw(lent, NoTls).await.map_err(error::error)?;
+                self.begin(login).await?;
             }
         }
-        drop(client);
-        let stream = Arc::into_inner(stream).expect("it was lent for the login only");
-        let stream = stream.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok((Line::new(stream)?, Prepared::default()))
+        Ok((Line::new(own.take().map_err(broken)?)?, Prepared::default()))
+    }
+
+    /// What a connection begins with, while the crate still has it.
+    async fn begin<T: TlsStream + Unpin>(
+        &self,
+        (client, connection): (Client, Connection<Lent, T>),
+    ) -> Result<()> {
+        match select(pin!(client.batch_execute(&self.set_up)), pin!(connection)).await {
+            Either::Left((done, _)) => done.map_err(error::error),
+            Either::Right((ended, _)) => {
+                ended.map_err(error::error)?;
+                Err(broken(std::io::ErrorKind::UnexpectedEof.into()))
+            }
+        }
     }
 
     /// What is prepared is prepared anew.
@@ -91,31 +111,140 @@ impl Direct {
         let (line, prepared) = lease.line();
         let new = prepared.ask(line.out(), text, values)?;
         let mut end = End::default();
-        let answer = match line.ask(what, self.limits.operation, |bytes| end.find(bytes)).await {
-            Ok(answer) => answer,
-            Err(e) => {
-                // The others may be as broken.
-                self.lines.forget();
-                return Err(e);
-            }
-        };
-        let answer = Answer::read(answer, row);
-        if let Some(id) = new
-            && answer.prepared
-        {
-            prepared.known.push((id, text.to_owned(), types(values).cloned().collect()));
-        }
-        let sound = match &answer.refused {
-            // What it has prepared may fit its tables no more.
-            Some(told) => !end.fatal && !["0A000", "26000"].contains(&&*told.code),
-            None => true,
-        };
+        let answer = line.ask(what, self.limits.operation, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, row));
+        let (done, sound) = self.settled(answer, &end);
+        prepared.note(new, &done, text, values);
         if sound {
             lease.give_back();
         }
-        match answer.refused {
-            Some(told) => Err(told.into_error()),
-            None => answer.read.map(|()| answer.count),
+        done?.end()
+    }
+
+    /// What was answered, and whether the line can be used again.
+    fn settled(&self, answer: Result<Answer>, end: &End) -> (Result<Answer>, bool) {
+        let sound = match &answer {
+            // What it has prepared may fit its tables no more.
+            Ok(Answer { refused: Some(told), .. }) => {
+                !end.fatal && !["0A000", "26000"].contains(&&*told.code)
+            }
+            Ok(_) => true,
+            Err(_) => {
+                // The others may be as broken.
+                self.lines.forget();
+                false
+            }
+        };
+        (answer, sound)
+    }
+
+    /// A line for several statements.
+    ///
+    /// # Errors
+    /// Of the connection.
+    pub async fn session(&self) -> Result<Session<'_>> {
+        let lease = self.lines.lease(async || self.connect().await).await?;
+        Ok(Session { direct: self, lease: Some(lease), begun: false, sound: true })
+    }
+}
+
+/// A line on loan for several statements; closed unless all that was begun on it ended well.
+pub struct Session<'d> {
+    direct: &'d Direct,
+    lease: Option<Lease<'d, Prepared>>,
+    begun: bool,
+    sound: bool,
+}
+
+impl Session<'_> {
+    pub fn begin(&mut self) {
+        self.begun = true;
+    }
+
+    pub fn end(&mut self) {
+        self.begun = false;
+    }
+
+    fn line(&mut self) -> (&mut Line, &mut Prepared) {
+        // Until an answer was read to its end.
+        self.sound = false;
+        self.lease.as_mut().expect("there until it is dropped").line()
+    }
+
+    /// As [`Direct::run`].
+    pub async fn run(
+        &mut self,
+        what: &str,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<u64> {
+        let direct = self.direct;
+        let (line, prepared) = self.line();
+        let new = prepared.ask(line.out(), text, values)?;
+        let mut end = End::default();
+        let answer = line.ask(what, direct.limits.operation, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, row));
+        let (done, sound) = direct.settled(answer, &end);
+        prepared.note(new, &done, text, values);
+        self.sound = sound;
+        done?.end()
+    }
+
+    /// Does statements without values, together or not at all.
+    ///
+    /// # Errors
+    /// Of the connection and the server.
+    pub async fn batch(&mut self, text: &str) -> Result<()> {
+        self.simple("a statement", text, End::default()).await?.end().map(drop)
+    }
+
+    /// Asks in the simple way, which prepares nothing.
+    async fn simple(&mut self, what: &str, text: &str, mut end: End) -> Result<Answer> {
+        let direct = self.direct;
+        let (line, _) = self.line();
+        message(line.out(), b'Q', |out| {
+            out.put_slice(text.as_bytes());
+            out.put_u8(0);
+        })?;
+        let answer = line.ask(what, direct.limits.operation, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
+        let (done, sound) = direct.settled(answer, &end);
+        self.sound = sound;
+        done
+    }
+
+    /// Sends the bytes of a `COPY`, and says how many rows those were.
+    ///
+    /// # Errors
+    /// Of the connection and the server.
+    pub async fn copy_in(&mut self, copy: &str, bytes: &[u8]) -> Result<u64> {
+        /// How much is in one message.
+        const MESSAGE: usize = 1 << 20;
+        let ready = End { copies: true, ..End::default() };
+        self.simple("a COPY", copy, ready).boxed().await?.end()?;
+        let direct = self.direct;
+        let (line, _) = self.line();
+        line.out().reserve(bytes.len() + bytes.len() / MESSAGE * 5 + 16);
+        for part in bytes.chunks(MESSAGE) {
+            message(line.out(), b'd', |out| out.put_slice(part))?;
+        }
+        message(line.out(), b'c', |_| {})?;
+        let mut end = End::default();
+        let limit = direct.limits.operation;
+        let answer = line.ask("a COPY", limit, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
+        let (done, sound) = direct.settled(answer, &end);
+        // The server refuses in the middle, with half a message of ours still to be sent.
+        self.sound = sound && done.as_ref().is_ok_and(|answer| answer.refused.is_none());
+        done?.end()
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let (Some(lease), true, false) = (self.lease.take(), self.sound, self.begun) {
+            lease.give_back();
         }
     }
 }
@@ -125,6 +254,19 @@ fn types(values: &[(Type, Bound)]) -> impl Iterator<Item = &Type> + Clone {
 }
 
 impl Prepared {
+    /// A statement is prepared from now on, if the answer says so.
+    fn note(
+        &mut self,
+        new: Option<u64>,
+        answer: &Result<Answer>,
+        text: &str,
+        values: &[(Type, Bound)],
+    ) {
+        if let (Some(id), Ok(Answer { prepared: true, .. })) = (new, answer) {
+            self.known.push((id, text.to_owned(), types(values).cloned().collect()));
+        }
+    }
+
     /// Writes what asks for a statement to be done, and says under which number it is prepared by
     /// that, if it is.
     fn ask(
@@ -215,6 +357,8 @@ fn first(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 struct End {
     at: usize,
     fatal: bool,
+    /// It also ends where the server waits for the bytes of a `COPY`.
+    copies: bool,
 }
 
 impl End {
@@ -222,13 +366,13 @@ impl End {
         while let Some((tag, body, _)) = first(&bytes[self.at..]) {
             self.at += body.len() + 5;
             self.fatal = tag == b'E' && Told::read(body).fatal;
-            if tag == b'Z' || self.fatal {
+            if tag == b'Z' || self.fatal || (self.copies && tag == b'G') {
                 return Ok(Some(self.at));
             }
         }
         let wrong = match &bytes[self.at..] {
             [tag, length @ ..] => {
-                !b"12345AEINSTCDtnsZ".contains(tag)
+                !(b"12345AEINSTCDtnsZ".contains(tag) || self.copies && *tag == b'G')
                     || length.first_chunk().is_some_and(|n| i32::from_be_bytes(*n) < 4)
             }
             [] => false,
@@ -249,6 +393,17 @@ struct Answer {
 }
 
 impl Answer {
+    /// How many rows it touched.
+    ///
+    /// # Errors
+    /// Of the server, and of what the rows were shown to.
+    fn end(self) -> Result<u64> {
+        match self.refused {
+            Some(told) => Err(told.into_error()),
+            None => self.read.map(|()| self.count),
+        }
+    }
+
     fn read(mut bytes: &[u8], mut row: impl FnMut(&dyn Cells) -> Result<()>) -> Answer {
         let mut answer = Answer { prepared: false, count: 0, refused: None, read: Ok(()) };
         while let Some((tag, body, rest)) = first(bytes) {
@@ -276,6 +431,7 @@ fn touched(tag: &[u8]) -> u64 {
 
 /// A row as it lies in an answer.
 struct DataRow<'a> {
+    width: usize,
     cells: &'a [u8],
     /// A cell that was found, and where it begins: they are mostly asked for in their order.
     found: Cell<(usize, usize)>,
@@ -283,11 +439,17 @@ struct DataRow<'a> {
 
 impl<'a> DataRow<'a> {
     fn new(body: &'a [u8]) -> DataRow<'a> {
-        DataRow { cells: body.get(2..).unwrap_or_default(), found: Cell::new((0, 0)) }
+        let width = body.first_chunk().map_or(0, |count| u16::from_be_bytes(*count).into());
+        let cells = body.get(2..).unwrap_or_default();
+        DataRow { width, cells, found: Cell::new((0, 0)) }
     }
 }
 
 impl Cells for DataRow<'_> {
+    fn width(&self) -> usize {
+        self.width
+    }
+
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
         let wrong = || Error::malformed("a row that has fewer columns than were asked for");
         let (mut n, mut at) = match self.found.get() {
@@ -304,43 +466,6 @@ impl Cells for DataRow<'_> {
             }
             (n, at) = (n + 1, at + 4 + length.unwrap_or(0));
         }
-    }
-}
-
-/// A socket that the client has while it logs in.
-struct Lent(Arc<Mutex<Stream>>);
-
-impl Lent {
-    fn stream(&self) -> MutexGuard<'_, Stream> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl AsyncRead for Lent {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Lent {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<std::io::Result<usize>> {
-        Pin::new(&mut *self.stream()).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<std::io::Result<()>> {
-        Pin::new(&mut *self.stream()).poll_shutdown(cx)
     }
 }
 

@@ -36,6 +36,8 @@ fn kind(code: &str) -> ErrorKind {
         "42P01" | "3D000" | "3F000" => ErrorKind::NotFound,
         "22001" => ErrorKind::TooLarge,
         "53100" => ErrorKind::Io,
+        // The server's own limit, which is the client's (statement_timeout), or that of a lock.
+        "57014" | "55P03" => ErrorKind::Timeout,
         _ => match code.get(..2).unwrap_or_default() {
             // Connections; too few resources; locks and deadlocks; an operator, or a timeout.
             "08" | "53" | "40" | "55" | "57" => ErrorKind::Unavailable,
@@ -140,7 +142,7 @@ mod tests {
         for (code, want) in [
             ("08006", ErrorKind::Unavailable),
             ("57P01", ErrorKind::Unavailable),
-            ("57014", ErrorKind::Unavailable),
+            ("57014", ErrorKind::Timeout),
             ("53300", ErrorKind::Unavailable),
             ("40P01", ErrorKind::Unavailable),
             ("23505", ErrorKind::Conflict),

@@ -15,7 +15,7 @@ use crate::{
     Result,
     store::{
         join::{Groups, Join, Joined},
-        sql::{self, OTHER, OWN},
+        sql::{self, OTHER, OWN, Sql},
     },
 };
 
@@ -25,6 +25,10 @@ struct From<'a>(usize, &'a dyn Cells);
 impl Cells for From<'_> {
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
         self.1.cell(self.0 + i)
+    }
+
+    fn width(&self) -> usize {
+        self.1.width().saturating_sub(self.0)
     }
 }
 
@@ -37,7 +41,11 @@ impl PostgreSql {
         }
     }
 
-    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+    /// The statement of a join, with what is known of its two tables.
+    pub(super) async fn join_statement(
+        &self,
+        join: &Join,
+    ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
         let (own, other) = (self.known().await?, self.beside(&join.table).await?);
         own.text_key(&join.on)?;
         other.text_key(&join.field)?;
@@ -47,6 +55,11 @@ impl PostgreSql {
             (&own.table, &own.dialect, &own.what_of(OWN)),
             (&other.table, &other.dialect, &other.what_of(OTHER)),
         )?;
+        Ok((own, other, sql))
+    }
+
+    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+        let (own, other, sql) = self.join_statement(join).await?;
         let values = bound(&sql, &own)?;
         let mut groups = Groups::default();
         let own_from = 1 + other.fields.len();

@@ -12,20 +12,23 @@
 //! Durability: t3 is `synchronous_commit=on`, t2 `off`, both where the server has `fsync=on`; t0 is an
 //! UNLOGGED table. There is no t1.
 //!
-//! Reads and deletes by key, and writes of one statement, go over connections of their own, at most
-//! `?pool` of them, which cost the least where there is no TLS.
+//! Everything goes over at most `?pool` connections of steelyard's own client, which speaks the wire
+//! protocol itself, with TLS and without; `?client=crate` sends everything through the crate
+//! `tokio-postgres` instead. Logging in is that crate's work in both cases.
 //!
-//! A query without a limit is streamed on a connection of its own; there are at most `?pool` of those
-//! beside the pool. What is in a document under a path is compared by expressions that indexes of
-//! [`Layout`] are made on; numbers in a document that are beyond 64 bits and no floats (other programs
-//! may have written such) compare by value, too.
+//! A stream of found or scanned records holds no lock and no connection between its pages; one that
+//! is sorted, and not limited, holds all keys it found. What is in a document under a path is compared
+//! by expressions that indexes of [`Layout`] are made on; numbers in a document that are beyond 64 bits
+//! and no floats (other programs may have written such) compare by value, too.
 
 mod blob;
+mod crated;
 mod databases;
 mod dialect;
 mod direct;
 mod error;
 mod exact;
+mod explain;
 mod join;
 mod jsonb;
 mod numeric;
@@ -40,7 +43,7 @@ mod tls;
 mod wire;
 mod write;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt};
@@ -51,12 +54,12 @@ use self::{
     table::{Known, Lazy, Names},
 };
 use super::{
-    Abilities, Description, Driver, Filter, Join, Joined, Key, KeyRange, Layout, Need, Query, Row,
-    Rows, Shape, Store, sql::Others,
+    Abilities, Client, Description, Driver, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
+    Need, Query, Request, Row, Rows, Shape, Store, sql::Others,
 };
 use crate::{
     Error, ErrorKind, Result,
-    durability::Tier,
+    durability::{Bound, Limit, Tier},
     record::{Document, Kind},
 };
 
@@ -70,6 +73,9 @@ pub const DRIVER: Driver = Driver {
     databases: Some(databases::DATABASES),
     open: open::open,
 };
+
+/// The client of `?client=crate`.
+const CRATE: Client = Client::Crate("tokio-postgres");
 
 const DOCUMENT: Abilities = Abilities {
     driver: "postgres",
@@ -154,7 +160,7 @@ impl PostgreSql {
     /// Frees what was deleted, gathers statistics, and, where this user may, writes the log to its
     /// place.
     async fn settled(&self) -> Result<()> {
-        let connection = self.pool.get().await?;
+        let mut connection = self.pool.get().await?;
         connection.batch(&format!("VACUUM (ANALYZE) {}", quote(&self.table.name))).await?;
         match connection.batch("CHECKPOINT").await {
             Err(e) if e.kind() == ErrorKind::Denied => Ok(()),
@@ -163,10 +169,11 @@ impl PostgreSql {
     }
 
     async fn description(&self) -> Result<Description> {
-        const SETTINGS: [&str; 5] = [
+        const SETTINGS: [&str; 6] = [
             "fsync",
             "synchronous_commit",
             "full_page_writes",
+            "wal_sync_method",
             "shared_buffers",
             "server_encoding",
         ];
@@ -175,34 +182,49 @@ impl PostgreSql {
         let text = format!(
             "SELECT {settings}, split_part(version(), ' ', 1), current_setting('server_version'), \
              pg_total_relation_size(to_regclass({table})), \
-             (SELECT CAST(relpersistence AS text) FROM pg_class WHERE oid = to_regclass({table}))"
+             (SELECT CAST(relpersistence AS text) FROM pg_class WHERE oid = to_regclass({table})), \
+             (SELECT CAST(setting AS integer) FROM pg_settings WHERE name = 'wal_writer_delay')"
         );
         let rows = self.pool.get().await?.query(&text, &[]).await?;
         let row = &rows[0];
-        let told = |i: usize| row.try_get::<_, String>(i).map_err(error::error);
+        let told = |i: usize| row.try_get::<String>(i);
         let mut settings = Vec::new();
         for (i, name) in SETTINGS.iter().enumerate() {
             settings.push(((*name).to_owned(), told(i)?));
         }
-        let unlogged = match row.try_get::<_, Option<String>>(8).map_err(error::error)?.as_deref() {
+        const AFTER: usize = SETTINGS.len();
+        let unlogged = match row.try_get::<Option<String>>(AFTER + 3)?.as_deref() {
             None => self.table.tier == Some(Tier::T0),
             Some(persistence) => persistence != "p",
         };
         settings.push(("table".into(), if unlogged { "UNLOGGED" } else { "logged" }.into()));
-        let set = match (unlogged, &*settings[0].1, &*settings[1].1) {
-            (true, ..) | (_, "off", "off") => Tier::T0,
-            (_, "off", _) => Tier::T1,
-            (_, _, "off") => Tier::T2,
+        let limit = match (unlogged, &*settings[2].1) {
+            (true, _) => Some((Tier::T0, "an UNLOGGED table is emptied after a crash")),
+            (_, "off") => Some((Tier::T1, "full_page_writes=off, so a crash may tear a page")),
+            _ => None,
+        };
+        let limit = limit.map(|(most, why)| Limit { most, why: why.into() });
+        let set = match (&*settings[0].1, &*settings[1].1) {
+            ("off", "off") => Tier::T0,
+            ("off", _) => Tier::T1,
+            (_, "off") => Tier::T2,
             _ => Tier::T3,
         };
-        let disk = row.try_get::<_, Option<i64>>(7).map_err(error::error)?;
+        let set = limit.as_ref().map_or(set, |limit| set.min(limit.most));
+        // What is not synced at commit is synced by the WAL writer, three of its rounds later at most.
+        let delay = row.try_get::<Option<i32>>(AFTER + 4)?.unwrap_or(200);
+        let bound = Bound::Time(Duration::from_millis(3 * u64::try_from(delay).unwrap_or(200)));
+        let disk = row.try_get::<Option<i64>>(AFTER + 2)?;
         Ok(Description {
-            product: told(5)?,
-            version: told(6)?,
+            client: self.pool.client(),
+            product: told(AFTER)?,
+            version: told(AFTER + 1)?,
             shape: self.table.shape,
             format: None,
             asked: self.table.tier,
             set: Some(set),
+            bound: (set == Tier::T2).then_some(bound),
+            limit,
             settings,
             disk: disk.map(|n| n as u64),
         })
@@ -298,8 +320,12 @@ impl Store for PostgreSql {
         self.dropped().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.settled().await
+    async fn settle(&self) -> Result<bool> {
+        self.settled().await.map(|()| true)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

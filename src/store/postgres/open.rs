@@ -4,19 +4,24 @@ use std::{path::Path, sync::Arc};
 
 use futures_util::{FutureExt, future::BoxFuture};
 use tokio_postgres::{Config, config::SslMode};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     DRIVER, PostgreSql,
     dialect::quote,
-    error::error,
-    pool::Pool,
+    pool::{Connect, Pool},
     table::{Lazy, Names},
-    tls,
 };
 use crate::{
     Error, Result,
     durability::Tier,
-    store::{Common, Encoded, Shape, Store, Url, line::Address, sql::Others},
+    store::{
+        Client, Common, Encoded, Shape, Store, Url,
+        limits::Limits,
+        line::Address,
+        sql::Others,
+        tls::{self, Roots},
+    },
 };
 
 /// The oldest version whose catalogues are understood.
@@ -43,13 +48,17 @@ pub fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Poo
     let names =
         Names { schema: url.take("schema"), key: url.take("key"), column: url.take("column") };
     let socket = url.take("socket");
+    let client = url.take_client("tokio-postgres")?.unwrap_or(Client::Own);
     let (tls, ca) = (url.take_flag("tls")?, url.take("ca"));
     url.done()?;
     let tls = match (tls, &socket) {
         (Some(true), Some(_)) => {
             return Err(Error::invalid("?tls=true with ?socket=, which no wire goes through"));
         }
-        (Some(true), None) => Some(tls::connector(ca.as_deref())?),
+        (Some(true), None) => {
+            let roots = ca.as_deref().map_or(Roots::Web, Roots::File);
+            Some(MakeRustlsConnect::new(tls::config(roots)?))
+        }
         _ if ca.is_some() => return Err(Error::invalid("?ca= is for ?tls=true")),
         _ => None,
     };
@@ -57,13 +66,14 @@ pub fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Poo
     let mut config = configured(&url, socket.as_deref(), common)?;
     config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
     let set_up = set_up(&table, common);
-    let pool = Arc::new(Pool::new(
-        &config,
-        address(&url, socket.as_deref())?,
-        tls.as_ref(),
-        common,
-        &set_up,
-    )?);
+    let connect = Connect {
+        config: &config,
+        address: address(&url, socket.as_deref())?,
+        tls: tls.as_ref(),
+        set_up: &set_up,
+        limits: Limits::of(common),
+    };
+    let pool = Arc::new(Pool::new(client, connect)?);
     Ok((pool, table))
 }
 
@@ -98,7 +108,6 @@ fn configured(url: &Url, socket: Option<&str>, common: &Common) -> Result<Config
         config.dbname(&url.path);
     }
     config.application_name("steelyard");
-    config.connect_timeout(common.connect_timeout);
     config.tcp_user_timeout(common.timeout);
     Ok(config)
 }
@@ -131,11 +140,11 @@ async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
     }
     let text = "SELECT current_setting('server_encoding'), current_setting('fsync'), \
                 CAST(current_setting('server_version_num') AS integer), \
-                current_setting('server_version')";
+                current_setting('server_version'), current_setting('full_page_writes')";
     let rows = pool.get().await?.query(text, &[]).await?;
-    let told = |i: usize| rows[0].try_get::<_, String>(i).map_err(error);
-    let (encoding, fsync, version) = (told(0)?, told(1)?, told(3)?);
-    if rows[0].try_get::<_, i32>(2).map_err(error)? < OLDEST {
+    let told = |i: usize| rows[0].try_get::<String>(i);
+    let (encoding, fsync, version, full_pages) = (told(0)?, told(1)?, told(3)?, told(4)?);
+    if rows[0].try_get::<i32>(2)? < OLDEST {
         return Err(Error::unsupported(format!("PostgreSQL {version}; it takes 12 or later")));
     }
     if encoding != "UTF8" {
@@ -145,6 +154,10 @@ async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
     match tier {
         Some(tier @ (Tier::T2 | Tier::T3)) if fsync != "on" => {
             Err(tier.refused("PostgreSQL with fsync=off", &[Tier::T0]))
+        }
+        Some(tier @ (Tier::T2 | Tier::T3)) if full_pages != "on" => {
+            let store = "PostgreSQL with full_page_writes=off, where a crash may tear a page,";
+            Err(tier.refused(store, &[Tier::T0]))
         }
         _ => Ok(()),
     }

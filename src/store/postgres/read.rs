@@ -1,18 +1,16 @@
 //! Reading: by keys, by pages of keys, by queries.
 //!
-//! A query without a limit is read through a portal, in a read-only transaction on a connection that
-//! is there for streams: whoever reads it may write meanwhile, even with a pool of one.
+//! Streams ask for one page after the other, and hold no connection between them: whoever reads one
+//! may write meanwhile, even with a pool of one.
 
 use std::{collections::HashMap, sync::Arc};
 
-use futures_util::{Stream, StreamExt, stream, stream::BoxStream};
-use tokio_postgres::{Row as PgRow, types::Type};
+use futures_util::{FutureExt, Stream, StreamExt, stream, stream::BoxStream};
+use tokio_postgres::types::Type;
 
 use super::{
     PostgreSql,
-    error::error,
     exact::exact,
-    pool::separate,
     rows::{self, Cells},
     table::{self, Known},
     wire::{self, Bound, Wire},
@@ -21,10 +19,9 @@ use crate::{
     Error, Result,
     record::Value,
     store::{
-        Filter, Key, KeyRange, Query,
-        query::{Order, Path},
+        Filter, Key, KeyRange, Query, in_batches,
+        query::{Path, Test},
         sql::Sql,
-        within,
     },
 };
 
@@ -32,18 +29,22 @@ use crate::{
 pub type Read<R> = fn(&Known, &dyn Cells) -> Result<R>;
 
 /// How many rows a stream reads at once: fewer where they are large.
-struct Pace(usize);
+pub(super) struct Pace(usize);
 
 impl Pace {
     const MOST: usize = 1000;
 
-    fn new() -> Pace {
+    pub fn new() -> Pace {
         Pace(Self::MOST / 8)
     }
 
-    /// Learns from what came.
-    fn learn(&mut self, rows: &[PgRow]) {
-        let bytes: usize = rows.iter().map(PgRow::raw_size_bytes).sum();
+    /// How many rows come next.
+    pub fn rows(&self) -> usize {
+        self.0
+    }
+
+    /// Learns from how many bytes came.
+    fn learn(&mut self, bytes: usize) {
         match bytes {
             n if n > 8 << 20 => self.0 = (self.0 / 2).max(1),
             n if n < 2 << 20 => self.0 = (self.0 * 2).min(Self::MOST),
@@ -63,15 +64,8 @@ impl PostgreSql {
             return Ok(Vec::new());
         }
         let known = self.known().await?;
-        let (array, bound) = table::keys(&known, keys);
-        let asked = match bound {
-            Bound::Many(_, 0, _) => return Ok(vec![None; keys.len()]),
-            Bound::Many(one, 1, field) => (one, Bound::One(field)),
-            many => (array, many),
-        };
-        let statement = match asked.1 {
-            Bound::One(_) => &known.say.get_one,
-            _ => &known.say.get_many,
+        let Some((statement, asked)) = by_keys(&known, keys) else {
+            return Ok(vec![None; keys.len()]);
         };
         if let [_] = keys {
             let mut found = None;
@@ -96,92 +90,152 @@ impl PostgreSql {
         let known = self.known().await?;
         let sql = self.select(&known, query)?;
         let values = bound(&sql, &known)?;
-        let connection = self.pool.get().await?;
-        let rows = self.noted(connection.query(&sql.text, &values).await)?;
-        drop(connection);
-        rows.iter().map(|row| read(&known, row)).collect()
+        let mut rows = Vec::new();
+        let row = |row: &dyn Cells| {
+            rows.push(read(&known, row)?);
+            Ok(())
+        };
+        self.noted(self.pool.rows(&sql.text, &values, row).await)?;
+        Ok(rows)
     }
 
-    fn select(&self, known: &Known, query: &Query) -> Result<Sql> {
+    /// The statement of a query.
+    pub(super) fn select(&self, known: &Known, query: &Query) -> Result<Sql> {
+        self.selecting(known, &known.say.what, query)
+    }
+
+    fn selecting(&self, known: &Known, what: &str, query: &Query) -> Result<Sql> {
         query.check()?;
         let columns = known.columns();
-        let mut query = Query { filter: exact(&query.filter, columns), ..query.clone() };
-        if let Some(columns) = columns {
-            // Not there in any record: as good as not asked for.
-            let there = |path: &Path| {
-                path.is_key() || matches!(path.names(), [n] if columns.iter().any(|c| c.name == *n))
-            };
-            let sorted = !query.sort.is_empty();
-            query.sort.retain(|(path, _)| there(path));
-            if sorted && query.sort.is_empty() {
-                query.sort.push((Path::new([Path::KEY]), Order::Ascending));
-            }
-        }
-        known.table.select(&known.dialect, &known.say.what, &query)
+        let query = Query { filter: exact(&query.filter, columns), ..query.clone() };
+        known.table.select(&known.dialect, what, &query)
     }
 
-    /// The rows of a query, some at a time, as `read` makes them.
-    pub(super) async fn streamed<'s, R: Send + 's>(
+    /// The rows of a query, some at a time, as `read` makes them. Where they are few, it is one
+    /// statement.
+    pub(super) async fn streamed<'s, R: Send + Clone + 's>(
         &'s self,
         query: &Query,
         read: Read<R>,
     ) -> Result<BoxStream<'s, Result<Vec<R>>>> {
+        const FEW: u64 = Pace::MOST as u64;
+        let limit = query.limit.unwrap_or(u64::MAX);
+        let asked = Query { limit: Some(limit.min(FEW + 1)), ..query.clone() };
+        let rows = self.at_once(&asked, read).await?;
+        if rows.len() as u64 <= FEW.min(limit) {
+            return Ok(in_batches(rows.into_iter()).boxed());
+        }
+        drop(rows);
         let known = self.known().await?;
-        let sql = self.select(&known, query)?;
-        let values = bound(&sql, &known)?;
-        self.through_portal(known, sql.text, values, read).await
-    }
-
-    async fn through_portal<'s, R: Send + 's>(
-        &'s self,
-        known: Arc<Known>,
-        text: String,
-        values: Vec<(Type, Bound)>,
-        read: Read<R>,
-    ) -> Result<BoxStream<'s, Result<Vec<R>>>> {
-        let batches = async_stream::try_stream! {
-            let mut connection = self.pool.stream().await?;
-            let (types, values) = separate(&values);
-            let statement = self.noted(connection.prepare(&text, &types).await)?;
-            connection.begin();
-            let (client, limit) = connection.parts();
-            let start = async { client.build_transaction().read_only(true).start().await.map_err(error) };
-            let transaction = within(limit, "a transaction", start).await?;
-            let portal = async { transaction.bind(&statement, &values).await.map_err(error) };
-            let portal = within(limit, "a query", portal).await?;
-            let mut pace = Pace::new();
-            loop {
-                let wanted = pace.0;
-                let rows = async {
-                    transaction.query_portal(&portal, wanted as i32).await.map_err(error)
-                };
-                let rows = within(limit, "a query", rows).await?;
-                pace.learn(&rows);
-                let batch = rows.iter().map(|row| read(&known, row)).collect::<Result<Vec<R>>>()?;
-                if rows.len() < wanted {
-                    // The connection is free before the last rows are looked at.
-                    let commit = async { transaction.commit().await.map_err(error) };
-                    within(limit, "the end of a query", commit).await?;
-                    connection.end();
-                    drop(connection);
-                    if !batch.is_empty() {
-                        yield batch;
-                    }
-                    break;
-                }
-                yield batch;
+        match known.in_order && query.sort.is_empty() {
+            true => Ok(self.after_keys(known, query.filter.clone(), limit, read).boxed()),
+            false => {
+                let sql = self.selecting(&known, &known.key_what(), query)?;
+                let keys = self.keys(&sql.text, &bound(&sql, &known)?).await?;
+                Ok(self.of_keys(known, keys, read).boxed())
             }
-        };
-        // What is wrong with the query is said at once.
-        let mut batches = Box::pin(batches);
-        match batches.next().await {
-            None => Ok(stream::empty().boxed()),
-            Some(first) => Ok(stream::iter([Ok(first?)]).chain(batches).boxed()),
         }
     }
 
+    /// The keys that a statement gives in its first column.
+    async fn keys(&self, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Key>> {
+        let mut keys = Vec::new();
+        let row = |row: &dyn Cells| {
+            keys.push(rows::key_of(row)?);
+            Ok(())
+        };
+        self.noted(self.pool.rows(text, values, row).await)?;
+        Ok(keys)
+    }
+
+    /// The rows that fit, in the order of their keys: each page begins after the key that was last.
+    fn after_keys<R: Send>(
+        &self,
+        known: Arc<Known>,
+        filter: Filter,
+        limit: u64,
+        read: Read<R>,
+    ) -> impl Stream<Item = Result<Vec<R>>> + Send {
+        let state = Some((None::<Key>, limit, Pace::new()));
+        stream::try_unfold(state, move |state| {
+            let (known, filter) = (known.clone(), filter.clone());
+            async move {
+                let Some((after, left, mut pace)) = state else { return Ok::<_, Error>(None) };
+                let filter = match after {
+                    None => filter,
+                    Some(after) => {
+                        let later = Test::Gt(after.as_str().into());
+                        filter.and(Filter::Field(Path::new([Path::KEY]), later))
+                    }
+                };
+                let mut sql = self.select(&known, &Query::new(filter))?;
+                let wanted = left.min(pace.0 as u64);
+                sql.push(&format!(" ORDER BY {} LIMIT {wanted}", known.key_text()));
+                let values = bound(&sql, &known)?;
+                let page = self.page(&known, &sql.text, &values, read).await?;
+                let left = left - page.rows.len() as u64;
+                let more = page.rows.len() as u64 == wanted && left > 0;
+                pace.learn(page.bytes);
+                let next = more.then_some((page.last, left, pace));
+                Ok((!page.rows.is_empty()).then_some((page.rows, next)))
+            }
+        })
+    }
+
+    /// The rows of these keys, in their order.
+    fn of_keys<R: Send + Clone>(
+        &self,
+        known: Arc<Known>,
+        keys: Vec<Key>,
+        read: Read<R>,
+    ) -> impl Stream<Item = Result<Vec<R>>> + Send {
+        stream::try_unfold((keys.into_iter(), Pace::new()), move |(mut keys, mut pace)| {
+            let known = known.clone();
+            async move {
+                // All of a page may have been deleted meanwhile.
+                while !keys.as_slice().is_empty() {
+                    let asked: Vec<Key> = keys.by_ref().take(pace.0).collect();
+                    let (mut found, mut bytes) = (HashMap::with_capacity(asked.len()), 0);
+                    let row = |row: &dyn Cells| {
+                        bytes += row.size();
+                        found.insert(rows::key_of(row)?, read(&known, row)?);
+                        Ok(())
+                    };
+                    let sought = [table::keys(&known, &asked)];
+                    self.noted(self.pool.rows(&known.say.get_many, &sought, row).await)?;
+                    pace.learn(bytes);
+                    let rows: Vec<R> =
+                        asked.iter().filter_map(|key| found.get(key).cloned()).collect();
+                    if !rows.is_empty() {
+                        return Ok::<_, Error>(Some((rows, (keys, pace))));
+                    }
+                }
+                Ok(None)
+            }
+        })
+    }
+
+    /// The rows that a statement gives.
+    async fn page<R>(
+        &self,
+        known: &Known,
+        text: &str,
+        values: &[(Type, Bound)],
+        read: Read<R>,
+    ) -> Result<Page<R>> {
+        let mut page = Page { rows: Vec::new(), bytes: 0, last: None };
+        let row = |row: &dyn Cells| {
+            page.bytes += row.size();
+            page.last = Some(rows::key_of(row)?);
+            page.rows.push(read(known, row)?);
+            Ok(())
+        };
+        self.noted(self.pool.rows(text, values, row).await)?;
+        Ok(page)
+    }
+
     /// All rows whose keys lie in a range, in their order.
-    pub(super) async fn ranged<'s, R: Send + 's>(
+    pub(super) async fn ranged<'s, R: Send + Clone + 's>(
         &'s self,
         range: &KeyRange,
         read: Read<R>,
@@ -196,11 +250,12 @@ impl PostgreSql {
         let mut values = Vec::new();
         let text = format!(
             "SELECT {} FROM {}{} ORDER BY {key}",
-            known.say.what,
+            known.key_what(),
             super::dialect::quote(&known.table.name),
             range.condition(&key, &mut values)
         );
-        self.through_portal(known, text, values, read).await
+        let keys = self.keys(&text, &values).await?;
+        Ok(self.of_keys(known, keys, read).boxed())
     }
 
     /// Page by page, each a query of its own.
@@ -215,28 +270,17 @@ impl PostgreSql {
             let known = known.clone();
             async move {
                 let Some((range, mut pace)) = state else { return Ok::<_, Error>(None) };
-                let key = known.key_text();
-                let mut values = Vec::new();
-                let text = format!(
-                    "SELECT {} FROM {}{} ORDER BY {key} LIMIT {}",
-                    known.say.what,
-                    super::dialect::quote(&known.table.name),
-                    range.condition(&key, &mut values),
-                    pace.0
-                );
-                let connection = self.pool.get().await?;
-                let rows = self.noted(connection.query(&text, &values).await)?;
-                drop(connection);
-                let next = match rows.last() {
-                    Some(last) if rows.len() == pace.0 => {
-                        pace.learn(&rows);
-                        let from = Some((rows::key_of(last)?.to_string(), " > "));
+                let (text, values) = page(&known, &range, pace.0);
+                let page = self.page(&known, &text, &values, read).await?;
+                let next = match page.last {
+                    Some(last) if page.rows.len() == pace.0 => {
+                        pace.learn(page.bytes);
+                        let from = Some((last.to_string(), " > "));
                         Some((Bounds { from, until: range.until }, pace))
                     }
                     _ => None,
                 };
-                let batch = rows.iter().map(|row| read(&known, row)).collect::<Result<Vec<_>>>()?;
-                Ok((!batch.is_empty()).then_some((batch, next)))
+                Ok((!page.rows.is_empty()).then_some((page.rows, next)))
             }
         })
     }
@@ -257,9 +301,7 @@ impl PostgreSql {
         );
         let (one, many) = Wire::Int8.types();
         let places = Bound::Many(one, parts.saturating_sub(1) as usize, places);
-        let connection = self.pool.get().await?;
-        let rows = self.noted(connection.query(&text, &[(many, places)]).await)?;
-        let borders = rows.iter().map(|row| rows::key_of(row)).collect::<Result<Vec<_>>>()?;
+        let borders = self.keys(&text, &[(many, places)]).await?;
         let mut ranges = KeyRange::between(borders);
         ranges.resize_with(parts as usize, || {
             // No key lies in it.
@@ -272,10 +314,9 @@ impl PostgreSql {
     pub(super) async fn counted(&self) -> Result<u64> {
         let known = self.known().await?;
         let text = format!("SELECT count(*) FROM {}", super::dialect::quote(&known.table.name));
-        let connection = self.pool.get().await?;
+        let mut connection = self.pool.get().await?;
         let rows = self.noted(connection.query(&text, &[]).await)?;
-        let count: i64 = rows[0].try_get(0).map_err(error)?;
-        Ok(count as u64)
+        Ok(rows[0].try_get::<i64>(0)? as u64)
     }
 
     pub(super) async fn deleted(&self, filter: &Filter) -> Result<u64> {
@@ -283,9 +324,38 @@ impl PostgreSql {
         let known = self.known().await?;
         let sql = known.table.delete(&known.dialect, &exact(filter, known.columns()))?;
         let values = bound(&sql, &known)?;
-        let connection = self.pool.get().await?;
-        self.noted(connection.execute(&sql.text, &values).await)
+        self.noted(self.pool.execute(&sql.text, &values).boxed().await)
     }
+}
+
+/// The statement that reads the rows of these keys, and what is bound to it; none where the table can
+/// have none of them.
+pub(super) fn by_keys<'k>(known: &'k Known, keys: &[Key]) -> Option<(&'k str, (Type, Bound))> {
+    let (array, bound) = table::keys(known, keys);
+    match bound {
+        Bound::Many(_, 0, _) => None,
+        Bound::Many(one, 1, field) => Some((&known.say.get_one, (one, Bound::One(field)))),
+        many => Some((&known.say.get_many, (array, many))),
+    }
+}
+
+/// The statement of a page of so many rows, and what is bound to it.
+pub(super) fn page(known: &Known, range: &Bounds, rows: usize) -> (String, Vec<(Type, Bound)>) {
+    let (key, mut values) = (known.key_text(), Vec::new());
+    let text = format!(
+        "SELECT {} FROM {}{} ORDER BY {key} LIMIT {rows}",
+        known.say.what,
+        super::dialect::quote(&known.table.name),
+        range.condition(&key, &mut values),
+    );
+    (text, values)
+}
+
+/// Some rows, their bytes, and the key of the last.
+struct Page<R> {
+    rows: Vec<R>,
+    bytes: usize,
+    last: Option<Key>,
 }
 
 /// What is bound to a statement about a table.
@@ -295,13 +365,13 @@ pub(super) fn bound(sql: &Sql, known: &Known) -> Result<Vec<(Type, Bound)>> {
 
 /// A range of keys, in words for texts without NUL: where a border has one, the border is just
 /// after what stands before it.
-struct Bounds {
+pub(super) struct Bounds {
     from: Option<(String, &'static str)>,
     until: Option<(String, &'static str)>,
 }
 
 impl Bounds {
-    fn new(range: &KeyRange) -> Bounds {
+    pub fn new(range: &KeyRange) -> Bounds {
         let border = |key: &Key, operator, after_nul| match key.split_once('\0') {
             None => (key.to_string(), operator),
             Some((before, _)) => (before.to_owned(), after_nul),

@@ -1,6 +1,9 @@
 //! Records as rows, and back.
 
-use tokio_postgres::{Row as PgRow, types::Type};
+use tokio_postgres::{
+    Row as PgRow,
+    types::{FromSql, Type},
+};
 
 use super::{
     BLOB, DOCUMENT, jsonb, numeric,
@@ -23,6 +26,8 @@ pub struct Field {
     pub direct: bool,
     /// Its type, without modifiers.
     pub type_name: String,
+    /// It is declared `NOT NULL`.
+    pub not_null: bool,
     /// How long, or how exact: the type's modifier, -1 for none.
     typmod: i32,
 }
@@ -47,7 +52,7 @@ impl Field {
             Wire::Numeric if typmod >= 4 && scale(typmod) == 0 => Kind::BigInt,
             Wire::Numeric => Kind::Decimal,
         };
-        Field { name, kind, wire, direct: known.is_some(), type_name, typmod }
+        Field { name, kind, wire, direct: known.is_some(), type_name, not_null: false, typmod }
     }
 
     /// Appends the bytes of a key.
@@ -360,9 +365,65 @@ pub trait Cells {
     /// # Errors
     /// Where there is no such cell.
     fn cell(&self, i: usize) -> Result<Option<&[u8]>>;
+
+    /// How many cells there are.
+    fn width(&self) -> usize;
+
+    /// How many bytes its cells have.
+    fn size(&self) -> usize {
+        let cell = |i| self.cell(i).ok().flatten().map_or(0, <[u8]>::len);
+        (0..self.width()).map(cell).sum()
+    }
+}
+
+/// A row that outlives the answer it came in: for what is asked about the server and its tables.
+#[derive(Debug)]
+pub struct Held(Vec<Option<Vec<u8>>>);
+
+impl Held {
+    /// A copy of a row.
+    ///
+    /// # Errors
+    /// Where it is no row.
+    pub fn of(row: &dyn Cells) -> Result<Held> {
+        let cell = |i| Ok(row.cell(i)?.map(<[u8]>::to_vec));
+        (0..row.width()).map(cell).collect::<Result<_>>().map(Held)
+    }
+
+    /// A cell as a value of Rust's.
+    ///
+    /// # Errors
+    /// [`Malformed`](ErrorKind::Malformed) where it is no such value.
+    pub fn try_get<T: for<'a> FromSql<'a>>(&self, i: usize) -> Result<T> {
+        let wrong = |e| Error::malformed(format!("column {i} of the server's answer: {e}"));
+        T::from_sql_nullable(&Type::TEXT, self.cell(i)?).map_err(wrong)
+    }
+
+    /// The same, for tests.
+    #[cfg(test)]
+    pub fn get<T: for<'a> FromSql<'a>>(&self, i: usize) -> T {
+        self.try_get(i).unwrap()
+    }
+}
+
+impl Cells for Held {
+    fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
+        match self.0.get(i) {
+            Some(cell) => Ok(cell.as_deref()),
+            None => Err(Error::malformed("a row with fewer columns than were asked for")),
+        }
+    }
+
+    fn width(&self) -> usize {
+        self.0.len()
+    }
 }
 
 impl Cells for PgRow {
+    fn width(&self) -> usize {
+        self.len()
+    }
+
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
         let Raw(bytes) = self.try_get(i).map_err(super::error::error)?;
         Ok(bytes)

@@ -8,7 +8,7 @@ use tokio_postgres::types::Type;
 use super::{
     dialect::{Postgres, literal, quote},
     pool::Pool,
-    rows::Field,
+    rows::{Field, Held},
     wire::{self, Bound, Wire},
 };
 use crate::{
@@ -18,7 +18,10 @@ use crate::{
     store::{
         Column, Index, Layout, Shape,
         query::Path,
-        sql::{Body, Described, Dialect, Existing, Table, check_name, no_text_key},
+        sql::{
+            Body, By, Described, Dialect, Existing, Sorting, Table, check_name, column,
+            no_such_column, no_text_key,
+        },
     },
 };
 
@@ -269,6 +272,10 @@ impl Known {
         let dialect = Postgres {
             as_text,
             as_jsonb: shape == Shape::Document && fields[0].wire != Wire::Jsonb,
+            not_null: all()
+                .filter(|field| field.not_null)
+                .map(|field| field.name.clone())
+                .collect(),
         };
         let table = Table { name: name.to_owned(), key: key.name.clone(), body };
         let say = Statements::new(&table.name, &key, &fields);
@@ -278,6 +285,11 @@ impl Known {
     /// The key as text, in whose order keys are.
     pub fn key_text(&self) -> String {
         self.dialect.by_bytes(&quote(&self.key.name))
+    }
+
+    /// The key alone, as text.
+    pub fn key_what(&self) -> String {
+        key_read("", &self.key)
     }
 
     /// The columns that are read, of a table that has another name in the statement.
@@ -301,26 +313,24 @@ impl Known {
         }
     }
 
+    /// Makes an index whose order is that of queries sorted by its path: the values, then the key.
     fn index(&self, index: &Index) -> Result<String> {
-        let on = match &self.table.body {
-            Body::Document(column) => self.dialect.indexed(&quote(column), &index.path, index.kind),
-            Body::Columns(columns) => match index.path.names() {
-                [name] => match columns.iter().find(|column| column.name == *name) {
-                    Some(column) if column.kind == Kind::Text => {
-                        format!("({})", self.dialect.by_bytes(&quote(name)))
-                    }
-                    Some(_) => quote(name),
-                    None => {
-                        let what = format!("no column {name:?} to make an index on");
-                        return Err(Error::invalid(what));
-                    }
-                },
-                _ => {
-                    let path = index.path.to_string();
-                    return Err(Error::invalid(format!("no column {path:?} to make an index on")));
-                }
+        let mut by = match &self.table.body {
+            Body::Document(column) => self.dialect.indexed(&quote(column), &index.path),
+            Body::Columns(columns) => match column(columns, &index.path) {
+                Some(column) => self.dialect.sort_by_column(column, Sorting::Exact),
+                None => return Err(no_such_column(&index.path)),
             },
         };
+        by.push(By::never_null(self.key_text()));
+        let on: Vec<_> = by
+            .iter()
+            .map(|by| match by.nullable {
+                true => format!("({}) NULLS FIRST", by.text),
+                false => format!("({})", by.text),
+            })
+            .collect();
+        let on = on.join(", ");
         Ok(format!(
             "CREATE INDEX IF NOT EXISTS {} ON {} ({on});",
             quote(&index_name(&self.table.name, index, &on)),
@@ -488,31 +498,27 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
     const BY_BYTES: u32 = 950;
     let text = format!(
         "SELECT CAST(a.attname AS text), a.atttypid, a.atttypmod, format_type(a.atttypid, -1), \
-         a.attcollation, c.relpersistence <> 'p', EXISTS (SELECT 1 FROM pg_index i WHERE \
+         a.attcollation, c.relpersistence <> 'p', a.attnotnull, EXISTS (SELECT 1 FROM pg_index i WHERE \
          i.indrelid = c.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)) \
          FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
          WHERE c.oid = to_regclass({}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
          AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum",
         literal(&quote(table))
     );
-    let connection = pool.get().await?;
-    let found = |row: &tokio_postgres::Row| {
+    let found = |row: &Held| {
         let name: String = row.try_get(0)?;
         let (oid, typmod, type_name): (u32, i32, String) =
             (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
-        let field = Field::of(name, oid, typmod, type_name);
+        let mut field = Field::of(name, oid, typmod, type_name);
+        field.not_null = row.try_get(6)?;
         Ok(Found {
-            by_bytes: field.wire == Wire::Text && row.try_get::<_, u32>(4)? == BY_BYTES,
+            by_bytes: field.wire == Wire::Text && row.try_get::<u32>(4)? == BY_BYTES,
             unlogged: row.try_get(5)?,
-            primary: row.try_get(6)?,
+            primary: row.try_get(7)?,
             field,
         })
     };
-    let rows = connection.query(&text, &[]).await?;
-    rows.iter()
-        .map(found)
-        .collect::<Result<_, tokio_postgres::Error>>()
-        .map_err(super::error::error)
+    pool.get().await?.query(&text, &[]).await?.iter().map(found).collect()
 }
 
 /// Keys as a bound array, without those that no such column holds.

@@ -2,12 +2,13 @@
 
 use futures_util::TryStreamExt;
 
-use super::{Lazy, Names, Others, Pool, PostgreSql, exact::exact};
+use super::{Client, Lazy, Names, Others, Pool, PostgreSql, exact::exact, pool::Connect};
 use crate::{
     record::{Document, Kind, Time, Value},
     server::{self, Server, Wish},
     store::{
         Abilities, Column, Common, Filter, Key, Layout, Query, Row, Shape, Store, Url,
+        limits::Limits,
         line::Address,
         query::{Order, Path, Test},
         sql::Dialect,
@@ -34,7 +35,14 @@ fn opened(server: &Server, shape: Shape, table: &str) -> PostgreSql {
     let config: tokio_postgres::Config = server.url().parse().unwrap();
     let set_up = "SET TimeZone = 'UTC'; SET standard_conforming_strings = on";
     let (host, port) = url.one_host(5432).unwrap();
-    let pool = Pool::new(&config, Address::Tcp(host, port), None, &common, set_up).unwrap();
+    let connect = Connect {
+        config: &config,
+        address: Address::Tcp(host, port),
+        tls: None,
+        set_up,
+        limits: Limits::of(&common),
+    };
+    let pool = Pool::new(Client::Own, connect).unwrap();
     let table = Lazy::new(shape, table, Names::default(), None).unwrap();
     PostgreSql { pool: pool.into(), table, others: Others::default() }
 }
@@ -151,9 +159,9 @@ async fn documents_are_found_as_queries_mean_it() {
                     assert_eq!(found, want, "{query:?}");
                     continue;
                 }
-                // What is null or not there is first or last, by its key.
+                // What is null or not there is first or last, by its key in the same direction.
                 let mut nulls = Query::new(Filter::Field(path.clone(), Test::Eq(Value::Null)));
-                nulls = nulls.sorted("_key".parse().unwrap(), Order::Ascending);
+                nulls = nulls.sorted("_key".parse().unwrap(), order);
                 let nulls = keys(&store, &nulls).await;
                 match order {
                     Order::Ascending => assert_eq!(found[..nulls.len()], nulls),
@@ -214,7 +222,7 @@ async fn plan(store: &PostgreSql, query: &Query) -> String {
     let in_document = known.columns().is_none();
     let values: Vec<_> =
         sql.values.iter().map(|v| super::rows::compared(v, in_document).unwrap()).collect();
-    let connection = store.pool.get().await.unwrap();
+    let mut connection = store.pool.get().await.unwrap();
     let rows = connection.query(&format!("EXPLAIN {}", sql.text), &values).await.unwrap();
     let lines: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
     lines.join("\n")

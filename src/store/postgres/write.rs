@@ -4,12 +4,10 @@
 //! Rows are put in the order of their keys, so that two who put the same keys wait for each other
 //! and do not deadlock. All is checked and encoded before the first byte is sent.
 
-use bytes::Bytes;
-use futures_util::{FutureExt, SinkExt};
+use futures_util::FutureExt;
 
 use super::{
     PostgreSql, error,
-    pool::Connection,
     rows::{self, Columns, Entry},
     table::{self, Known},
 };
@@ -17,8 +15,6 @@ use crate::{Error, ErrorKind, Result, store::Key};
 
 /// What is sent at once, in bytes, about: a statement's values have to fit into 1 GB.
 const AT_ONCE: usize = 64 << 20;
-/// How much of a `COPY` is in one message.
-const MESSAGE: usize = 1 << 20;
 
 /// Bytes before the rows of a binary `COPY`: a signature, no flags, no extension.
 const BEGIN: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -50,7 +46,7 @@ impl PostgreSql {
     /// Each entry by a statement of its own, all in one transaction.
     pub(super) async fn put_each_entry<E: Entry>(&self, entries: &[E]) -> Result<()> {
         let known = self.known().await?;
-        let connection = self.pool.get().await?;
+        let mut connection = self.pool.get().await?;
         // What is not committed ends with the connection.
         connection.batch("BEGIN").await?;
         connection.begin();
@@ -80,8 +76,8 @@ impl PostgreSql {
                     rows::write(&known, entry, &mut buffer)?;
                 }
                 buffer.extend(END);
-                let connection = self.pool.get().await?;
-                self.noted(copy_in(&connection, copy, buffer).await).map(drop)
+                let mut connection = self.pool.get().await?;
+                self.noted(connection.copy_in(copy, buffer).await).map(drop)
             }
             _ => self.insert(&known, &entries.iter().collect::<Vec<_>>(), false).await,
         };
@@ -119,7 +115,7 @@ impl PostgreSql {
             return self.noted(self.pool.execute(statement, &group.bound(known)).await).map(drop);
         }
         let in_one = async {
-            let connection = self.pool.get().await?;
+            let mut connection = self.pool.get().await?;
             // What is not committed ends with the connection.
             connection.batch("BEGIN").await?;
             connection.begin();
@@ -170,20 +166,4 @@ impl PostgreSql {
         };
         Error::new(ErrorKind::Conflict, what).with_source(e)
     }
-}
-
-/// Sends the bytes of a `COPY`, and says how many rows those were.
-async fn copy_in(connection: &Connection, copy: &str, buffer: Vec<u8>) -> Result<u64> {
-    let statement = connection.prepare(copy, &[]).await?;
-    let send = async {
-        let sink = connection.client().copy_in(&statement).await?;
-        let mut sink = std::pin::pin!(sink);
-        let mut buffer = Bytes::from(buffer);
-        while !buffer.is_empty() {
-            let message = buffer.split_to(buffer.len().min(MESSAGE));
-            sink.send(message).await?;
-        }
-        sink.finish().await
-    };
-    connection.run("a COPY", send).await
 }

@@ -27,7 +27,11 @@ impl Query {
                 return ordering;
             }
         }
-        a.key.cmp(&b.key)
+        let keys = a.key.cmp(&b.key);
+        match self.sort.last() {
+            Some((_, Order::Descending)) => keys.reverse(),
+            _ => keys,
+        }
     }
 
     /// The record with only the fields asked for.
@@ -78,15 +82,20 @@ impl Path {
     }
 
     fn find<'a>(&self, key: &Key, record: &'a Document) -> Option<Found<'a>> {
-        if self.is_key() {
-            return Some(Found::Key(Value::from(key.as_str())));
+        match self.is_key() {
+            true => Some(Found::Key(Value::from(key.as_str()))),
+            false => self.value_in(record).map(Found::Value),
         }
+    }
+
+    /// The value that a record has under it, its key aside.
+    pub(in crate::store) fn value_in<'a>(&self, record: &'a Document) -> Option<&'a Value> {
         let (last, outer) = self.names().split_last()?;
         let mut map = record;
         for name in outer {
             map = map.get(name)?.as_map()?;
         }
-        map.get(last).map(Found::Value)
+        map.get(last)
     }
 }
 

@@ -14,7 +14,8 @@
 //!   not there.
 //! - Sorting is ascending or descending by value, what is null or not there first when ascending;
 //!   between values of different kinds the order is the store's own. Records that are equal so far
-//!   are ordered by their keys, ascending.
+//!   are ordered by their keys, in the direction of the last path: so one index on value and key
+//!   answers both directions.
 
 mod matches;
 mod parse;

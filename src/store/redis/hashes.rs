@@ -11,7 +11,8 @@ use crate::{
     Error, ErrorKind, Result,
     record::Document,
     store::{
-        Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
+        Abilities, Description, Explained, Filter, Key, KeyRange, Layout, Query, Request, Row,
+        Rows, Shape, Store,
         blobs::{fits, keys_of, named, one_part},
         in_batches,
         kv::{Field, Flat, Portion, chunks},
@@ -190,6 +191,10 @@ impl Store for Hashes {
 
     async fn drop_table(&self) -> Result<()> {
         self.0.clear().await.map(drop)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        Ok(self.0.explained(request, Shape::Document))
     }
 
     async fn describe(&self) -> Result<Description> {

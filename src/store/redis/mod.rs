@@ -1,6 +1,7 @@
 //! `redis://user:password@host:port/DATABASE?table=pets` — Redis, or Valkey, which speaks the same;
 //! `rediss://` with TLS (`?ca=FILE` names a certificate authority of one's own), `?socket=PATH`
-//! through a Unix socket.
+//! through a Unix socket. Everything goes over at most `?pool` connections of steelyard's own client;
+//! `?client=crate` sends everything through those of the crate `redis` instead.
 //!
 //! A record of table `pets` under the key `1` is there under `pets:1`: in layout blob (the usual
 //! one) as a string, in layout document as a hash with a field for each of the record's
@@ -19,6 +20,7 @@
 //! where the server promises less.
 
 mod asking;
+mod explain;
 mod hashes;
 mod keys;
 mod pool;
@@ -35,7 +37,11 @@ use super::{
     blobs::CANNOT,
     kv::{Namespace, chunks},
 };
-use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
+use crate::{
+    Error, ErrorKind, Result,
+    durability::{Bound, Limit, Tier},
+    record::Kind,
+};
 
 pub const DRIVER: Driver = Driver {
     name: "redis",
@@ -197,17 +203,23 @@ impl Table {
         let valkey = line("valkey_version");
         let settings = Settings::read(&self.pool).await?;
         Ok(Description {
+            client: self.pool.client(),
             product: if valkey.is_some() { "Valkey" } else { "Redis" }.into(),
             version: valkey.or_else(|| line("redis_version")).unwrap_or_default(),
             shape,
             format: None,
             asked: self.asked,
             set: settings.tier(),
+            bound: (settings.tier() == Some(Tier::T2)).then_some(Bound::Time(EVERY)),
+            limit: settings.limit(),
             settings: settings.shown,
             disk: None,
         })
     }
 }
+
+/// How often `appendfsync everysec` syncs.
+const EVERY: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// The settings of the server that matter here.
 struct Settings {
@@ -217,7 +229,14 @@ struct Settings {
 
 impl Settings {
     async fn read(pool: &Pool) -> Result<Settings> {
-        const NAMES: [&str; 4] = ["appendonly", "appendfsync", "maxmemory", "proto-max-bulk-len"];
+        const NAMES: [&str; 6] = [
+            "appendonly",
+            "appendfsync",
+            "no-appendfsync-on-rewrite",
+            "save",
+            "maxmemory",
+            "proto-max-bulk-len",
+        ];
         let mut get = pipe();
         for name in NAMES {
             get.cmd("CONFIG").arg("GET").arg(name);
@@ -251,12 +270,22 @@ impl Settings {
 
     /// The durability they give.
     fn tier(&self) -> Option<Tier> {
-        Some(match (self.get("appendonly")?, self.get("appendfsync")?) {
+        let tier = match (self.get("appendonly")?, self.get("appendfsync")?) {
             ("yes", "always") => Tier::T3,
             ("yes", "everysec") => Tier::T2,
             ("yes", _) => Tier::T1,
+            // Snapshots (`save`) are minutes apart: what was acknowledged since is lost with the process.
             _ => Tier::T0,
-        })
+        };
+        Some(self.limit().map_or(tier, |limit| tier.min(limit.most)))
+    }
+
+    /// What its syncs do not make up for.
+    fn limit(&self) -> Option<Limit> {
+        let why = "no-appendfsync-on-rewrite=yes, so nothing is synced while the log is rewritten";
+        let skips = self.get("no-appendfsync-on-rewrite") == Some("yes");
+        let logs = self.get("appendonly") == Some("yes");
+        (skips && logs).then(|| Limit { most: Tier::T1, why: why.into() })
     }
 
     /// Whether the server promises this, or more.
@@ -266,10 +295,12 @@ impl Settings {
             Some(set) if set >= tier => Ok(()),
             Some(set) => {
                 let (log, sync) = (self.get("appendonly"), self.get("appendfsync"));
+                let limit = self.limit().map(|limit| format!(" and {}", limit.why));
                 let store = format!(
-                    "this Redis, with appendonly {} and appendfsync {},",
+                    "this Redis, with appendonly {} and appendfsync {}{},",
                     log.unwrap_or_default(),
-                    sync.unwrap_or_default()
+                    sync.unwrap_or_default(),
+                    limit.unwrap_or_default()
                 );
                 let can: Vec<_> = Tier::ALL.into_iter().filter(|tier| *tier <= set).collect();
                 Err(tier.refused(&store, &can))

@@ -1,45 +1,58 @@
-//! Connections to Redis: lines, each for one operation at a time, which is what costs least; where
-//! all of those are in use, or the URL asks for TLS, a few others, each of which carries several
-//! operations at once. There are at most `?pool` of each kind.
+//! Connections to Redis, at most `?pool` of them: lines, each for one operation at a time, which is
+//! what costs least; or those of the crate (`?client=crate`), each of which carries several operations
+//! at once. Never both.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
 use futures_util::FutureExt;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis,
-    FromRedisValue, IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind,
+    AsyncConnectionConfig, Cmd, ConnectionAddr, ConnectionInfo, ErrorKind as Redis, FromRedisValue,
+    IntoConnectionInfo, Pipeline, RedisConnectionInfo, RedisError, ServerErrorKind,
     TlsCertificates, aio::MultiplexedConnection, cmd,
 };
+use rustls::ClientConfig;
 use tokio::sync::Mutex;
 
 use crate::{
     Error, ErrorKind, Result,
     store::{
-        Common, Secret, Url,
+        Client, Common, Secret, Url,
+        limits::{connected, within},
         line::{Address, Limits, Line, Lines, Stream, broken},
-        tls, within,
+        tls::{self, Roots},
     },
 };
 
 use super::asking::Asking;
 
+/// The client of `?client=crate`.
+const CRATE: &str = "redis";
+
 /// The connections to one server.
 pub struct Pool {
-    client: Client,
-    slots: Vec<Slot>,
-    /// None where the wire is encrypted.
-    lines: Option<Direct>,
+    of: Of,
+    /// The server, for errors.
     address: String,
-    common: Common,
+    limits: Limits,
+}
+
+enum Of {
+    Own(Box<Direct>),
+    Crate { client: Box<redis::Client>, slots: Vec<Slot> },
 }
 
 /// Lines, and what it takes to make one.
 struct Direct {
     lines: Lines<()>,
     address: Address,
+    /// How it is encrypted, and the name the server has to prove.
+    tls: Option<(Arc<ClientConfig>, String)>,
     /// Commands that a line begins with.
     login: Vec<Cmd>,
     /// What servers of before version 6 take, which had no users.
@@ -69,9 +82,19 @@ impl Drop for Busy<'_> {
     }
 }
 
-impl Pool {
-    /// A pool for this URL, without connections yet. Takes the options `socket`, `tls` and `ca`.
-    pub fn new(url: &mut Url, common: &Common) -> Result<Pool> {
+/// What a URL says of the server and the way there.
+struct To {
+    host: String,
+    port: u16,
+    socket: Option<String>,
+    tls: bool,
+    ca: Option<String>,
+    database: i64,
+}
+
+impl To {
+    /// Takes the options `socket`, `tls` and `ca`.
+    fn take(url: &mut Url) -> Result<To> {
         let socket = url.take("socket");
         let tls = url.take_flag("tls")?;
         let ca = url.take("ca");
@@ -84,55 +107,90 @@ impl Pool {
                 Error::invalid(format!("databases of Redis are numbers, and {number:?} is none"))
             })?,
         };
-        let limits = Limits {
-            connect: common.connect_timeout,
-            operation: common.timeout,
-            pool: common.pool,
+        if tls && socket.is_some() {
+            return Err(Error::invalid("?socket= and TLS: one of them"));
+        }
+        if !tls && ca.is_some() {
+            return Err(Error::invalid("?ca= is for TLS; write rediss://"));
+        }
+        Ok(To { host, port, socket, tls, ca, database })
+    }
+
+    fn direct(&self, url: &Url, limits: Limits) -> Result<Direct> {
+        let roots = self.ca.as_deref().map_or(Roots::System, Roots::File);
+        let tls = match self.tls {
+            true => Some((Arc::new(tls::config(roots)?), self.host.clone())),
+            false => None,
         };
-        let direct = (!tls).then(|| Direct {
+        Ok(Direct {
             lines: Lines::new(limits),
-            address: match &socket {
+            address: match &self.socket {
                 Some(path) => Address::Unix(path.into()),
-                None => Address::Tcp(host.clone(), port),
+                None => Address::Tcp(self.host.clone(), self.port),
             },
-            login: login(url, database),
+            tls,
+            login: login(url, self.database),
             password: url.password.as_ref().map(|password| auth(None, password)),
-        });
-        let mut login = RedisConnectionInfo::default().set_db(database);
+        })
+    }
+
+    fn address(&self) -> ConnectionAddr {
+        let (host, port) = (self.host.clone(), self.port);
+        match &self.socket {
+            Some(path) => ConnectionAddr::Unix(path.into()),
+            None if self.tls => {
+                ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None }
+            }
+            None => ConnectionAddr::Tcp(host, port),
+        }
+    }
+
+    fn client(&self, url: &Url) -> Result<redis::Client> {
+        let mut login = RedisConnectionInfo::default().set_db(self.database);
         if let Some(user) = &url.user {
             login = login.set_username(user);
         }
         if let Some(password) = &url.password {
             login = login.set_password(password.reveal());
         }
-        let address = match socket {
-            Some(_) if tls => return Err(Error::invalid("?socket= and TLS: one of them")),
-            Some(path) => ConnectionAddr::Unix(path.into()),
-            None if tls => ConnectionAddr::TcpTls { host, port, insecure: false, tls_params: None },
-            None => ConnectionAddr::Tcp(host, port),
-        };
-        let shown = address.to_string();
-        let info: ConnectionInfo = address.into_connection_info().map_err(error)?;
+        let info: ConnectionInfo = self.address().into_connection_info().map_err(error)?;
         let info = info.set_redis_settings(login);
-        let client = if tls {
+        let client = if self.tls {
             tls::ready();
             let read =
                 |path: &String| std::fs::read(path).map_err(|e| Error::from(e).in_place(path));
-            let root_cert = ca.as_ref().map(read).transpose()?;
-            let certificates = TlsCertificates { client_tls: None, root_cert };
-            Client::build_with_tls(info, certificates)
-        } else if ca.is_some() {
-            return Err(Error::invalid("?ca= is for TLS; write rediss://"));
+            let root_cert = self.ca.as_ref().map(read).transpose()?;
+            redis::Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert })
         } else {
-            Client::open(info)
+            redis::Client::open(info)
         };
-        Ok(Pool {
-            client: client.map_err(error)?,
-            slots: (0..common.pool).map(|_| Slot::default()).collect(),
-            lines: direct,
-            address: shown,
-            common: common.clone(),
-        })
+        client.map_err(error)
+    }
+}
+
+impl Pool {
+    /// A pool for this URL, without connections yet. Takes the options `client`, `socket`, `tls` and
+    /// `ca`.
+    pub fn new(url: &mut Url, common: &Common) -> Result<Pool> {
+        let client = url.take_client(CRATE)?.unwrap_or(Client::Own);
+        let to = To::take(url)?;
+        let limits = Limits::of(common);
+        let of = match client {
+            Client::Own => Of::Own(Box::new(to.direct(url, limits)?)),
+            Client::Crate(_) => Of::Crate {
+                client: Box::new(to.client(url)?),
+                slots: (0..limits.pool).map(|_| Slot::default()).collect(),
+            },
+        };
+        Ok(Pool { of, address: to.address().to_string(), limits })
+    }
+
+    /// Whose connections these are.
+    pub fn client(&self) -> Client {
+        match self.of {
+            Of::Own(_) => Client::Own,
+            Of::Crate { .. } => Client::Crate(CRATE),
+        }
     }
 
     /// Runs one command.
@@ -140,16 +198,13 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn ask<T: FromRedisValue>(&self, what: &str, command: &Cmd) -> Result<T> {
-        if let Some(direct) = &self.lines
-            && let Some(done) =
-                self.directly(direct, what, async |line| command.query_async(line).await).await
-        {
-            return done;
+        if let Of::Own(direct) = &self.of {
+            return self.directly(direct, what, async |line| command.query_async(line).await).await;
         }
         let shared = async {
             let (_busy, mut connection) = self.connection().await?;
             let done = async { command.query_async(&mut connection).await.map_err(error) };
-            within(self.common.timeout, what, done).await
+            within(self.limits.operation, what, done).await
         };
         self.settle(shared.boxed().await)
     }
@@ -159,45 +214,47 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub async fn run<T: FromRedisValue>(&self, what: &str, commands: &Pipeline) -> Result<T> {
-        if let Some(direct) = &self.lines
-            && let Some(done) =
-                self.directly(direct, what, async |line| commands.query_async(line).await).await
-        {
-            return done;
+        if let Of::Own(direct) = &self.of {
+            return self
+                .directly(direct, what, async |line| commands.query_async(line).await)
+                .await;
         }
         let shared = async {
             let (_busy, mut connection) = self.connection().await?;
             let done = async { commands.query_async(&mut connection).await.map_err(error) };
-            within(self.common.timeout, what, done).await
+            within(self.limits.operation, what, done).await
         };
         self.settle(shared.boxed().await)
     }
 
-    /// Does something over a line, if one is free.
+    /// Does something over a line.
     async fn directly<T>(
         &self,
         direct: &Direct,
         what: &str,
         act: impl AsyncFnOnce(&mut Asking<'_>) -> redis::RedisResult<T>,
-    ) -> Option<Result<T>> {
-        let connect = async || direct.connect(self.common.connect_timeout).await;
-        let mut lease = match direct.lines.try_lease(connect).await {
-            Ok(lease) => lease?,
-            Err(e) => return Some(self.settle(Err(e))),
+    ) -> Result<T> {
+        let connect = async || direct.connect(self.limits.connect).await;
+        let mut lease = match direct.lines.lease(connect).await {
+            Ok(lease) => lease,
+            Err(e) => return self.settle(Err(e)),
         };
-        let limit = self.common.timeout;
+        let limit = self.limits.operation;
         let mut asking = Asking { line: lease.line().0, what, limit, broken: None };
         let done = act(&mut asking).await;
         let done = asking.settle(done);
         if !done.as_ref().is_err_and(is_trouble) {
             lease.give_back();
         }
-        Some(self.settle(done))
+        self.settle(done)
     }
 
-    /// The least busy connection.
+    /// The least busy connection of the crate.
     async fn connection(&self) -> Result<(Busy<'_>, MultiplexedConnection)> {
-        let slots = self.slots.iter();
+        let Of::Crate { client, slots } = &self.of else {
+            unreachable!("connections are of one kind");
+        };
+        let slots = slots.iter();
         let slot =
             slots.min_by_key(|slot| slot.busy.load(Ordering::Relaxed)).expect("one at least");
         let busy = Busy::new(&slot.busy);
@@ -209,14 +266,13 @@ impl Pool {
             }
             // Limits are set here, not there: what is too late is thrown away with its connection.
             let config = AsyncConnectionConfig::new()
-                .set_connection_timeout(Some(self.common.connect_timeout))
+                .set_connection_timeout(None)
                 .set_response_timeout(None);
-            let new = self.client.get_multiplexed_async_connection_with_config(&config).await;
+            let new = client.get_multiplexed_async_connection_with_config(&config).await;
             Ok(connection.insert(new.map_err(error)?).clone())
         };
-        let connected = within(self.common.connect_timeout, "a call", connect).await;
-        let connection = connected.map_err(|e| e.in_place(self.address.clone()))?;
-        Ok((busy, connection))
+        let connection = connected(self.limits.connect, connect).await;
+        Ok((busy, connection.map_err(|e| e.in_place(self.address.clone()))?))
     }
 
     /// After trouble with one connection, none is trusted.
@@ -224,13 +280,15 @@ impl Pool {
         if let Err(e) = &done
             && is_trouble(e)
         {
-            if let Some(direct) = &self.lines {
-                direct.lines.forget();
-            }
-            for slot in &self.slots {
-                // Where it is locked, somebody is connecting anew.
-                if let Ok(mut connection) = slot.connection.try_lock() {
-                    *connection = None;
+            match &self.of {
+                Of::Own(direct) => direct.lines.forget(),
+                Of::Crate { slots, .. } => {
+                    for slot in slots {
+                        // Where it is locked, somebody is connecting anew.
+                        if let Ok(mut connection) = slot.connection.try_lock() {
+                            *connection = None;
+                        }
+                    }
                 }
             }
         }
@@ -240,7 +298,10 @@ impl Pool {
 
 impl Direct {
     async fn connect(&self, limit: Duration) -> Result<(Line, ())> {
-        let stream = Stream::connect(&self.address).await.map_err(broken)?;
+        let mut stream = Stream::connect(&self.address).await.map_err(broken)?;
+        if let Some((config, host)) = &self.tls {
+            stream = tls::over(stream, host, config.clone()).await?;
+        }
         let mut line = Line::new(stream)?;
         for command in &self.login {
             let mut asking = Asking { line: &mut line, what: "a login", limit, broken: None };
@@ -281,7 +342,7 @@ fn auth(user: Option<&str>, password: &Secret) -> Cmd {
 
 /// After this a connection is not used again.
 fn is_trouble(e: &Error) -> bool {
-    matches!(e.kind(), ErrorKind::Unavailable | ErrorKind::Malformed)
+    e.is_outage() || e.kind() == ErrorKind::Malformed
 }
 
 /// An error of the client as one of ours.

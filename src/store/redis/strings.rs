@@ -10,7 +10,7 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     store::{
-        Abilities, Blob, Blobs, Description, Key, KeyRange, Shape,
+        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape,
         kv::{Portion, chunks},
     },
 };
@@ -19,6 +19,17 @@ use crate::{
 pub(super) struct Strings(pub Table);
 
 impl Strings {
+    /// One key is asked for as one key.
+    async fn one(&self, key: &Key) -> Result<Option<Vec<u8>>> {
+        let mut get = Cmd::with_capacity(2, 3 + self.0.space.prefix().len() + key.len());
+        get.arg("GET").arg(self.0.space.full(key));
+        match self.0.pool.ask("GET", &get).await {
+            // No string is no record of this layout, as to MGET.
+            Err(e) if e.kind() == ErrorKind::Conflict => Ok(None),
+            found => found,
+        }
+    }
+
     async fn fetch(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         let full = |key: &Key| self.0.space.prefix().len() + key.len();
         let mut get = Cmd::with_capacity(keys.len() + 1, 4 + keys.iter().map(full).sum::<usize>());
@@ -89,6 +100,9 @@ impl Blobs for Strings {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        if let [key] = keys {
+            return Ok(vec![self.one(key).await?]);
+        }
         let mut found = Vec::with_capacity(keys.len());
         let mut portion = Portion::new();
         while found.len() < keys.len() {
@@ -140,6 +154,10 @@ impl Blobs for Strings {
 
     async fn drop_table(&self) -> Result<()> {
         self.0.clear().await.map(drop)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        Ok(self.0.explained(request, Shape::Blob))
     }
 
     async fn describe(&self) -> Result<Description> {

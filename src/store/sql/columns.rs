@@ -3,18 +3,10 @@
 use super::{Column, Dialect, Path, Sql, Test, comparison, prefix};
 use crate::record::{Kind, Value};
 
-fn column<'c>(columns: &'c [Column], path: &Path) -> Option<&'c Column> {
+/// The column that a path leads to, if it leads to one.
+pub fn column<'c>(columns: &'c [Column], path: &Path) -> Option<&'c Column> {
     let [name] = path.names() else { return None };
     columns.iter().find(|column| column.name == *name)
-}
-
-/// What to sort by: nothing for a column that is not there.
-pub fn sort_by(dialect: &dyn Dialect, columns: &[Column], path: &Path) -> String {
-    match column(columns, path) {
-        Some(column) if column.kind == Kind::Text => dialect.by_bytes(&dialect.quote(&column.name)),
-        Some(column) => dialect.quote(&column.name),
-        None => "NULL".into(),
-    }
 }
 
 /// Appends a test of a column.
@@ -25,6 +17,9 @@ pub fn test(dialect: &dyn Dialect, columns: &[Column], path: &Path, test: &Test,
         sql.push(if fits { "1=1" } else { "1=0" });
         return;
     };
+    if column.kind == Kind::Text && dialect.test_text(column, test, sql) {
+        return;
+    }
     let mut name = dialect.quote(&column.name);
     if column.kind == Kind::Text {
         name = dialect.by_bytes(&name);

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Body, Dialect, Path, Query, Sql, Table};
+use super::{Body, Column, Dialect, Path, Query, Sql, Table};
 use crate::{
     Result,
     record::Kind,
@@ -56,6 +56,11 @@ impl Table {
 
     /// The condition that the text under a path of a record of `b` is this one.
     fn equals(&self, dialect: &dyn Dialect, path: &Path, text: &str) -> Result<String> {
+        if let Some(column) = self.text_column(path)
+            && let Some(condition) = dialect.equals_column(OTHER, column, text)
+        {
+            return Ok(condition);
+        }
         match self.column(dialect, OTHER, path) {
             Some(column) => Ok(format!("{column} = {}", dialect.plain(text))),
             None => match &self.body {
@@ -65,15 +70,18 @@ impl Table {
         }
     }
 
-    /// The column of text that holds what lies under a path, if one does.
+    /// The column of text, quoted, that holds what lies under a path, if one does.
     fn column(&self, dialect: &dyn Dialect, of: &str, path: &Path) -> Option<String> {
         if path.is_key() {
             return Some(dialect.by_bytes_of(of, &dialect.quote(&self.key)));
         }
-        let (Body::Columns(columns), [name]) = (&self.body, path.names()) else { return None };
-        let is_it = |column: &&super::Column| column.name == *name && column.kind == Kind::Text;
-        let column = columns.iter().find(is_it)?;
+        let column = self.text_column(path)?;
         Some(dialect.by_bytes_of(of, &dialect.quote(&column.name)))
+    }
+
+    fn text_column(&self, path: &Path) -> Option<&Column> {
+        let Body::Columns(columns) = &self.body else { return None };
+        super::column(columns, path).filter(|column| column.kind == Kind::Text)
     }
 }
 

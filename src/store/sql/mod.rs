@@ -8,6 +8,7 @@ mod columns;
 mod existing;
 mod join;
 
+pub(super) use columns::column;
 pub(super) use existing::{Described, Existing};
 pub(super) use join::{OTHER, OWN, Others, join};
 
@@ -15,7 +16,10 @@ use super::{
     Column, Filter, Query,
     query::{Order, Path, Test},
 };
-use crate::{Error, Result, record::Value};
+use crate::{
+    Error, Result,
+    record::{Kind, Value},
+};
 
 /// A statement, and the values bound to it.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,22 +71,25 @@ pub(super) trait Dialect: Send + Sync {
     /// Where the path cannot be said.
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()>;
 
-    /// What to sort by for a path in the document: `NULL` where it is null or not there.
+    /// What to sort by for a path in the document, the most significant first. `NULL`, or what sorts
+    /// like it, where the value is null or missing. Where an index is on the path, its own expressions
+    /// come first and in its order, so that the index can answer.
     ///
     /// # Errors
-    /// Where the path cannot be said.
-    fn sort_by(&self, column: &str, path: &Path) -> Result<String>;
+    /// Where the path cannot be expressed.
+    fn sort_by(&self, column: &str, path: &Path, how: Sorting) -> Result<Vec<By>>;
 
-    /// What to sort by after that, in the same direction, where one expression cannot order values
-    /// of every kind.
-    ///
-    /// # Errors
-    /// Where the path cannot be said.
-    fn sort_then(&self, _column: &str, _path: &Path) -> Result<Vec<String>> {
-        Ok(Vec::new())
+    /// What to sort a column of the table by, quoted.
+    fn sort_by_column(&self, column: &Column, _how: Sorting) -> Vec<By> {
+        let name = self.quote(&column.name);
+        match column.kind {
+            Kind::Text => vec![By::nullable(self.by_bytes(&name))],
+            _ => vec![By::nullable(name)],
+        }
     }
 
-    /// What follows an order so that nulls come first ascending and last descending.
+    /// What follows the order of an expression that can be `NULL`, so that nulls come first ascending
+    /// and last descending.
     fn nulls(&self, _order: Order) -> &'static str {
         ""
     }
@@ -110,10 +117,53 @@ pub(super) trait Dialect: Send + Sync {
     /// Where the path cannot be said.
     fn equals(&self, of: &str, column: &str, path: &Path, text: &str) -> Result<String>;
 
+    /// Appends a test of a column of text by something else than the column, which has an index; false
+    /// where there is nothing of the kind.
+    fn test_text(&self, _column: &Column, _test: &Test, _sql: &mut Sql) -> bool {
+        false
+    }
+
+    /// The condition that a column of text of the table that is called `of` is this text, where
+    /// something else than the column has the index.
+    fn equals_column(&self, _of: &str, _column: &Column, _text: &str) -> Option<String> {
+        None
+    }
+
     /// An expression that a column is compared with, so that the column's own index answers.
     fn plain(&self, text: &str) -> String {
         text.to_owned()
     }
+}
+
+/// An expression to sort by.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct By {
+    pub text: String,
+    /// It can be `NULL`. Where it cannot, the order has no `NULLS` clause, with which an index could
+    /// not answer.
+    pub nullable: bool,
+}
+
+impl By {
+    /// An expression that can be `NULL`.
+    pub fn nullable(text: impl Into<String>) -> By {
+        By { text: text.into(), nullable: true }
+    }
+
+    /// An expression that is never `NULL`.
+    pub fn never_null(text: impl Into<String>) -> By {
+        By { text: text.into(), nullable: false }
+    }
+}
+
+/// How exactly a statement sorts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sorting {
+    /// As [`Query`] defines it, whatever the values are.
+    Exact,
+    /// By what the index on the path holds and nothing more. The driver checks that the answer has no
+    /// value for which that is not enough.
+    ByIndex,
 }
 
 /// A table as queries see it. Names are as they are, not quoted.
@@ -140,28 +190,64 @@ impl Table {
     /// # Errors
     /// For queries that make no sense, or paths that cannot be said.
     pub fn select(&self, dialect: &dyn Dialect, what: &str, query: &Query) -> Result<Sql> {
+        self.select_sorted(dialect, what, query, Sorting::Exact)
+    }
+
+    /// The same, sorted this exactly.
+    ///
+    /// # Errors
+    /// As [`select`](Table::select).
+    pub fn select_sorted(
+        &self,
+        dialect: &dyn Dialect,
+        what: &str,
+        query: &Query,
+        how: Sorting,
+    ) -> Result<Sql> {
         query.check()?;
         let mut sql =
             Sql::new(dialect, format!("SELECT {what} FROM {}", dialect.quote(&self.name)));
         self.filter(dialect, &query.filter, &mut sql)?;
-        if !query.sort.is_empty() {
-            sql.push(" ORDER BY ");
-            for (path, order) in &query.sort {
-                let direction = match order {
-                    Order::Ascending => " ASC",
-                    Order::Descending => " DESC",
-                };
-                for by in self.sort_by(dialect, path)? {
-                    sql.push(&by).push(direction).push(dialect.nulls(*order)).push(", ");
-                }
-            }
-            let key = dialect.by_bytes(&dialect.quote(&self.key));
-            sql.push(&key);
-        }
+        self.order(dialect, query, how, &mut sql)?;
         if let Some(limit) = query.limit {
             sql.push(&format!(" LIMIT {}", limit.min(i64::MAX as u64)));
         }
         Ok(sql)
+    }
+
+    /// Appends ` ORDER BY`, unless any order will do. The key comes last, in the direction of the last
+    /// path, so that an index on value and key can be walked either way.
+    fn order(
+        &self,
+        dialect: &dyn Dialect,
+        query: &Query,
+        how: Sorting,
+        sql: &mut Sql,
+    ) -> Result<()> {
+        let Some((_, last)) = query.sort.last() else { return Ok(()) };
+        let mut word = " ORDER BY ";
+        let mut push = |by: &By, order: Order| {
+            let direction = match order {
+                Order::Ascending => "",
+                Order::Descending => " DESC",
+            };
+            let nulls = if by.nullable { dialect.nulls(order) } else { "" };
+            sql.push(word).push(&by.text).push(direction).push(nulls);
+            word = ", ";
+        };
+        let key = By::never_null(dialect.by_bytes(&dialect.quote(&self.key)));
+        for (path, order) in &query.sort {
+            if path.is_key() {
+                // No two records have the same: nothing after it decides anything.
+                push(&key, *order);
+                return Ok(());
+            }
+            for by in self.sort_by(dialect, path, how)? {
+                push(&by, *order);
+            }
+        }
+        push(&key, *last);
+        Ok(())
     }
 
     /// `DELETE FROM table` where the filter fits.
@@ -175,18 +261,12 @@ impl Table {
         Ok(sql)
     }
 
-    fn sort_by(&self, dialect: &dyn Dialect, path: &Path) -> Result<Vec<String>> {
-        if path.is_key() {
-            return Ok(vec![dialect.by_bytes(&dialect.quote(&self.key))]);
-        }
+    /// What to sort by for a path that is not the key's; nothing for a column that is not there.
+    fn sort_by(&self, dialect: &dyn Dialect, path: &Path, how: Sorting) -> Result<Vec<By>> {
         match &self.body {
-            Body::Document(column) => {
-                let column = dialect.quote(column);
-                let mut by = vec![dialect.sort_by(&column, path)?];
-                by.extend(dialect.sort_then(&column, path)?);
-                Ok(by)
-            }
-            Body::Columns(columns) => Ok(vec![columns::sort_by(dialect, columns, path)]),
+            Body::Document(column) => dialect.sort_by(&dialect.quote(column), path, how),
+            Body::Columns(columns) => Ok(columns::column(columns, path)
+                .map_or_else(Vec::new, |column| dialect.sort_by_column(column, how))),
         }
     }
 
@@ -344,6 +424,11 @@ pub(super) fn no_text_key(wrong: bool, table: &Table) -> Result<()> {
             table.name
         ))),
     }
+}
+
+/// The error for an index on a path that is no column of a table of columns.
+pub(super) fn no_such_column(path: &Path) -> Error {
+    Error::invalid(format!("no column {:?} to make an index on", path.to_string()))
 }
 
 /// A name of a table or column, of a length the database takes.

@@ -4,18 +4,27 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{StreamExt, stream::BoxStream};
-use rusqlite::types::Value as Cell;
 
-use super::{Sqlite3, table};
+use super::{Sqlite3, pool, table};
 use crate::{
     Result,
-    store::{Abilities, Blob, Blobs, Description, Key, KeyRange, Layout},
+    store::{Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Layout, Request},
 };
 
-fn cells(blobs: &[Blob]) -> Vec<Vec<Cell>> {
-    let cells =
-        |blob: &Blob| vec![Cell::Text(blob.key.to_string()), Cell::Blob(blob.bytes.clone())];
-    blobs.iter().map(cells).collect()
+impl Sqlite3 {
+    async fn put_blobs(&self, blobs: &[Blob], new: bool) -> Result<()> {
+        blobs.iter().try_for_each(|blob| Blobs::check(self, &blob.key, blob.bytes.len()))?;
+        let known = self.known().await?;
+        self.pool
+            .attempt_with(blobs, move |connection, blobs: &[Blob]| {
+                super::each(connection, known.writing(new), blobs, |statement, blob| {
+                    statement.execute((blob.key.as_str(), &blob.bytes))
+                })
+                .map(drop)
+                .map_err(pool::error)
+            })
+            .await
+    }
 }
 
 #[async_trait]
@@ -33,17 +42,15 @@ impl Blobs for Sqlite3 {
     }
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
-        blobs.iter().try_for_each(|blob| Blobs::check(self, &blob.key, blob.bytes.len()))?;
-        self.put_cells(cells(blobs), false).await
+        self.put_blobs(blobs, false).await
     }
 
     async fn load(&self, blobs: &[Blob]) -> Result<()> {
-        blobs.iter().try_for_each(|blob| Blobs::check(self, &blob.key, blob.bytes.len()))?;
-        self.put_cells(cells(blobs), true).await
+        self.put_blobs(blobs, true).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.found(keys, |_, row| table::bytes(row, 0)).await
+        self.found(keys, |_, row, _| table::bytes(row, 0).map(<[u8]>::to_vec)).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
@@ -52,7 +59,7 @@ impl Blobs for Sqlite3 {
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         let blob = |_: &table::Known, row: &rusqlite::Row| {
-            Ok(Blob { key: table::key_of(row, 0)?, bytes: table::bytes(row, 0)? })
+            Ok(Blob { key: table::key_of(row, 0)?, bytes: table::bytes(row, 1)?.to_vec() })
         };
         Ok(self.pages(range, blob).await?.boxed())
     }
@@ -69,8 +76,12 @@ impl Blobs for Sqlite3 {
         self.dropped().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.settled().await
+    async fn settle(&self) -> Result<bool> {
+        self.settled().await.map(|()| true)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

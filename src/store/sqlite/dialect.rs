@@ -5,7 +5,7 @@ use crate::{
     record::Value,
     store::{
         query::{Path, Test},
-        sql::{Dialect, Sql, comparison, prefix},
+        sql::{By, Dialect, Sorting, Sql, comparison, prefix},
     },
 };
 
@@ -58,8 +58,9 @@ impl Dialect for Sqlite {
         Ok(())
     }
 
-    fn sort_by(&self, column: &str, path: &Path) -> Result<String> {
-        Ok(extract(column, path))
+    /// SQLite's own order of values puts `NULL` first and compares texts by their bytes.
+    fn sort_by(&self, column: &str, path: &Path, _: Sorting) -> Result<Vec<By>> {
+        Ok(vec![By::nullable(extract(column, path))])
     }
 
     fn text(&self, column: &str, path: &Path) -> Result<String> {

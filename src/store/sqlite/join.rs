@@ -9,7 +9,7 @@ use crate::{
     Result,
     store::{
         join::{Groups, Join, Joined},
-        sql::{self, OTHER, OWN},
+        sql::{self, OTHER, OWN, Sql},
     },
 };
 
@@ -22,7 +22,11 @@ impl Sqlite3 {
         }
     }
 
-    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+    /// The statement of a join, with what is known of its two tables.
+    pub(super) async fn join_statement(
+        &self,
+        join: &Join,
+    ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
         let (own, other) = (self.known().await?, self.beside(&join.table).await?);
         own.text_key(&join.on)?;
         other.text_key(&join.field)?;
@@ -31,6 +35,11 @@ impl Sqlite3 {
             (&own.table, &Sqlite, &own.what_of(OWN)),
             (&other.table, &Sqlite, &other.what_of(OTHER)),
         )?;
+        Ok((own, other, sql))
+    }
+
+    pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
+        let (own, other, sql) = self.join_statement(join).await?;
         let done = self.pool.attempt(move |connection| {
             let mut statement = connection.prepare_cached(&sql.text).map_err(pool::error)?;
             let values = sql.values.iter().map(table::cell);

@@ -10,12 +10,13 @@
 //! unless a durability is asked for.
 //!
 //! A stream of found or scanned records holds no lock and no connection between its batches.
-//! SQLite's calls block, so they run on threads kept for that; with `?thread=caller` they run on
-//! the caller's, which is quicker for one that does nothing else.
+//! SQLite's calls block, so they run on threads kept for that; inside of
+//! [`blocking`](super::blocking) they run in the caller's, which is several times faster.
 
 mod blob;
 mod databases;
 mod dialect;
+mod explain;
 mod join;
 mod pool;
 mod table;
@@ -26,7 +27,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use rusqlite::{Connection, params_from_iter, types::Value as Cell};
+use rusqlite::{
+    Connection, Statement, TransactionBehavior, params_from_iter, types::Value as Cell,
+};
 
 use self::{
     dialect::Sqlite,
@@ -34,13 +37,13 @@ use self::{
     table::{Known, Names},
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Filter, Join, Joined, Key, KeyRange, Layout,
-    Need, Query, Row, Rows, Shape, Store, Url, json,
+    Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
+    KeyRange, Layout, Need, Query, Request, Row, Rows, Shape, Store, Url, json,
     sql::{Others, check_name},
 };
 use crate::{
     Error, Result,
-    durability::Tier,
+    durability::{Bound, Tier},
     record::{Document, Kind},
 };
 
@@ -79,7 +82,6 @@ const COLUMNS: Abilities = Abilities {
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
         let names = Names { key: url.take("key"), column: url.take("column") };
-        let here = url.take_word("thread", &["caller", "own"])? == Some("caller");
         url.done()?;
         let path = match &*url.path {
             ":memory:" => String::new(),
@@ -97,7 +99,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         }
         let shape = common.shape("sqlite", DRIVER.shapes)?;
         check_name("sqlite", "table", &common.table, LONGEST_NAME)?;
-        let settings = Settings { path, tier: common.durability, timeout: common.timeout, here };
+        let settings = Settings { path, tier: common.durability, timeout: common.timeout };
         let store = Sqlite3 {
             pool: Arc::new(Pool::new(settings, common.pool)),
             table: table::Lazy::new(shape, common.table.clone(), names),
@@ -140,48 +142,30 @@ impl Sqlite3 {
         self.table.known(&self.pool).await
     }
 
-    /// Writes rows of cells in one transaction.
-    async fn write(&self, statement: String, rows: Vec<Vec<Cell>>) -> Result<()> {
-        if rows.is_empty() {
-            return Ok(());
-        }
+    /// Writes the rows of records; `new` ones must not be there.
+    async fn put_rows(&self, rows: &[Row], new: bool) -> Result<()> {
+        let known = self.known().await?;
+        let cells = |row| self.table.cells(&known, self.abilities(), row);
+        let cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect::<Result<_>>()?;
         self.pool
             .run(move |connection| {
-                let transaction = connection
-                    .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                {
-                    let mut statement = transaction.prepare_cached(&statement)?;
-                    for row in &rows {
-                        statement.execute(params_from_iter(row))?;
-                    }
-                }
-                transaction.commit()
+                let statement = known.writing(new);
+                each(connection, statement, &cells, |statement, cells| {
+                    statement.execute(params_from_iter(cells))
+                })
+                .map(drop)
             })
             .await
     }
 
-    async fn put_cells(&self, rows: Vec<Vec<Cell>>, new: bool) -> Result<()> {
-        let known = self.known().await?;
-        self.write(if new { known.insert() } else { known.upsert() }, rows).await
-    }
-
     async fn removed(&self, keys: &[Key]) -> Result<u64> {
         let known = self.known().await?;
-        let statement = format!("DELETE FROM {} WHERE {} = ?", known.name(), known.key());
-        let keys = keys.to_vec();
         self.pool
-            .run(move |connection| {
-                let transaction = connection
-                    .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                let mut count = 0;
-                {
-                    let mut statement = transaction.prepare_cached(&statement)?;
-                    for key in &keys {
-                        count += statement.execute([key.as_str()])? as u64;
-                    }
-                }
-                transaction.commit()?;
-                Ok(count)
+            .attempt_with(keys, move |connection, keys: &[Key]| {
+                each(connection, &known.texts.remove, keys, |statement, key| {
+                    statement.execute([key.as_str()])
+                })
+                .map_err(pool::error)
             })
             .await
     }
@@ -190,18 +174,17 @@ impl Sqlite3 {
     async fn found<R: Send + 'static>(
         &self,
         keys: &[Key],
-        read: fn(&Known, &rusqlite::Row) -> Result<R>,
+        read: fn(&Known, &rusqlite::Row, &Key) -> Result<R>,
     ) -> Result<Vec<Option<R>>> {
         let known = self.known().await?;
-        let statement = format!("{} WHERE {} = ?", known.select(), known.key());
-        let keys = keys.to_vec();
         self.pool
-            .attempt(move |connection| {
-                let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
+            .attempt_with(keys, move |connection, keys: &[Key]| {
+                let get = connection.prepare_cached(&known.texts.get);
+                let mut get = get.map_err(pool::error)?;
                 let mut one = |key: &Key| {
-                    let mut rows = statement.query([key.as_str()]).map_err(pool::error)?;
+                    let mut rows = get.query([key.as_str()]).map_err(pool::error)?;
                     let row = rows.next().map_err(pool::error)?;
-                    row.map(|row| read(&known, row)).transpose()
+                    row.map(|row| read(&known, row, key)).transpose()
                 };
                 keys.iter().map(&mut one).collect()
             })
@@ -235,9 +218,8 @@ impl Sqlite3 {
 
     async fn counted(&self) -> Result<u64> {
         let known = self.known().await?;
-        let statement = format!("SELECT count(*) FROM {}", known.name());
         self.pool
-            .run(move |c| c.query_row(&statement, [], |row| row.get::<_, i64>(0)))
+            .run(move |c| c.query_row(&known.texts.count, [], |row| row.get::<_, i64>(0)))
             .await
             .map(|n| n as u64)
     }
@@ -282,35 +264,79 @@ impl Sqlite3 {
     async fn description(&self) -> Result<Description> {
         let settings = self.pool.settings().clone();
         let asked = settings.tier;
-        let (journal, synchronous) = self
+        let (journal, synchronous, checkpoint) = self
             .pool
             .run(|connection| {
                 let journal: String =
                     connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
                 let synchronous: i64 =
                     connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
-                Ok((journal, synchronous))
+                let checkpoint: i64 =
+                    connection.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get(0))?;
+                Ok((journal, synchronous, checkpoint))
             })
             .await?;
         let in_memory = settings.path.is_empty();
+        let wal = journal.eq_ignore_ascii_case("wal");
+        // With NORMAL the log is synced before it is written to its place: after so many pages, however
+        // long they take.
+        let pages = u64::try_from(checkpoint).ok().filter(|pages| *pages > 0);
         let (word, tier) = match synchronous {
             0 => ("OFF", Tier::T1),
+            1 if wal && pages.is_none() => ("NORMAL", Tier::T1),
             1 => ("NORMAL", Tier::T2),
             2 => ("FULL", Tier::T3),
             _ => ("EXTRA", Tier::T3),
         };
         let size =
             |end: &str| std::fs::metadata(format!("{}{end}", settings.path)).map(|m| m.len());
+        let mut shown =
+            vec![("journal_mode".to_owned(), journal), ("synchronous".to_owned(), word.to_owned())];
+        let bound = pages.filter(|_| tier == Tier::T2 && wal).map(Bound::Pages);
+        if let Some(Bound::Pages(pages)) = bound {
+            let told = format!("the write-ahead log's size: {pages} pages (wal_autocheckpoint)");
+            shown.push(("loss is bounded by".to_owned(), told));
+        }
         Ok(Description {
+            client: Client::Crate("rusqlite"),
             product: "SQLite".into(),
             version: rusqlite::version().into(),
             shape: self.table.shape,
             format: None,
             asked,
             set: Some(if in_memory { Tier::T0 } else { tier }),
-            settings: vec![("journal_mode".into(), journal), ("synchronous".into(), word.into())],
+            bound,
+            limit: None,
+            settings: shown,
             disk: size("").ok().map(|n| n + size("-wal").unwrap_or(0)),
         })
+    }
+}
+
+/// Executes a statement for each of `all`, in one transaction, and adds up the rows that changed. One
+/// alone needs no transaction: a statement is one.
+fn each<T>(
+    connection: &mut Connection,
+    statement: &str,
+    all: &[T],
+    execute: impl Fn(&mut Statement, &T) -> rusqlite::Result<usize>,
+) -> rusqlite::Result<u64> {
+    match all {
+        [] => Ok(0),
+        [one] => execute(&mut *connection.prepare_cached(statement)?, one).map(|n| n as u64),
+        all => {
+            let transaction =
+                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let mut count = 0;
+            {
+                let mut statement = transaction.prepare_cached(statement)?;
+                for one in all {
+                    count += execute(&mut statement, one)? as u64;
+                }
+            }
+            transaction.commit()?;
+            Ok(count)
+        }
     }
 }
 
@@ -318,6 +344,17 @@ impl Sqlite3 {
 fn empty_range() -> KeyRange {
     let none = Key::new("\0").expect("not empty");
     KeyRange { from: Some(none.clone()), until: Some(none) }
+}
+
+/// The statement of a page: from a key on, by this operator (` >= ?1`, ` > ?1`), and until another.
+fn page_statement(known: &Known, from: Option<&str>, until: bool) -> String {
+    let key = known.key_as_text();
+    let from = from.map(|operator| format!("{key}{operator}"));
+    let until = until.then(|| format!("{key} < ?{}", 1 + usize::from(from.is_some())));
+    let conditions: Vec<_> = from.into_iter().chain(until).collect();
+    let word = if conditions.is_empty() { "" } else { " WHERE " };
+    let conditions = conditions.join(" AND ");
+    format!("{}{word}{conditions} ORDER BY {key} LIMIT {BATCH}", known.select())
 }
 
 /// One page of a scan, and the last key in it if there may be more.
@@ -329,19 +366,9 @@ fn page<R>(
     until: Option<String>,
     read: fn(&Known, &rusqlite::Row) -> Result<R>,
 ) -> Result<(Vec<R>, Option<String>)> {
-    let key = known.key_as_text();
-    let mut statement = known.select();
-    let mut values = Vec::new();
-    if let Some((from, operator)) = from {
-        statement += &format!(" WHERE {key}{operator}");
-        values.push(from);
-    }
-    if let Some(until) = until {
-        values.push(until);
-        let word = if values.len() == 1 { "WHERE" } else { "AND" };
-        statement += &format!(" {word} {key} < ?{}", values.len());
-    }
-    statement += &format!(" ORDER BY {key} LIMIT {BATCH}");
+    let operator = from.as_ref().map(|(_, operator)| *operator);
+    let statement = page_statement(known, operator, until.is_some());
+    let values = from.map(|(key, _)| key).into_iter().chain(until);
     let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
     let mut cursor = statement.query(params_from_iter(values)).map_err(pool::error)?;
     let mut rows = Vec::new();
@@ -373,7 +400,7 @@ impl Store for Sqlite3 {
     }
 
     fn check(&self, row: &Row) -> Result<()> {
-        self.table.cells(self.abilities(), row).map(drop)
+        self.table.check(self.abilities(), row)
     }
 
     async fn prepare(&self, layout: &Layout) -> Result<()> {
@@ -381,15 +408,11 @@ impl Store for Sqlite3 {
     }
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
-        self.known().await?;
-        let cells = |row| self.table.cells(self.abilities(), row);
-        self.put_cells(rows.iter().map(cells).collect::<Result<_>>()?, false).await
+        self.put_rows(rows, false).await
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
-        self.known().await?;
-        let cells = |row| self.table.cells(self.abilities(), row);
-        self.put_cells(rows.iter().map(cells).collect::<Result<_>>()?, true).await
+        self.put_rows(rows, true).await
     }
 
     /// A batch is written so anyway: by one prepared statement a row.
@@ -398,7 +421,7 @@ impl Store for Sqlite3 {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
-        self.found(keys, |known, row| known.record(row, 0)).await
+        self.found(keys, Known::found).await
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
@@ -495,8 +518,12 @@ impl Store for Sqlite3 {
         self.dropped().await
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.settled().await
+    async fn settle(&self) -> Result<bool> {
+        self.settled().await.map(|()| true)
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.explained(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -20,7 +20,10 @@ use crate::{
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
         query::Path,
-        sql::{Body, Described, Dialect, Existing, Table, check_name, no_text_key},
+        sql::{
+            Body, Described, Dialect, Existing, Table, check_name, column, no_such_column,
+            no_text_key,
+        },
     },
 };
 
@@ -46,6 +49,20 @@ pub struct Known {
     key_is_field: bool,
     /// Keys are compared as what they are; numbers are made text.
     key_is_text: bool,
+    /// The statements that are sent again and again.
+    pub texts: Texts,
+}
+
+/// Statements of a table, put together once.
+#[derive(Default)]
+pub struct Texts {
+    /// The body of the row of a key, after the key where that is a field.
+    pub get: String,
+    pub insert: String,
+    /// Inserts, or replaces what is there.
+    pub upsert: String,
+    pub remove: String,
+    pub count: String,
 }
 
 /// What the key's column is called in tables that are made here.
@@ -113,11 +130,14 @@ impl Lazy {
                 Body::Document(column)
             }
         };
-        Ok(Known {
+        let mut known = Known {
             key_is_field: self.shape == Shape::Columns && key.name != KEY,
             key_is_text: key.kind() == Kind::Text,
             table: Table { name: self.name.clone(), key: key.name.clone(), body },
-        })
+            texts: Texts::default(),
+        };
+        known.texts = known.put_together();
+        Ok(known)
     }
 
     /// Makes the table and its indexes.
@@ -156,43 +176,65 @@ impl Lazy {
         let known = self.known(pool).await?;
         known.must_have(layout)?;
         let mut statements = String::new();
-        for index in &layout.indexes {
+        for index in layout.indexes.iter().filter(|index| !index.path.is_key()) {
             let on = match &known.table.body {
                 _ if self.shape == Shape::Blob => {
                     return layout.no_indexes("sqlite", Shape::Blob);
                 }
                 Body::Document(column) => extract(&Sqlite.quote(column), &index.path),
-                Body::Columns(_) => Sqlite.quote(&index.path.names().join(".")),
+                Body::Columns(columns) => match column(columns, &index.path) {
+                    Some(column) => Sqlite.quote(&column.name),
+                    // SQLite would take the name for a text.
+                    None => return Err(no_such_column(&index.path)),
+                },
             };
-            let index = Sqlite.quote(&format!("{}_{}", self.name, index.path));
-            statements += &format!("CREATE INDEX IF NOT EXISTS {index} ON {name} ({on});");
+            // With the key, which decides between records that are otherwise equal: so the index has
+            // the order of a sorted query.
+            let index = Sqlite.quote(&format!("{}_{}_key", self.name, index.path));
+            statements += &format!("CREATE INDEX IF NOT EXISTS {index} ON {name} ({on}, {key});");
         }
         pool.run(move |connection| connection.execute_batch(&statements)).await
+    }
+
+    /// Whether the table can hold a row.
+    ///
+    /// # Errors
+    /// Where it cannot, or where its columns are not known yet.
+    pub fn check(&self, abilities: &Abilities, row: &Row) -> Result<()> {
+        if self.shape != Shape::Columns {
+            return body(abilities, row).map(drop);
+        }
+        let known = self.peek().ok_or_else(|| {
+            Error::invalid("the columns of the table are not known yet; prepare it first")
+        })?;
+        self.cells(&known, abilities, row).map(drop)
     }
 
     /// A row as what is bound: the key, then the body.
     ///
     /// # Errors
     /// Where the table cannot hold it.
-    pub fn cells(&self, abilities: &Abilities, row: &Row) -> Result<Vec<Cell>> {
-        let mut cells = vec![Cell::Text(row.key.to_string())];
+    pub fn cells(&self, known: &Known, abilities: &Abilities, row: &Row) -> Result<Vec<Cell>> {
+        let key = Cell::Text(row.key.to_string());
         if self.shape != Shape::Columns {
-            let mut text = Vec::new();
-            json::check(&row.record)
-                .and_then(|()| json::write(&row.record, &mut text))
-                .map_err(|e| about(e, &row.key))?;
-            blobs::fits(abilities, &row.key, text.len())?;
-            let text = String::from_utf8(text).expect("JSON is UTF-8");
-            cells.push(Cell::Text(text));
-            return Ok(cells);
+            return Ok(vec![key, Cell::Text(body(abilities, row)?)]);
         }
         blobs::fits(abilities, &row.key, 0)?;
-        let known = self.peek().ok_or_else(|| {
-            Error::invalid("the columns of the table are not known yet; prepare it first")
-        })?;
+        let mut cells = vec![key];
         known.cells(row, &mut cells).map_err(|e| about(e, &row.key))?;
         Ok(cells)
     }
+}
+
+/// A record as the text of a document.
+fn body(abilities: &Abilities, row: &Row) -> Result<String> {
+    const USUAL: usize = 256;
+    let mut text = Vec::with_capacity(USUAL);
+    json::check(&row.record)
+        .and_then(|()| json::write(&row.record, &mut text))
+        .map_err(|e| about(e, &row.key))?;
+    blobs::fits(abilities, &row.key, text.len())?;
+    Ok(String::from_utf8(text).expect("JSON is UTF-8"))
 }
 
 /// The error, saying which record it is about.
@@ -258,20 +300,33 @@ impl Known {
         format!("SELECT {} FROM {}", self.what(), self.name())
     }
 
-    pub fn insert(&self) -> String {
-        let names: String = self.names().map(|name| format!(", {}", Sqlite.quote(name))).collect();
-        let places = ", ?".repeat(self.names().count());
-        format!("INSERT INTO {} ({}{names}) VALUES (?{places})", self.name(), self.key())
+    /// What writes a row that is `new`, or may be there.
+    pub fn writing(&self, new: bool) -> &str {
+        if new { &self.texts.insert } else { &self.texts.upsert }
     }
 
-    pub fn upsert(&self) -> String {
-        let set: Vec<_> =
-            self.names().map(|name| format!("{0} = excluded.{0}", Sqlite.quote(name))).collect();
+    fn put_together(&self) -> Texts {
+        let (table, key) = (self.name(), self.key());
+        let names: Vec<String> = self.names().map(|name| Sqlite.quote(name)).collect();
+        let mut read = names.clone();
+        if self.key_is_field || read.is_empty() {
+            read.insert(0, format!("CAST({key} AS TEXT)"));
+        }
+        let written = [std::slice::from_ref(&key), &names].concat().join(", ");
+        let places = ", ?".repeat(names.len());
+        let insert = format!("INSERT INTO {table} ({written}) VALUES (?{places})");
+        let set: Vec<_> = names.iter().map(|name| format!("{name} = excluded.{name}")).collect();
         let then = match set.is_empty() {
             true => "NOTHING".into(),
             false => format!("UPDATE SET {}", set.join(", ")),
         };
-        format!("{} ON CONFLICT ({}) DO {then}", self.insert(), self.key())
+        Texts {
+            get: format!("SELECT {} FROM {table} WHERE {key} = ?", read.join(", ")),
+            upsert: format!("{insert} ON CONFLICT ({key}) DO {then}"),
+            insert,
+            remove: format!("DELETE FROM {table} WHERE {key} = ?"),
+            count: format!("SELECT count(*) FROM {table}"),
+        }
     }
 
     /// The columns asked for have to be there.
@@ -360,36 +415,56 @@ impl Known {
         Ok(Row { key: key_of(row, 0)?, record: self.record(row, 0)? })
     }
 
+    /// The record of a row that was read by [`Texts::get`] under this key.
+    pub fn found(&self, row: &rusqlite::Row, key: &Key) -> Result<Document> {
+        match self.key_is_field {
+            true => self.record(row, 0),
+            false => self.body(row, 0, |_| Ok(key.clone())),
+        }
+    }
+
     /// The record of a row, whose key is in column `first`.
     pub fn record(&self, row: &rusqlite::Row, first: usize) -> Result<Document> {
-        let at = |i: usize| row.get_ref(first + i).map_err(error);
+        self.body(row, first + 1, |row| key_of(row, first))
+    }
+
+    /// The record of a row whose body begins in column `at`.
+    fn body(
+        &self,
+        row: &rusqlite::Row,
+        at: usize,
+        key: impl Fn(&rusqlite::Row) -> Result<Key>,
+    ) -> Result<Document> {
         let Body::Columns(columns) = &self.table.body else {
-            let bytes = bytes(row, first)?;
-            return json::read(&bytes).map_err(|e| match key_of(row, first) {
+            return json::read(bytes(row, at)?).map_err(|e| match key(row) {
                 Ok(key) => about(e, &key),
                 Err(_) => e,
             });
         };
         let mut record = Document::with_capacity(columns.len() + 1);
         if self.key_is_field {
-            let key = key_of(row, first)?;
+            let key = key(row)?;
             let number = (!self.key_is_text).then(|| key.parse().ok()).flatten();
             let key = number.map_or_else(|| Value::from(key.as_str()), Value::Int);
             record.push(self.table.key.clone(), key);
         }
         for (i, column) in columns.iter().enumerate() {
-            let value = match at(i + 1)? {
+            let value = match row.get_ref(at + i).map_err(error)? {
                 ValueRef::Null => continue,
                 ValueRef::Integer(n) if column.kind == Kind::Bool => Value::Bool(n != 0),
                 ValueRef::Integer(n) if column.kind == Kind::Float => Value::Float(n as f64),
                 ValueRef::Integer(n) => Value::Int(n),
                 ValueRef::Real(v) => Value::Float(v),
                 ValueRef::Blob(bytes) => Value::Bytes(bytes.to_vec()),
-                ValueRef::Text(text) => {
-                    let text = String::from_utf8_lossy(text).into_owned();
-                    match (column.kind, text.parse()) {
-                        (Kind::Time, Ok(time)) => Value::Time(time),
-                        _ => Value::Text(text),
+                ValueRef::Text(bytes) => {
+                    let text = str::from_utf8(bytes).map_or_else(
+                        |_| String::from_utf8_lossy(bytes).into_owned(),
+                        str::to_owned,
+                    );
+                    // Only then: what is no time is an error, and errors take long to make.
+                    match column.kind == Kind::Time {
+                        true => text.parse().map_or(Value::Text(text), Value::Time),
+                        false => Value::Text(text),
                     }
                 }
             };
@@ -404,11 +479,10 @@ pub fn key_of(row: &rusqlite::Row, first: usize) -> Result<Key> {
     Key::new(row.get::<_, String>(first).map_err(error)?)
 }
 
-/// The bytes of a row with a single body, be they kept as text or as a blob; its key is in column
-/// `first`.
-pub fn bytes(row: &rusqlite::Row, first: usize) -> Result<Vec<u8>> {
-    match row.get_ref(first + 1).map_err(error)? {
-        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes.to_vec()),
+/// The bytes in column `at`, be they kept as text or as a blob.
+pub fn bytes<'r>(row: &'r rusqlite::Row, at: usize) -> Result<&'r [u8]> {
+    match row.get_ref(at).map_err(error)? {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes),
         ValueRef::Null => Err(Error::malformed("NULL, where bytes should be")),
         _ => Err(Error::malformed("a number, where bytes should be")),
     }

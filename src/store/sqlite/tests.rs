@@ -1,12 +1,18 @@
 //! What is special about SQLite; what every store does, the contract suite tests.
 
-use futures_util::TryStreamExt;
+use std::{sync::Arc, time::Duration};
 
+use futures_util::TryStreamExt;
+use rusqlite::Connection;
+
+use super::pool::{Pool, Settings};
 use crate::{
-    ErrorKind,
+    ErrorKind, Result,
     durability::Tier,
     record::{Document, Kind, Value},
-    store::{Column, Filter, Key, KeyRange, Layout, Place, Query, Row, open, query::Order},
+    store::{
+        Column, Filter, Key, KeyRange, Layout, Place, Query, Row, blocking, open, query::Order,
+    },
 };
 
 fn row(key: &str, record: Document) -> Row {
@@ -48,7 +54,7 @@ async fn queries_use_the_index_and_keep_their_order() {
     assert_eq!(keys(all(&place, &sorted).await), want);
     assert_eq!(keys(all(&place, &sorted.clone().limited(1000)).await), want[..1000]);
 
-    let connection = rusqlite::Connection::open(folder.path().join("p.db")).unwrap();
+    let connection = Connection::open(folder.path().join("p.db")).unwrap();
     let plan: String = connection
         .query_row(
             "EXPLAIN QUERY PLAN SELECT record FROM records WHERE json_extract(\"record\", '$.\"age\"') >= 90",
@@ -61,8 +67,8 @@ async fn queries_use_the_index_and_keep_their_order() {
 
 #[tokio::test]
 async fn a_put_in_the_middle_of_a_stream_waits_for_nobody() {
-    for url in ["sqlite::memory:?pool=1", "sqlite:?pool=1&thread=caller"] {
-        let place = open(url).await.unwrap();
+    let read_and_write = async || {
+        let place = open("sqlite::memory:?pool=1").await.unwrap();
         place.prepare(&Layout::plain()).await.unwrap();
         place.load(&people(5_000)).await.unwrap();
         let mut seen = 0;
@@ -72,7 +78,74 @@ async fn a_put_in_the_middle_of_a_stream_waits_for_nobody() {
             place.put(&batch[..1]).await.unwrap();
         }
         assert_eq!(seen, 5_000);
+    };
+    read_and_write().await;
+    blocking(read_and_write()).await;
+}
+
+/// A statement without end, as a connection of the pool.
+async fn endless(pool: &Arc<Pool>) -> Result<i64> {
+    let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
+                   SELECT count(*) FROM n";
+    pool.run(|connection| connection.query_row(numbers, [], |row| row.get(0))).await
+}
+
+#[tokio::test]
+async fn what_takes_too_long_is_interrupted_in_either_thread_and_what_follows_is_not() {
+    let (path, timeout) = (String::new(), Duration::from_millis(200));
+    let pool = Arc::new(Pool::new(Settings { path, tier: None, timeout }, 1));
+    for _ in 0..2 {
+        for late in [endless(&pool).await, blocking(endless(&pool)).await] {
+            let error = late.unwrap_err();
+            assert!(error.is_timeout(), "{error}");
+            assert!(error.to_string().contains("within 0.2 s"), "{error}");
+        }
+        let one = |c: &mut Connection| c.query_row("SELECT 1", [], |row| row.get::<_, i64>(0));
+        assert_eq!(pool.run(one).await.unwrap(), 1);
+        assert_eq!(blocking(pool.run(one)).await.unwrap(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_lock_is_waited_for_no_longer_than_an_operation_may_take() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.db");
+    let place = open(&format!("sqlite:{}?timeout=0.2", file.display())).await.unwrap();
+    place.prepare(&Layout::plain()).await.unwrap();
+    let other = Connection::open(&file).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let one = people(1);
+    for put in [place.put(&one).await, blocking(place.put(&one)).await] {
+        assert!(put.unwrap_err().is_timeout());
+    }
+    other.execute_batch("ROLLBACK").unwrap();
+    blocking(place.put(&one)).await.unwrap();
+}
+
+#[tokio::test]
+async fn work_that_nobody_waits_for_keeps_its_connection_until_it_ends() {
+    let (path, timeout) = (String::new(), Duration::from_secs(10));
+    let pool = Arc::new(Pool::new(Settings { path, tier: None, timeout }, 1));
+    pool.run(|c| c.execute_batch("CREATE TABLE t (a)")).await.unwrap();
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (ends, end) = std::sync::mpsc::channel::<()>();
+    let mut work = Box::pin(pool.run(move |_| {
+        begun.send(()).unwrap();
+        let _ = end.recv();
+        Ok(())
+    }));
+    assert!(futures_util::poll!(&mut work).is_pending());
+    begins.recv().unwrap();
+    drop(work);
+    // A database in memory is its connection: another one would have no table.
+    let count = async || {
+        pool.run(|c| c.query_row("SELECT count(*) FROM t", [], |row| row.get::<_, i64>(0))).await
+    };
+    let mut next = Box::pin(count());
+    assert!(futures_util::poll!(&mut next).is_pending());
+    drop(ends);
+    assert_eq!(next.await.unwrap(), 0);
+    assert_eq!(blocking(count()).await.unwrap(), 0);
 }
 
 #[tokio::test]
@@ -99,7 +172,7 @@ async fn columns_hold_what_they_are_declared_for() {
 async fn tables_of_other_programs_are_read_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("app.db");
-    let connection = rusqlite::Connection::open(&file).unwrap();
+    let connection = Connection::open(&file).unwrap();
     connection
         .execute_batch(
             "CREATE TABLE users (id INTEGER PRIMARY KEY, name VARCHAR(20), admin BOOLEAN);

@@ -32,7 +32,7 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 
 use self::protocol::{Pair, Server};
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
     blobs::CANNOT,
     kv::{Address, Limits, Namespace, Portion, SCALARS, Spool, chunks},
 };
@@ -209,6 +209,9 @@ impl Table {
 
     /// What is under these keys, in their order.
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        if let [key] = keys {
+            return Ok(vec![self.server.get_one(&self.full(key)).await?]);
+        }
         let mut values = Vec::with_capacity(keys.len());
         let mut portion = Portion::new();
         while values.len() < keys.len() {
@@ -288,13 +291,22 @@ impl Table {
         let shown = ["type", "path", "rnum"].iter().map(|name| (*name, stat.get(name)));
         let mut settings: Vec<_> = shown.map(|(n, v)| (n.to_owned(), v.to_owned())).collect();
         settings.push(("sync after each batch".into(), syncs.to_string()));
+        // The one that is started where there is no ttserver names the library behind it.
+        let (product, version) = match stat.get("version").strip_prefix("tokyocabinet ") {
+            Some(version) => ("stand-in for ttserver over Tokyo Cabinet", version),
+            None => ("Tokyo Tyrant", stat.get("version")),
+        };
+        let (product, version) = (product.to_owned(), version.to_owned());
         Ok(Description {
-            product: "Tokyo Tyrant".into(),
-            version: stat.get("version").into(),
+            client: Client::Own,
+            product,
+            version,
             shape,
             format: None,
             asked: self.asked,
             set: Some(set),
+            bound: None,
+            limit: None,
             settings,
             disk: stat.get("size").parse().ok().filter(|_| !stat.in_memory()),
         })

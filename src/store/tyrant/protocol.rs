@@ -14,6 +14,7 @@ use crate::{
 };
 
 const OUT: u8 = 0x20;
+const GET: u8 = 0x30;
 const MGET: u8 = 0x31;
 const VSIZ: u8 = 0x38;
 const FWMKEYS: u8 = 0x58;
@@ -75,6 +76,25 @@ impl Server {
     pub async fn put(&self, pairs: &[Pair]) -> Result<()> {
         let arguments: Vec<&[u8]> = pairs.iter().flat_map(|(k, v)| [&**k, &**v]).collect();
         self.misc("putlist", &arguments).await.map(drop)
+    }
+
+    /// What is under one key.
+    pub async fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let command = Command::new(GET).sized(key)?;
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
+        let found = self.pool.within("get", async {
+            socket.send(&command.0).await?;
+            // It does not tell why there is nothing.
+            if socket.byte().await? != 0 {
+                return Ok(None);
+            }
+            let length = socket.u32().await?;
+            socket.bytes(length as usize).await.map(Some)
+        });
+        let found = found.await?;
+        lease.give_back();
+        Ok(found)
     }
 
     /// The pairs of these keys, as far as they are there.
@@ -164,11 +184,11 @@ impl Server {
         text.and_then(|text| text.parse().ok()).ok_or_else(|| out_of_step("search", b"no count"))
     }
 
-    /// Reads a list of keys as fast as it comes, on a connection of its own: there may be many.
+    /// Reads a list of keys as fast as it comes.
     async fn spool(&self, what: &str, command: &Command, space: &Namespace) -> Result<Spool> {
         let limit = self.limits.operation;
-        let mut socket = self.pool.connect().await?;
-        let socket = &mut socket;
+        let mut lease = self.pool.lease().await?;
+        let socket = lease.socket();
         let head = async {
             socket.send(&command.0).await?;
             let code = socket.byte().await?;
@@ -195,6 +215,7 @@ impl Server {
                 spool.push(&key)?;
             }
         }
+        lease.give_back();
         Ok(spool)
     }
 

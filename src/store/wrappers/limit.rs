@@ -12,8 +12,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
-        Rows, Shape, Store,
+        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
+        Query, Request, Row, Rows, Shape, Store,
     },
 };
 
@@ -47,10 +47,10 @@ impl Limit {
             Ok(permit) => {
                 permit.map_err(|e| Error::unavailable("the limit is gone").with_source(e))
             }
-            Err(_) => Err(Error::unavailable(format!(
-                "waited {} s for one of {} operations to end; ask for less at once, or raise the limit",
-                self.patience.as_secs_f64(),
-                self.at_once
+            Err(_) => Err(Error::timeout(format!(
+                "none of {} operations ended within {} s; run fewer at once, or raise the limit",
+                self.at_once,
+                self.patience.as_secs_f64()
             ))),
         }
     }
@@ -164,9 +164,14 @@ impl Store for Limit {
         self.inner.drop_table().await
     }
 
-    async fn settle(&self) -> Result<()> {
+    async fn settle(&self) -> Result<bool> {
         let _turn = self.turn().await?;
         self.inner.settle().await
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        let _turn = self.turn().await?;
+        self.inner.explain(request).await
     }
 
     async fn describe(&self) -> Result<Description> {
@@ -178,7 +183,7 @@ impl Store for Limit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ErrorKind, store::open};
+    use crate::store::open;
 
     fn rows(n: usize) -> Vec<Row> {
         let row = |i| Row { key: Key::new(format!("k{i:05}")).unwrap(), record: Document::new() };
@@ -207,7 +212,7 @@ mod tests {
         // Another table is the same place.
         let table = two.table("other").unwrap();
         let error = table.count().await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.is_timeout());
         assert!(error.to_string().contains("one of 2 operations"), "{error}");
         drop(b);
         assert_eq!(table.count().await.unwrap(), 0);

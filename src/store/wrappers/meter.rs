@@ -17,8 +17,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
-        Rows, Shape, Store,
+        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
+        Query, Request, Row, Rows, Shape, Store,
     },
 };
 
@@ -264,8 +264,12 @@ impl Store for Meter {
         self.measured(Operation::Drop, self.inner.drop_table(), |()| 0).await
     }
 
-    async fn settle(&self) -> Result<()> {
+    async fn settle(&self) -> Result<bool> {
         self.inner.settle().await
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        self.inner.explain(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

@@ -15,8 +15,8 @@ use crate::{
     format::Wrapped,
     record::{Document, Value},
     store::{
-        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Need, Query,
-        Row, Rows, Shape, Store, blobs, no,
+        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
+        Need, Query, Request, Row, Rows, Shape, Store, blobs, no,
         query::{Path, Test},
     },
 };
@@ -273,8 +273,25 @@ impl Store for Prefix {
         self.delete(&Filter::All).await.map(drop)
     }
 
-    async fn settle(&self) -> Result<()> {
+    async fn settle(&self) -> Result<bool> {
         self.inner.settle().await
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        match request {
+            Request::Get(keys) => self.inner.explain(Request::Get(&self.keys(keys))).await,
+            Request::Find(query) => {
+                let ours = Query { filter: self.ours(&query.filter), ..query.clone() };
+                self.inner.explain(Request::Find(&ours)).await
+            }
+            Request::Join(_) => Ok(None),
+            Request::Put(rows) => self.inner.explain(Request::Put(&self.rows(rows))).await,
+            Request::Load(rows) => self.inner.explain(Request::Load(&self.rows(rows))).await,
+            Request::Delete(filter) => {
+                self.inner.explain(Request::Delete(&self.ours(filter))).await
+            }
+            Request::Scan(range) => self.inner.explain(Request::Scan(&self.range(range))).await,
+        }
     }
 
     async fn describe(&self) -> Result<Description> {

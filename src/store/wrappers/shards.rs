@@ -17,8 +17,8 @@ use crate::{
     format::Wrapped,
     record::{Document, dataset::random::mix},
     store::{
-        Abilities, Blobs, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
-        Rows, Shape, Store, blobs, blocking::side_by_side, no,
+        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
+        Query, Request, Row, Rows, Shape, Store, blobs, blocking::side_by_side, no,
     },
 };
 
@@ -300,8 +300,13 @@ impl Store for Shards {
         self.all(|store| store.drop_table()).await.map(drop)
     }
 
-    async fn settle(&self) -> Result<()> {
-        self.all(|store| store.settle()).await.map(drop)
+    async fn settle(&self) -> Result<bool> {
+        Ok(self.all(|store| store.settle()).await?.contains(&true))
+    }
+
+    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        // Each is asked the same.
+        self.stores[0].explain(request).await
     }
 
     async fn describe(&self) -> Result<Description> {

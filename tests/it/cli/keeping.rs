@@ -233,3 +233,35 @@ open("9.bin", "wb").write(blob)
     );
     assert_eq!(restored, "true\n");
 }
+
+#[test]
+fn a_query_of_your_own_is_measured_without_a_workload_file() {
+    let desk = Desk::new();
+    desk.run("generate people --count 300 --seed 3 p.json").well();
+    let asked = "bench keep --records p.json --key key --index age --where age>=50 --sort=-age \
+                 --limit 20 --on sqlite --rounds 1 --no-audit --format json --out r.json";
+    desk.run(asked).well();
+    let results: serde_json::Value = serde_json::from_slice(&desk.read("r.json")).unwrap();
+    let phases = results["phases"].as_array().unwrap();
+    let find = phases.iter().find(|phase| phase["name"] == "find").unwrap();
+    let about = find["about"].as_str().unwrap();
+    assert!(about.contains("sorted by age descending, the first 20"), "{about}");
+    let cells = results["cells"].as_array().unwrap();
+    let cell = |phase: &str| {
+        let of = |c: &&serde_json::Value| c["phase"] == phase && c["competitor"] == "sqlite";
+        cells.iter().find(of).unwrap()
+    };
+    assert_eq!(cell("find")["tally"]["missed"], 0);
+    assert_eq!(
+        cell("find")["items"].as_u64().unwrap(),
+        20 * cell("find")["units"].as_u64().unwrap()
+    );
+    assert_eq!(cell("index")["rounds"][0]["index"]["writes"], 1000);
+    let old = desk.run("bench keep --records p.json --limit 100 --on sqlite");
+    assert_eq!(old.status, Some(2));
+    assert!(old.err.contains("--sample N"), "{}", old.err);
+    desk.run("generate users --count 20 u.json").well();
+    let twice = desk.run("bench keep --records u.json --key pet --on sqlite --rounds 1");
+    assert_eq!(twice.status, Some(2));
+    assert!(twice.err.contains("have the same key"), "{}", twice.err);
+}

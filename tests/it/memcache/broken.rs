@@ -39,7 +39,7 @@ type Ill = (&'static str, fn(TcpStream), ErrorKind);
 
 /// How a server can be ill, and what is told then.
 const ILLS: [Ill; 9] = [
-    ("says nothing", hold, ErrorKind::Unavailable),
+    ("says nothing", hold, ErrorKind::Timeout),
     ("closes at once", drop, ErrorKind::Unavailable),
     (
         "half a header",
@@ -47,7 +47,7 @@ const ILLS: [Ill; 9] = [
             let _ = s.write_all(b"VA 1");
             hold(s)
         },
-        ErrorKind::Unavailable,
+        ErrorKind::Timeout,
     ),
     (
         "half a header, closed",
@@ -66,7 +66,7 @@ const ILLS: [Ill; 9] = [
     (
         "a byte each 100 ms",
         |s| drip(s, b"VA 5 f0\r\nhello\r\n", Duration::from_millis(100)),
-        ErrorKind::Unavailable,
+        ErrorKind::Timeout,
     ),
     (
         "no answer of ours",
@@ -200,13 +200,13 @@ async fn connecting_into_a_black_hole_ends_in_time() {
     let begin = Instant::now();
     let error = c.get("key").unwrap_err();
     in_time("blocking", begin, TIME);
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.is_timeout(), "{error}");
     let begin = Instant::now();
     assert!(c.get("key").is_err());
     assert!(begin.elapsed() < Duration::from_millis(20));
     let c = AsyncClient::new([&hole.address], options()).unwrap();
     let begin = Instant::now();
-    assert_eq!(c.get("key").await.unwrap_err().kind(), ErrorKind::Unavailable);
+    assert!(c.get("key").await.unwrap_err().is_timeout());
     in_time("nonblocking", begin, TIME);
 }
 
@@ -225,7 +225,7 @@ fn a_pool_that_is_used_up_is_waited_for_in_time() {
         let begin = Instant::now();
         let error = c.get("key").unwrap_err();
         in_time("waiting", begin, TIME);
-        assert!(error.to_string().contains("all connections are in use"), "{error}");
+        assert!(error.to_string().contains("no free connection within"), "{error}");
         assert!(first.join().unwrap().is_err());
     });
 }

@@ -47,7 +47,7 @@ fn a_frozen_server_costs_one_call_its_time() {
     let (begin, late) = (Instant::now(), waiter());
     let error = c.get("key").unwrap_err();
     let took = begin.elapsed();
-    assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+    assert!(error.is_timeout(), "{error}");
     assert!(took < LATEST + late(), "{took:?}");
     let begin = Instant::now();
     for _ in 0..1000 {

@@ -1,11 +1,15 @@
-# Real Ruby's side of the tests of Marshal.
+# Real Ruby's side of the tests of Marshal, MessagePack and CBOR.
 #
 #   ruby peer.rb show             reads dumps from stdin, one after another; prints each as a line
+#   ruby peer.rb show msgpack     reads values from stdin, each in hex on a line; so does "show cbor"
+#   ruby peer.rb again msgpack    the same, and prints what Ruby writes of each, in hex
+#   ruby peer.rb check msgpack    only looks whether the library is there, and exits with 3 if not
 #   ruby peer.rb make SEED COUNT  makes objects; prints each dump in hex, a tab, and the line
 #
 # A line says what a value is, in a notation of its own: n t f, i-12, d<bits of the float>,
 # s<text in hex>, b<bytes in hex>, T<seconds>.<nanoseconds>, D<sign><digits>e<exponent>, [a,b], {k:v}.
 require "bigdecimal"
+require "time"
 
 class Plain
   def initialize(a, b) = (@a, @b_c = a, b)
@@ -54,6 +58,17 @@ def key(k)
   end
 end
 
+# What Ruby's CBOR hands over as it is: times as text, decimals.
+def tagged(tag, value)
+  case tag
+  when 0
+    seconds, fraction = value.match(/\A([^.]*?)(?:\.(\d+))?Z\z/).captures
+    "T#{Time.iso8601("#{seconds}Z").to_i}.#{fraction.to_s.ljust(9, "0").to_i}"
+  when 4 then show(BigDecimal("#{value[1]}e#{value[0]}"))
+  else raise "tag #{tag}"
+  end
+end
+
 def show(x)
   case x
   when nil then "n"
@@ -66,6 +81,7 @@ def show(x)
     x.finite? ? "D#{sign < 0 || x.sign < 0 ? "-" : ""}#{digits}e#{x.zero? ? 0 : exponent}" : "D#{x}"
   when Symbol then string(x.to_s)
   when String then string(x)
+  when ->(x) { x.class.name == "CBOR::Tagged" } then tagged(x.tag, x.value)
   when Time then "T#{x.to_i}.#{x.nsec}"
   when Array then "[" + x.map { |v| show(v) }.join(",") + "]"
   when Hash then pairs(x.map { |k, v| [k, show(v)] })
@@ -175,6 +191,31 @@ class Maker
     else single
     end
   end
+end
+
+# Reader and writer of a library, by its name.
+def library(name)
+  case name
+  when "msgpack"
+    require "msgpack"
+    factory = MessagePack::Factory.new
+    factory.register_type(-1, Time, packer: MessagePack::Time::Packer, unpacker: MessagePack::Time::Unpacker)
+    [->(bytes) { factory.load(bytes) }, ->(value) { factory.dump(value) }]
+  when "cbor"
+    require "cbor"
+    [->(bytes) { CBOR.decode(bytes) }, ->(value) { CBOR.encode(value) }]
+  end
+rescue LoadError
+  exit 3
+end
+
+read, write = library(ARGV[1])
+if read
+  $stdin.each_line do |line|
+    value = read.([line.chomp].pack("H*"))
+    puts ARGV[0] == "show" ? show(value) : hex(write.(value))
+  end
+  exit
 end
 
 case ARGV[0]

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(3 * TIMEOUT);
 
 fn failed<T>(done: steelyard::Result<T>, begin: Instant, what: &str) -> Outcome {
     let Err(error) = done else { return Err(Fault::new(format_args!("{what}: no error"))) };
-    ensure!(error.kind() == ErrorKind::Unavailable, "{what}: {error:?}");
+    ensure!(error.is_outage(), "{what}: {error:?}");
     ensure!(begin.elapsed() < PATIENCE, "{what}: {:?}", begin.elapsed());
     Ok(())
 }

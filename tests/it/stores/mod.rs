@@ -11,6 +11,7 @@
 //! where `STEELYARD_REQUIRE_SERVERS=1`.
 
 mod broken;
+mod clients;
 mod contract;
 mod hostile;
 mod joins;

@@ -13,8 +13,8 @@ use steelyard::{
     format::Wrapped,
     record::{Document, Kind, Value},
     store::{
-        Abilities, Blobs, Description, Filter, Key, KeyRange, Layout, Need, Query, Row, Rows,
-        Shape, Store,
+        Abilities, Blobs, Client, Description, Filter, Key, KeyRange, Layout, Need, Query, Row,
+        Rows, Shape, Store,
     },
 };
 
@@ -410,12 +410,15 @@ impl Store for Naive {
     async fn describe(&self) -> Result<Description> {
         let version = if self.is(Flaw::NoVersion) { "" } else { "1" };
         Ok(Description {
+            client: Client::Own,
             product: "naive".into(),
             version: version.into(),
             shape: Shape::Document,
             format: None,
             asked: None,
             set: None,
+            bound: None,
+            limit: None,
             settings: Vec::new(),
             disk: None,
         })

@@ -1,19 +1,41 @@
-//! A wire between a client and a server that can be cut in the middle of an answer.
+//! A wire between a client and a server: it can be cut in the middle of an answer or stand still, it
+//! counts connections, and it keeps what the client says.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicUsize, Ordering},
+use std::{
+    net::TcpStream as Socket,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
 };
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Notify,
 };
 
 pub struct Proxy {
     /// The server's URL, through the wire.
     pub url: String,
-    left: Arc<AtomicUsize>,
+    wire: Arc<Wire>,
+}
+
+#[derive(Default)]
+struct Wire {
+    /// How many bytes more come from the server, before its connections are closed.
+    left: AtomicUsize,
+    frozen: AtomicBool,
+    thawed: Notify,
+    clients: Mutex<Clients>,
+    /// What clients have said since it was last asked for.
+    said: Mutex<Vec<u8>>,
+}
+
+#[derive(Default)]
+struct Clients {
+    open: Vec<Socket>,
+    most: usize,
 }
 
 const WHOLE: usize = usize::MAX;
@@ -25,15 +47,16 @@ impl Proxy {
         let port = url[start + 10..].find(|c: char| !c.is_ascii_digit());
         let end = port.map_or(url.len(), |length| start + 10 + length);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let left = Arc::new(AtomicUsize::new(WHOLE));
+        let wire = Arc::new(Wire { left: AtomicUsize::new(WHOLE), ..Wire::default() });
         let through = listener.local_addr().unwrap();
         let proxy =
-            Proxy { url: format!("{}{through}{}", &url[..start], &url[end..]), left: left.clone() };
+            Proxy { url: format!("{}{through}{}", &url[..start], &url[end..]), wire: wire.clone() };
         let address = url[start..end].to_owned();
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
+                let client = wire.clients.lock().unwrap().arrive(client);
                 let server = TcpStream::connect(&address).await.unwrap();
-                tokio::spawn(pass(client, server, left.clone()));
+                tokio::spawn(pass(client, server, wire.clone()));
             }
         });
         proxy
@@ -41,27 +64,82 @@ impl Proxy {
 
     /// After so many bytes more from the server, its connections are closed.
     pub fn cut_after(&self, bytes: usize) {
-        self.left.store(bytes, Ordering::SeqCst);
+        self.wire.left.store(bytes, Ordering::SeqCst);
     }
 
     /// From now on all goes through.
     pub fn mend(&self) {
-        self.left.store(WHOLE, Ordering::SeqCst);
+        self.wire.left.store(WHOLE, Ordering::SeqCst);
+    }
+
+    /// From now on nothing goes through; connections are still accepted.
+    pub fn freeze(&self) {
+        self.wire.frozen.store(true, Ordering::SeqCst);
+    }
+
+    /// From now on all goes through again, what has waited first.
+    pub fn thaw(&self) {
+        self.wire.frozen.store(false, Ordering::SeqCst);
+        self.wire.thawed.notify_waiters();
+    }
+
+    /// The most connections that there were at once.
+    pub fn most(&self) -> usize {
+        self.wire.clients.lock().unwrap().most
+    }
+
+    /// What clients have said since this was last asked for.
+    pub fn said(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.wire.said.lock().unwrap())
     }
 }
 
-async fn pass(mut client: TcpStream, mut server: TcpStream, left: Arc<AtomicUsize>) {
+impl Clients {
+    /// Counts a connection, without those that are closed by now: what a client closed before it made
+    /// another one is seen here to be closed.
+    fn arrive(&mut self, client: TcpStream) -> TcpStream {
+        self.open.retain(|socket| !matches!(socket.peek(&mut [0]), Ok(0)));
+        let client = client.into_std().unwrap();
+        self.open.push(client.try_clone().unwrap());
+        self.most = self.most.max(self.open.len());
+        TcpStream::from_std(client).unwrap()
+    }
+}
+
+impl Wire {
+    async fn flows(&self) {
+        loop {
+            let thawed = self.thawed.notified();
+            if !self.frozen.load(Ordering::SeqCst) {
+                return;
+            }
+            thawed.await;
+        }
+    }
+}
+
+async fn pass(mut client: TcpStream, mut server: TcpStream, wire: Arc<Wire>) {
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
-    let asks = tokio::io::copy(&mut from_client, &mut to_server);
+    let asks = async {
+        let mut bytes = vec![0; 16 << 10];
+        while let Ok(n @ 1..) = from_client.read(&mut bytes).await {
+            wire.said.lock().unwrap().extend(&bytes[..n]);
+            wire.flows().await;
+            if to_server.write_all(&bytes[..n]).await.is_err() {
+                break;
+            }
+        }
+    };
     let answers = async {
         let mut bytes = vec![0; 16 << 10];
         while let Ok(n @ 1..) = from_server.read(&mut bytes).await {
-            let may = match left.load(Ordering::SeqCst) {
+            wire.flows().await;
+            let may = match wire.left.load(Ordering::SeqCst) {
                 WHOLE => n,
                 left_now => {
                     let may = n.min(left_now);
-                    left.fetch_sub(may, Ordering::SeqCst);
+                    wire.left.fetch_sub(may, Ordering::SeqCst);
                     may
                 }
             };
@@ -70,5 +148,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, left: Arc<AtomicUsiz
             }
         }
     };
-    tokio::select! { _ = asks => {}, () = answers => {} }
+    tokio::select! { () = asks => {}, () = answers => {} }
+    // The clone that counts it must not keep it open.
+    let _ = socket2::SockRef::from(&client).shutdown(std::net::Shutdown::Both);
 }

@@ -48,6 +48,15 @@ async fn held(subject: &Subject, values: Vec<Value>) -> Result<Vec<Value>, Fault
 
 impl Filled {
     async fn new(subject: &Subject, seed: u64) -> Result<Filled, Fault> {
+        Ok(Filled::with(subject, seed, &[]).await?.expect("any store can do without an index"))
+    }
+
+    /// With indexes on these paths; none where the store can have none of them.
+    async fn with(
+        subject: &Subject,
+        seed: u64,
+        indexes: &[(&str, Kind)],
+    ) -> Result<Option<Filled>, Fault> {
         let probe = subject.open("").await?;
         let keeps = probe.store.abilities().keeps;
         let large = held(subject, [i64::MIN, i64::MAX].map(Value::Int).into()).await?.len() == 2;
@@ -77,9 +86,15 @@ impl Filled {
             fresh.done().await?;
         }
         let rows = corpus.rows(seed, 300);
-        let layout = layout(subject.shape(), &rows)?;
+        let mut layout = layout(subject.shape(), &rows)?;
+        for (path, kind) in indexes {
+            layout = layout.with_index(path.parse()?, *kind);
+        }
         let fresh = subject.open("").await?;
-        fresh.store.prepare(&layout).await?;
+        match fresh.store.prepare(&layout).await {
+            Err(e) if !indexes.is_empty() && e.kind() == ErrorKind::Unsupported => return Ok(None),
+            prepared => prepared?,
+        }
         fresh.store.load(&rows).await?;
         let held = |record: &Document| match subject.shape() {
             Shape::Columns => in_columns(record, &layout.columns),
@@ -87,7 +102,7 @@ impl Filled {
         };
         let records =
             rows.into_iter().map(|Row { key, record }| (key, (record.clone(), held(&record))));
-        Ok(Filled { fresh, corpus, records: records.collect() })
+        Ok(Some(Filled { fresh, corpus, records: records.collect() }))
     }
 
     fn store(&self) -> &dyn Store {
@@ -182,7 +197,37 @@ fn layout(shape: Shape, rows: &[Row]) -> Result<Layout, Fault> {
 }
 
 async fn try_queries(subject: Arc<Subject>, seed: u64, count: u64) -> Outcome {
-    let mut filled = Filled::new(&subject, seed).await?;
+    let filled = Filled::new(&subject, seed).await?;
+    try_on(filled, &subject, seed, count).await
+}
+
+/// The same where the fields that queries are about have indexes.
+async fn try_with_indexes(subject: Arc<Subject>, seed: u64, count: u64) -> Outcome {
+    let indexes: &[(&str, Kind)] = match subject.shape() {
+        Shape::Blob => return Ok(()),
+        Shape::Columns => &[
+            ("n", Kind::Int),
+            ("f", Kind::Float),
+            ("t", Kind::Text),
+            ("d", Kind::Time),
+            ("b", Kind::Bool),
+        ],
+        Shape::Document => &[
+            ("n", Kind::Int),
+            ("t", Kind::Text),
+            ("d", Kind::Text),
+            ("b", Kind::Bool),
+            ("m.x", Kind::Int),
+            ("m.y.z", Kind::Text),
+        ],
+    };
+    match Filled::with(&subject, seed, indexes).await? {
+        None => Ok(()),
+        Some(filled) => try_on(filled, &subject, seed, count).await,
+    }
+}
+
+async fn try_on(mut filled: Filled, subject: &Subject, seed: u64, count: u64) -> Outcome {
     let (mut answered, mut hits, mut faults) = (0, 0, Vec::new());
     let mut refused: BTreeMap<String, u64> = BTreeMap::new();
     for number in 0..count {
@@ -274,6 +319,12 @@ async fn senseless(filled: &Filled) -> Outcome {
 fn queries_mean_the_same_in_every_store() {
     let seed = places::seed("queries");
     places::each(Wrap::Bare, |subject| try_queries(subject, seed, 700));
+}
+
+#[test]
+fn queries_mean_the_same_with_indexes() {
+    let seed = places::seed("queries with indexes");
+    places::each(Wrap::Bare, |subject| try_with_indexes(subject, seed, 300));
 }
 
 #[test]

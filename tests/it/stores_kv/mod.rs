@@ -252,9 +252,9 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
         server.freeze();
         let begin = Instant::now();
         let error = place.get(&[key("a")]).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}: {error}");
+        assert!(error.is_timeout(), "{name}: {error}");
         let error = place.put(&[row("b", 1)]).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{name}: {error}");
+        assert!(error.is_timeout(), "{name}: {error}");
         assert!(begin.elapsed() < Duration::from_secs(4), "{name}: {:?}", begin.elapsed());
         server.thaw();
         place.put(&[row("b", 2)]).await.unwrap();

@@ -183,7 +183,7 @@ async fn the_first_few_by_number_are_the_first_few() {
     place.load(&rows).await.unwrap();
     for (order, limit, want) in [
         (Order::Ascending, 3, ["k0000", "k0050", "k0100"]),
-        (Order::Descending, 3, ["k0021", "k0071", "k0121"]),
+        (Order::Descending, 3, ["k4971", "k4921", "k4871"]),
     ] {
         let query =
             Query::new("n>=0".parse().unwrap()).sorted("n".parse().unwrap(), order).limited(limit);
@@ -252,7 +252,10 @@ async fn the_database_says_which_layout_it_has() {
 
 async fn described(place: &Place) -> (Option<Tier>, Option<Tier>) {
     let about = place.describe().await.unwrap();
-    assert_eq!(about.product, "Tokyo Tyrant");
+    // Where there is no ttserver, the figures are not its own, and it says so.
+    let products = ["Tokyo Tyrant", "stand-in for ttserver over Tokyo Cabinet"];
+    assert!(products.contains(&about.product.as_str()), "{about:?}");
+    assert!(about.version.starts_with(|c: char| c.is_ascii_digit()), "{about:?}");
     assert!(!about.version.is_empty() && about.disk.is_some_and(|n| n > 0), "{about:?}");
     (about.asked, about.set)
 }

@@ -62,7 +62,7 @@ async fn a_server_that_dies_or_stands_still_is_answered_and_found_again() {
     for _ in 0..3 {
         let begin = Instant::now();
         let error = place.put(&rows).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.is_timeout(), "{error}");
         assert!(begin.elapsed() < Duration::from_secs(4), "{:?}", begin.elapsed());
     }
     server.thaw();
@@ -109,10 +109,10 @@ async fn durability_is_what_the_server_gives_or_an_error() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("commit=2) cannot promise durability t3"), "{error}");
 
-    let Some(server) = start(Some(Tier::T2), &[("engine", "myisam"), ("binlog", "on")]) else {
+    let Some(server) = start(Some(Tier::T1), &[("engine", "myisam"), ("binlog", "on")]) else {
         return;
     };
-    let place = open(&format!("{}&durability=t2", server.url())).await.unwrap();
+    let place = open(&format!("{}&durability=t1", server.url())).await.unwrap();
     assert!(!place.abilities().atomic);
     let layout = Layout::plain().with_index("age".parse().unwrap(), Kind::Int);
     place.prepare(&layout).await.unwrap();
@@ -121,7 +121,7 @@ async fn durability_is_what_the_server_gives_or_an_error() {
     place.put(&rows[..10]).await.unwrap();
     assert_eq!(place.count().await.unwrap(), 1000);
     let said = place.describe().await.unwrap();
-    assert_eq!(said.set, Some(Tier::T2));
+    assert_eq!(said.set, Some(Tier::T1));
     assert!(said.settings.contains(&("engine".into(), "MyISAM".into())), "{said:?}");
     assert!(said.settings.contains(&("log_bin".into(), "ON".into())), "{said:?}");
     let mut more = people(900..1100);
@@ -131,8 +131,10 @@ async fn durability_is_what_the_server_gives_or_an_error() {
     assert!(error.to_string().contains("part of the batch is written"), "{error}");
     let error = place.put(&[row(&"k".repeat(251), Document::new())]).await.unwrap_err();
     assert!(error.to_string().contains("250 bytes at most"), "{error}");
-    let error = open(&format!("{}&durability=t3", server.url())).await.unwrap_err();
-    assert!(error.to_string().contains("engine MyISAM cannot promise"), "{error}");
+    for tier in ["t2", "t3"] {
+        let error = open(&format!("{}&durability={tier}", server.url())).await.unwrap_err();
+        assert!(error.to_string().contains("engine MyISAM cannot promise"), "{error}");
+    }
     if !is_maria(&**place.store()).await {
         return;
     }

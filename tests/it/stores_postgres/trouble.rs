@@ -144,7 +144,7 @@ async fn a_server_that_stands_still_is_an_error_in_time() {
             3 => place.find(&query).await.err().unwrap(),
             _ => place.describe().await.unwrap_err(),
         };
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error:?}");
+        assert!(error.is_timeout(), "{error:?}");
         assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
     }
     server.thaw();

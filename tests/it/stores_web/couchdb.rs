@@ -267,7 +267,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
     let begin = Instant::now();
     for _ in 0..2 {
         let error = place.get(&[key("000001")]).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.is_timeout(), "{error}");
     }
     assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
     server.thaw();

@@ -135,7 +135,8 @@ pub async fn put_inside_a_scan(subject: &Subject) -> Outcome {
     if scanned(store, &KeyRange::all()).await?.is_none() {
         return fresh.done().await;
     }
-    let limit = Duration::from_secs(20);
+    // Longer than any operation may take by itself: only what hangs is still there.
+    let limit = Duration::from_secs(60);
     let hangs = |_| Fault::new("a put inside a stream does not end with one connection");
     let scan = async { work_inside(store, store.scan(&KeyRange::all()).await?, count).await };
     tokio::time::timeout(limit, scan).await.map_err(hangs)??;

@@ -1,0 +1,177 @@
+//! Queries that are typed behind `bench WORKLOAD`: they become phases of the workload, as if they stood
+//! in its file.
+
+use std::fmt::Write;
+
+use steelyard::{
+    Error, Result,
+    bench::workload::{Act, Workload},
+};
+
+/// A query of your own, beside what the workload does.
+#[derive(clap::Args)]
+pub struct Queries {
+    /// The field that is the key of the records [default: their place in the file].
+    #[arg(long, value_name = "FIELD")]
+    key: Option<String>,
+    /// Make an index on these fields after the load, and see what it costs; may be repeated.
+    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
+    index: Vec<String>,
+    /// Ask for the records that fit: 'status=open', 'age>=90', or in JSON; may be repeated.
+    #[arg(long = "where", value_name = "QUERY")]
+    filters: Vec<String>,
+    /// Ask for them in this order; a minus means descending: --sort=-created_at,name.
+    #[arg(long, value_name = "PATHS", value_delimiter = ',', allow_hyphen_values = true)]
+    sort: Vec<String>,
+    /// Ask for so many of them at most.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+}
+
+/// Writes that show what an index costs a write.
+const WRITES: u64 = 1_000;
+
+impl Queries {
+    /// The field that is the key.
+    pub fn key(&self) -> Option<&str> {
+        self.key.as_deref()
+    }
+
+    /// The workload with the phases for these.
+    ///
+    /// # Errors
+    /// [`Invalid`](steelyard::ErrorKind::Invalid), naming the option, for what is no query.
+    pub fn added(&self, mut workload: Workload) -> Result<Workload> {
+        let asks = !(self.filters.is_empty() && self.sort.is_empty());
+        if self.limit.is_some() && !asks {
+            return Err(Error::invalid(
+                "--limit is how many records a query asks for, and goes with --where or --sort; to \
+                 use N of the records: --sample N",
+            ));
+        }
+        let mut phases = String::new();
+        if !self.index.is_empty() {
+            let name = free(&workload, "index");
+            let _ = write!(
+                phases,
+                "[[phase]]\nname = {}\ndo = \"index\"\nindex = {}\nwrites = {WRITES}\n{}\n",
+                quoted(&name),
+                list(&self.index),
+                table(&workload)
+            );
+        }
+        if asks {
+            let name = free(&workload, "find");
+            let _ = write!(
+                phases,
+                "[[phase]]\nname = {}\ndo = \"find\"\n{}",
+                quoted(&name),
+                table(&workload)
+            );
+            match &self.filters[..] {
+                [] => {}
+                [one] => {
+                    let _ = writeln!(phases, "where = {}", quoted(one));
+                }
+                several => {
+                    let _ = writeln!(phases, "where = {}", list(several));
+                }
+            }
+            if !self.sort.is_empty() {
+                let _ = writeln!(phases, "sort = {}", list(&self.sort));
+            }
+            if let Some(limit) = self.limit {
+                let _ = writeln!(phases, "limit = {limit}");
+            }
+            phases.push('\n');
+        }
+        if !phases.is_empty() {
+            workload = with(&workload, &phases)?;
+        }
+        if let (Some(key), Some(first)) = (&self.key, workload.tables.first_mut()) {
+            first.key = Some(key.clone());
+        }
+        Ok(workload)
+    }
+}
+
+/// The workload with more phases at its end, but before it settles.
+fn with(workload: &Workload, phases: &str) -> Result<Workload> {
+    let text = &workload.text;
+    let last = workload.phases.last().filter(|phase| phase.act == Act::Settle);
+    let at = last.and_then(|_| text.rfind("[[phase]]")).unwrap_or(text.len());
+    let (before, after) = text.split_at(at);
+    let gap = if before.ends_with('\n') { "" } else { "\n" };
+    let told = |e: Error| Error::new(e.kind(), format!("the query: {}", e.context()));
+    Workload::parse(&format!("{before}{gap}{phases}{after}")).map_err(told)
+}
+
+/// The first table, as phases name theirs.
+fn table(workload: &Workload) -> String {
+    workload
+        .tables
+        .first()
+        .map_or(String::new(), |table| format!("table = {}\n", quoted(&table.name)))
+}
+
+/// A name that no phase has.
+fn free(workload: &Workload, name: &str) -> String {
+    let names = std::iter::once(name.to_owned()).chain((2..).map(|n| format!("{name} {n}")));
+    let taken = |name: &String| workload.phases.iter().any(|phase| phase.name == *name);
+    names.into_iter().find(|name| !taken(name)).unwrap_or_default()
+}
+
+/// A text as TOML has it.
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+fn list(texts: &[String]) -> String {
+    let texts: Vec<String> = texts.iter().map(|text| quoted(text)).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn queries(key: Option<&str>, index: &[&str], filters: &[&str], sort: &[&str]) -> Queries {
+        let owned = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        Queries {
+            key: key.map(str::to_owned),
+            index: owned(index),
+            filters: owned(filters),
+            sort: owned(sort),
+            limit: None,
+        }
+    }
+
+    #[test]
+    fn a_query_becomes_phases_before_the_store_settles() {
+        let keep = Workload::named("keep").unwrap();
+        let asked = queries(Some("id"), &["created_at"], &["status=\"open\"", "n>1"], &["-n"]);
+        let asked = Queries { limit: Some(20), ..asked };
+        let workload = asked.added(keep.clone()).unwrap();
+        let names: Vec<&str> = workload.phases.iter().map(|p| p.name.as_str()).collect();
+        assert_eq!(names[names.len() - 3..], ["index", "find", "settle"], "{}", workload.text);
+        let Act::Find { sort, most: Some(20), .. } = &workload.phases[names.len() - 2].act else {
+            panic!("{workload:?}")
+        };
+        assert_eq!(sort.len(), 1);
+        assert_eq!(workload.tables[0].key.as_deref(), Some("id"));
+        assert_eq!(Workload::parse(&workload.text).unwrap().phases, workload.phases);
+        // A second one has another name.
+        let again = queries(None, &[], &["n=1"], &[]).added(workload).unwrap();
+        assert!(again.phases.iter().any(|p| p.name == "find 2"));
+    }
+
+    #[test]
+    fn what_is_no_query_is_refused() {
+        let keep = || Workload::named("keep").unwrap();
+        let limit = Queries { limit: Some(5), ..queries(None, &[], &[], &[]) };
+        let error = limit.added(keep()).unwrap_err().to_string();
+        assert!(error.contains("--sample N"), "{error}");
+        let error = queries(None, &[], &["{\"a\": {\"$x\": 1}}"], &[]).added(keep()).unwrap_err();
+        assert!(error.to_string().contains("no operator"), "{error}");
+    }
+}

@@ -1,0 +1,85 @@
+//! The statements of operations, and the server's `EXPLAIN FORMAT=JSON` of them.
+
+use mysql_async::Value as Cell;
+
+use super::{
+    MySql,
+    known::Known,
+    load,
+    read::{self, values},
+    write::{Taken, insert},
+};
+use crate::{
+    Error, Result,
+    store::{
+        Explained, Filter, Query, Request,
+        sql::{Sorting, Sql},
+    },
+};
+
+impl MySql {
+    pub(super) async fn explained(&self, request: Request<'_>) -> Result<Option<Explained>> {
+        let known = self.known().await?;
+        let (explained, cells) = match request {
+            Request::Put([_]) => return Ok(Some(Explained::new(&*known.put_one))),
+            // Of as many rows as fit; one shows what is done.
+            Request::Put(_) => return Ok(Some(Explained::new(insert(&known, 1, Taken::Replace)))),
+            Request::Load(rows) => {
+                let statement = match self.loads_by_file(&known, rows.len()) {
+                    true => load::statement(&known),
+                    false => insert(&known, 1, Taken::Refuse),
+                };
+                return Ok(Some(Explained::new(statement)));
+            }
+            Request::Get([key]) => {
+                let Some(sought) = known.key_sought(key) else { return Ok(None) };
+                (Explained::new(&*known.get_one).with_keys([key]), vec![sought])
+            }
+            Request::Get(keys) => {
+                let Some((statement, sought)) = read::by_keys(&known, keys) else {
+                    return Ok(None);
+                };
+                (Explained::new(statement).with_keys(keys), sought)
+            }
+            Request::Scan(range) if known.key_is_exact() => {
+                let from = range.from.clone().map(|key| (key, " >= ?"));
+                let (statement, values) =
+                    read::page(&known, from, range.until.clone(), read::FIRST_PAGE);
+                let borders = range.from.iter().chain(&range.until);
+                (Explained::new(statement).with_keys(borders), values)
+            }
+            Request::Scan(_) => return Ok(None),
+            Request::Find(query) => of_sql(&self.find_statement(&known, query)?),
+            Request::Delete(filter) => {
+                let query = self.fitted(&known, &Query::new(filter.clone()))?;
+                of_sql(&known.table.delete(&known.dialect, &query.filter)?)
+            }
+            Request::Join(join) => of_sql(&self.join_statement(join).await?.2),
+        };
+        let statement = format!("EXPLAIN FORMAT=JSON {}", explained.statement);
+        let row = self.pool.rows(&statement, cells).await?.into_iter().next();
+        let plan = row.and_then(|row| mysql_async::from_row_opt::<String>(row).ok());
+        let plan = plan.ok_or_else(|| Error::malformed("an EXPLAIN that is no text"))?;
+        Ok(Some(Explained { plan: Some(plan), ..explained }))
+    }
+
+    /// The statement that a query begins with.
+    fn find_statement(&self, known: &Known, query: &Query) -> Result<Sql> {
+        let fitted = self.fitted(known, query)?;
+        if query.limit.is_some_and(|limit| limit <= read::AT_ONCE) {
+            let how = match known.dialect.sorted_by_index(query) {
+                Some(_) => Sorting::ByIndex,
+                None => Sorting::Exact,
+            };
+            return known.table.select_sorted(&known.dialect, &known.what(), &fitted, how);
+        }
+        match (&query.filter, &*query.sort, query.limit) {
+            (Filter::All, [], None) => known.table.select(&known.dialect, &known.what(), &fitted),
+            _ => Ok(read::keys_statement(known, &fitted, None, query.limit.unwrap_or(u64::MAX))?.0),
+        }
+    }
+}
+
+fn of_sql(sql: &Sql) -> (Explained, Vec<Cell>) {
+    (Explained::new(&*sql.text).with_values(&sql.values), values(sql))
+}

@@ -1,0 +1,320 @@
+//! Queries use the index they were given: every statement of every built-in workload, and "the newest
+//! 20 by an indexed field" in all its forms, explained by the database itself. What a database cannot
+//! do is named here, with the reason.
+
+mod read;
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt;
+use steelyard::{
+    bench::{
+        results::Results,
+        schedule::StopRule,
+        stores::{self, Options, Target},
+        workload::{Act, BUILT_IN, Phase, Workload},
+    },
+    record::{Document, Kind, Value, dataset::Dataset},
+    server::Wish,
+    store::{
+        Column, Filter, Key, Layout, Query, Request, Row, Shape, Store, one_by_one, open,
+        query::{Order, Path, Test},
+    },
+};
+
+use self::read::Plan;
+use crate::{programs, stores::places};
+
+/// A database whose plans are looked at.
+struct Database {
+    driver: &'static str,
+    /// The private server, where it has one.
+    server: Option<&'static str>,
+    /// What a bench calls it, written as fast as it can.
+    target: &'static str,
+    shapes: &'static [Shape],
+}
+
+const DATABASES: [Database; 4] = [
+    Database {
+        driver: "sqlite",
+        server: None,
+        target: "sqlite?durability=t1",
+        shapes: &[Shape::Document, Shape::Columns],
+    },
+    Database {
+        driver: "postgres",
+        server: Some("postgres"),
+        target: "postgres?durability=t0",
+        shapes: &[Shape::Document, Shape::Columns],
+    },
+    Database {
+        driver: "mysql",
+        server: Some("mariadb"),
+        target: "mariadb?durability=t1",
+        shapes: &[Shape::Document, Shape::Columns],
+    },
+    Database {
+        driver: "mongodb",
+        server: Some("ferretdb"),
+        target: "ferretdb?durability=t2",
+        shapes: &[Shape::Document],
+    },
+];
+
+/// What a plan may do all the same.
+#[derive(Default)]
+struct May {
+    sort: bool,
+    scan: bool,
+}
+
+/// What a statement of a built-in workload may do, and why.
+fn may(database: &Database, workload: &str, phase: &Phase) -> May {
+    let mut may = May::default();
+    match &phase.act {
+        // "documents" sorts what it finds by age by a date that has no index.
+        Act::Find { sort, .. } if workload == "documents" && !sort.is_empty() => may.sort = true,
+        // MySQL's driver finds the keys of an answer of any length page by page, in their order, so that
+        // no cursor is held open. What the index found is sorted by key.
+        Act::Find { sort, most: None, .. } if sort.is_empty() && database.driver == "mysql" => {
+            may.sort = true;
+        }
+        // A fifth of all records: to go through them costs less than to look each up.
+        Act::Delete(_) => may.scan = true,
+        _ => {}
+    }
+    // DocumentDB, which FerretDB is made of, sorts what it finds by a secondary index, at its default
+    // settings: only `_id` has the order of a query.
+    if database.driver == "mongodb" {
+        may.sort = true;
+    }
+    may
+}
+
+/// The workload with what planners need: tables that are settled before they are asked.
+fn settled(workload: Workload) -> Workload {
+    let mut workload = workload.scaled(0.1);
+    let mut phases = Vec::new();
+    for phase in workload.phases {
+        let settle = matches!(phase.act, Act::Load { .. } | Act::Index { .. }).then(|| Phase {
+            name: format!("settle after {}", phase.name),
+            act: Act::Settle,
+            limit: None,
+            ..phase.clone()
+        });
+        phases.push(phase);
+        phases.extend(settle);
+    }
+    workload.phases = phases;
+    workload
+}
+
+/// The results; none where a layout has no room for the records of any table.
+fn explained(workload: &Workload, database: &Database, shape: Shape) -> Option<Results> {
+    let join = if database.target.contains('?') { '&' } else { '?' };
+    let target = format!("{}{join}layout={shape}", database.target);
+    let mut options = Options::new(workload.clone());
+    options.targets = vec![Target::parse(&target).unwrap()];
+    options.audit = false;
+    options.explain = true;
+    options.plan.resamples = 200;
+    options.plan.stop = StopRule {
+        max_rounds: 1,
+        budget: Duration::from_secs(600).as_secs_f64(),
+        ..StopRule::default()
+    };
+    match stores::run(&options, &mut |_| {}) {
+        Err(e) if e.to_string().contains("use layout document") => None,
+        results => Some(results.unwrap()),
+    }
+}
+
+/// Whether a database can be tried on this machine.
+fn there(database: &Database) -> bool {
+    database.server.is_none_or(|name| programs::server(name, &Wish::default()).is_some())
+}
+
+fn workloads_use_their_indexes(database: &Database) {
+    if !there(database) {
+        return;
+    }
+    let (mut faults, mut looked) = (Vec::new(), 0);
+    for (name, _) in BUILT_IN {
+        let workload = settled(Workload::named(name).unwrap());
+        for shape in database.shapes {
+            let Some(results) = explained(&workload, database, *shape) else { continue };
+            for phase in &workload.phases {
+                let cell = results.cell(&results.baseline, &phase.name).unwrap();
+                let may = may(database, name, phase);
+                for statement in &cell.statements {
+                    let Some(text) = &statement.plan else { continue };
+                    let plan = Plan::read(database.driver, text);
+                    looked += 1;
+                    let fine =
+                        (may.scan || plan.indexed && !plan.whole) && (may.sort || !plan.sorts);
+                    if !fine {
+                        faults.push(format!(
+                            "{name}, {shape}, {}: {plan:?}\n{}\n{text}",
+                            phase.name, statement.text
+                        ));
+                    }
+                }
+            }
+        }
+    }
+    println!("{}: {looked} plans", database.driver);
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+    assert!(looked >= 12, "only {looked} statements had a plan");
+}
+
+#[test]
+fn workloads_use_their_indexes_on_sqlite() {
+    workloads_use_their_indexes(&DATABASES[0]);
+}
+
+#[test]
+fn workloads_use_their_indexes_on_postgres() {
+    workloads_use_their_indexes(&DATABASES[1]);
+}
+
+#[test]
+fn workloads_use_their_indexes_on_mariadb() {
+    workloads_use_their_indexes(&DATABASES[2]);
+}
+
+#[test]
+fn workloads_use_their_indexes_on_ferretdb() {
+    workloads_use_their_indexes(&DATABASES[3]);
+}
+
+fn path(name: &str) -> Path {
+    Path::new([name])
+}
+
+/// People, more than a planner would rather go through than look up; some without a date.
+fn people() -> Vec<Row> {
+    let person = |n| {
+        let mut record: Document = Dataset::People.document(1, n).unwrap();
+        if n % 50 == 0 {
+            record.remove("birthdate");
+        }
+        Row { key: Key::of(&record, "key").unwrap(), record }
+    };
+    (0..6_000).map(person).collect()
+}
+
+/// Sorted queries with a limit, with what their plans may do.
+fn newest(rows: &[Row]) -> Vec<(Query, bool)> {
+    let value = |n: usize, name: &str| rows[n].record.get(name).unwrap().clone();
+    let field = |name: &str, test: Test| Filter::Field(path(name), test);
+    let mut all = Vec::new();
+    for by in ["birthdate", "age", "email", Path::KEY] {
+        for order in [Order::Ascending, Order::Descending] {
+            let mut add = |filter: Filter, other: bool| {
+                let query = Query::new(filter).sorted(path(by), order).limited(20);
+                all.push((query, other));
+            };
+            add(Filter::All, false);
+            let from = match by {
+                Path::KEY => Value::from("bob5"),
+                by => value(77, by),
+            };
+            // From a value on, and up to it: the pages of a list.
+            add(field(by, Test::Ge(from.clone())), false);
+            add(field(by, Test::Lt(from)), false);
+            // Few fit, of another field: either index will do, and few are quickly sorted.
+            let few = if by == "age" {
+                field("email", Test::Eq(value(7, "email")))
+            } else {
+                field("age", Test::Eq(Value::Int(33)))
+            };
+            add(few, true);
+        }
+    }
+    all
+}
+
+/// What a database cannot do without sorting, and why: FerretDB, as for the workloads. Sorting all it
+/// has, it goes through all, too.
+fn must_sort(database: &Database) -> bool {
+    database.driver == "mongodb"
+}
+
+async fn newest_by_an_index(database: &Database) {
+    let server = match database.server {
+        None => None,
+        Some(name) => match programs::server(name, &Wish::default()) {
+            None => return,
+            server => server,
+        },
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let base = match &server {
+        Some(server) => server.url().to_owned(),
+        None => format!("sqlite:{}", folder.path().join("people.db").display()),
+    };
+    let rows = people();
+    let mut faults = Vec::new();
+    for shape in database.shapes {
+        let join = if base.contains('?') { '&' } else { '?' };
+        let url = format!("{base}{join}layout={shape}&table=people_{shape}");
+        let place = open(&url).await.unwrap();
+        let store: &dyn Store = &**place.store();
+        let moment = if *shape == Shape::Columns || database.driver == "mongodb" {
+            Kind::Time
+        } else {
+            Kind::Text
+        };
+        let mut layout = Layout::plain()
+            .with_index(path("birthdate"), moment)
+            .with_index(path("age"), Kind::Int)
+            .with_index(path("email"), Kind::Text);
+        if *shape == Shape::Columns {
+            layout =
+                layout.with_columns(Column::infer(rows.iter().map(|row| &row.record)).unwrap());
+        }
+        store.prepare(&layout).await.unwrap();
+        store.load(&rows).await.unwrap();
+        store.settle().await.unwrap();
+        for (query, other) in newest(&rows) {
+            let mut want: Vec<&Row> =
+                rows.iter().filter(|row| query.matches(&row.key, &row.record)).collect();
+            want.sort_by(|a, b| query.order(a, b));
+            let found: Vec<Row> =
+                one_by_one(store.find(&query).await.unwrap()).try_collect().await.unwrap();
+            let keys: Vec<&Key> = found.iter().map(|row| &row.key).collect();
+            let want: Vec<&Key> = want.iter().take(20).map(|row| &row.key).collect();
+            assert_eq!(keys, want, "{} {shape}: {query:?}", database.driver);
+            let explained = store.explain(Request::Find(&query)).await.unwrap().unwrap();
+            let text = explained.plan.clone().unwrap();
+            let plan = Plan::read(database.driver, &text);
+            let sorts_all = must_sort(database) && query.filter == Filter::All;
+            let by_index = plan.indexed && !plan.whole || sorts_all;
+            if !by_index || plan.sorts && !other && !must_sort(database) {
+                faults.push(format!("{shape}: {query:?}: {plan:?}\n{explained}\n{text}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}: {}", database.driver, faults.join("\n\n"));
+}
+
+#[test]
+fn the_newest_are_found_by_their_index_on_sqlite() {
+    places::run(newest_by_an_index(&DATABASES[0]));
+}
+
+#[test]
+fn the_newest_are_found_by_their_index_on_postgres() {
+    places::run(newest_by_an_index(&DATABASES[1]));
+}
+
+#[test]
+fn the_newest_are_found_by_their_index_on_mariadb() {
+    places::run(newest_by_an_index(&DATABASES[2]));
+}
+
+#[test]
+fn the_newest_are_found_by_their_index_on_ferretdb() {
+    places::run(newest_by_an_index(&DATABASES[3]));
+}
