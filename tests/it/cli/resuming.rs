@@ -18,8 +18,8 @@ use steelyard::{
 use super::{Desk, keeping::sorted, ran};
 use crate::programs;
 
-/// Starts a copy from `p.json` and waits until its journal says that so many batches are written;
-/// false where it came to its end before.
+/// Starts a copy from `p.json`, and stops it (SIGSTOP) when its journal says that so many batches
+/// are written, so that it cannot end before something is killed; false where it ended earlier.
 fn under_way(desk: &Desk, args: &str, batches: usize) -> (Child, bool) {
     let mut command = desk.command(args.split(' '));
     let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
@@ -35,7 +35,10 @@ fn under_way(desk: &Desk, args: &str, batches: usize) -> (Child, bool) {
         assert!(begin.elapsed() < Duration::from_secs(60), "no progress");
         std::thread::yield_now();
     }
-    (child, true)
+    let pid = Pid::from_raw(child.id().cast_signed());
+    kill(pid, Signal::SIGSTOP).unwrap();
+    let ended = child.try_wait().unwrap().is_some();
+    (child, !ended && done() >= batches)
 }
 
 /// Killed again and again, a copy that is resumed loses and doubles nothing.
@@ -117,6 +120,7 @@ fn a_copy_whose_server_is_killed_can_be_resumed() {
             let (child, in_the_middle) = under_way(&desk, &args, batches);
             assert!(in_the_middle, "{name}: it was over before its server was killed");
             server.kill();
+            kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGCONT).unwrap();
             let failed = ran(child.wait_with_output().unwrap());
             assert_eq!(failed.status, Some(3), "{name}: {}", failed.err);
             assert!(failed.err.contains("--resume"), "{name}: {}", failed.err);
