@@ -39,7 +39,7 @@ Examples:
 
 pub fn run(args: Args) -> Result<Outcome> {
     let mut outcome = Outcome::Well;
-    print(line(["store", "asked", "set", "syncs a write", "found to be", "what was seen"]))?;
+    print(line(["store", "asked", "set", "syncs a write", "observed", "what was seen"]))?;
     for Named(target) in args.stores {
         let target = match args.durability {
             Some(tier) => target.with("durability", tier.name()),

@@ -46,6 +46,7 @@ pub(super) fn verdict(v: Verdict) -> &'static str {
 fn row(results: &Results, cell: &Cell) -> Vec<Field> {
     let mut row = measured(results, cell);
     row.extend(stored(results, cell));
+    row.extend(added(results, cell));
     row
 }
 
@@ -151,6 +152,22 @@ fn stored(results: &Results, cell: &Cell) -> Vec<Field> {
         ("system_calls", show(cell.system_calls)),
         ("joint_low", show(joint.map(|j| j.0))),
         ("joint_high", show(joint.map(|j| j.1))),
+    ]
+}
+
+/// What every bench has, too, and had no column at first.
+fn added(results: &Results, cell: &Cell) -> Vec<Field> {
+    let contender = results.competitor(&cell.competitor);
+    let reordered = contender.and_then(|c| c.proof.as_ref()).map(|proof| proof.reordered);
+    let code = contender.and_then(|c| c.code.as_ref());
+    let kept = contender.and_then(|c| c.store.as_ref());
+    vec![
+        ("units", show(results.phase(&cell.phase).map(|phase| phase.units))),
+        ("noisy", results.noise().1.to_string()),
+        ("records_reordered", show(reordered)),
+        ("read_by", code.map_or(String::new(), |code| code.reads.clone())),
+        ("written_by", code.map_or(String::new(), |code| code.writes.clone())),
+        ("client", kept.map_or(String::new(), |kept| kept.client.clone())),
     ]
 }
 

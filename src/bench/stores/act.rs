@@ -111,6 +111,8 @@ pub(super) struct Done {
 /// The counters before a window.
 struct Before {
     server: Option<ServerUse>,
+    /// Processor time of the relays to the server, which are ours as well.
+    relays: u64,
     seen: Option<Seen>,
     used: Usage,
     at: u64,
@@ -262,6 +264,12 @@ impl<'a> Bout<'a> {
         self.opened.as_deref().and_then(|opened| opened.server.as_ref())
     }
 
+    /// Nanoseconds of processor time that the relays to the server have used.
+    fn relays(&self) -> u64 {
+        let relays = self.opened.as_deref().map_or(&[][..], |opened| &opened.relays);
+        relays.iter().map(|relay| watch::processor_time(relay.id())).sum()
+    }
+
     /// Opens the store again, after its server was started again.
     async fn reopen(&mut self) -> Result<()> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
@@ -285,7 +293,8 @@ impl<'a> Bout<'a> {
 
     fn before(&self) -> Before {
         let server = self.server().map(watch::used);
-        Before { server, seen: Seen::now(), used: Usage::now(), at: self.clock.now() }
+        let relays = self.relays();
+        Before { server, relays, seen: Seen::now(), used: Usage::now(), at: self.clock.now() }
     }
 
     /// The end of a window, before anything else is done.
@@ -295,7 +304,8 @@ impl<'a> Bout<'a> {
         let seen = Seen::now();
         let server = before.server.zip(self.server());
         let server = server.map(|(before, server)| watch::between(&before, &watch::used(server)));
-        let served = server.map_or(0, |server| server.user_ns + server.system_ns);
+        let served = server.map_or(0, |server| server.user_ns + server.system_ns)
+            + self.relays().saturating_sub(before.relays);
         let shares = before.seen.zip(seen).map(|(b, now)| now.with_servers(served).since(&b));
         Done { units, used, server, shares, settled: true, ..Done::default() }
     }

@@ -424,7 +424,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let look = audit::Look { target, opened: &opened, folder, bound };
         match self.options.audit {
             true => drop(look.at(&store, &mut kept.durability).await),
-            false => look.unseen("the run was told not to", &mut kept.durability),
+            false => look.unseen("turned off by --no-audit", &mut kept.durability),
         }
         Ok((proof, kept))
     }

@@ -56,6 +56,12 @@ fn of_process(pid: u32) -> ServerUse {
     }
 }
 
+/// Nanoseconds of processor time that a process has used.
+pub(super) fn processor_time(pid: u32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    times(&stat).map_or(0, |(user, system)| user + system)
+}
+
 /// Nanoseconds in user mode and in the kernel, of a process and of its children that have ended.
 fn times(stat: &str) -> Option<(u64, u64)> {
     // Linux counts in hundredths of a second for programs, whatever it counts in itself.

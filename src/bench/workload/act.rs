@@ -124,7 +124,7 @@ impl Act {
             | Act::Rewrite { .. }
             | Act::Get { batch: 1, .. } => "records",
             Act::Find { .. } => "queries",
-            Act::Settle => "times",
+            Act::Settle => "runs",
             Act::Recover => "restarts",
             Act::Get { .. } | Act::Relate { .. } | Act::Mix { .. } => "operations",
         }

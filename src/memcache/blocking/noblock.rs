@@ -31,7 +31,7 @@ const ENOUGH: usize = 16 << 10;
 /// assert!(lost.is_empty());
 /// # Ok::<(), steelyard::Error>(())
 /// ```
-#[must_use = "what failed is told by barrier()"]
+#[must_use = "barrier() reports what failed"]
 pub struct NoBlock<'c> {
     client: &'c Client,
     lanes: Vec<Option<Lane<'c>>>,

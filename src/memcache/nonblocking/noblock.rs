@@ -19,7 +19,7 @@ const ENOUGH: usize = 16 << 10;
 /// Writes that are gathered and sent without waiting for answers. What fails is told at the
 /// [`barrier`](AsyncNoBlock::barrier); without one, nobody knows what was done, and what is gathered
 /// yet is not sent.
-#[must_use = "what failed is told by barrier()"]
+#[must_use = "barrier() reports what failed"]
 pub struct AsyncNoBlock<'c> {
     client: &'c AsyncClient,
     lanes: Vec<Option<Lane<'c>>>,

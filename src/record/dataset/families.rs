@@ -23,7 +23,7 @@ pub(super) const OWNERS: Info = Info {
 
 pub(super) const KEEPERS: Info = Info {
     name: "keepers",
-    about: "users, whose pets name them",
+    about: "users, and pets that refer to them",
     count: 4_000,
     published: 500_000,
     key: None,

@@ -55,7 +55,7 @@ fn against(results: &Results) -> Vec<String> {
             (Verdict::Faster, "faster"),
             (Verdict::Slower, "slower"),
             (Verdict::Alike, "alike within 3 %"),
-            (Verdict::CannotTell, "cannot be told"),
+            (Verdict::CannotTell, "cannot tell"),
         ];
         let counts: Vec<String> = counts
             .iter()

@@ -36,7 +36,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     for (c, cell) in rewrites(results) {
         let all: Vec<Bloat> = cell.rounds.iter().filter_map(|round| round.bloat).collect();
         if all.is_empty() {
-            let unseen = || format!("- {}: nobody can look at its disk from here", c.name);
+            let unseen = || format!("- {}: its disk usage cannot be read from here", c.name);
             footnotes.push(tables::refusal(cell).unwrap_or_else(unseen));
             continue;
         }

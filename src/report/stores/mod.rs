@@ -163,7 +163,7 @@ fn about(results: &Results) -> Vec<String> {
         said.push('.');
     }
     if let Some(source) = &workload.source {
-        let counts = if workload.as_published { "with its counts" } else { "put right" };
+        let counts = if workload.as_published { "with its counts" } else { "corrected" };
         said.push_str(&format!(" After {source}, {counts}."));
     }
     vec![said]

@@ -137,10 +137,11 @@ pub(super) fn operations(phase: &Phase, cell: &Cell) -> f64 {
 /// Nanoseconds of processor time that the server used for each operation; `None` where it is not
 /// ours to look at.
 pub(in crate::report) fn server(cell: &Cell) -> Option<f64> {
-    let used: Vec<u64> =
-        cell.rounds.iter().filter_map(|r| r.server).map(|s| s.user_ns + s.system_ns).collect();
-    let operations = cell.units.max(1) as f64 * used.len() as f64;
-    (!used.is_empty()).then(|| used.iter().sum::<u64>() as f64 / operations)
+    let seen = cell.rounds.iter().filter_map(|round| Some((round, round.server?)));
+    let (used, operations) = seen.fold((0, 0), |(used, operations), (round, server)| {
+        (used + server.user_ns + server.system_ns, operations + cell.units_of(round))
+    });
+    (operations > 0).then(|| used as f64 / operations as f64)
 }
 
 /// Percent of the baseline's time, marked where the two promise different things.

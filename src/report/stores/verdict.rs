@@ -102,8 +102,7 @@ fn unknown(results: &Results) -> Option<String> {
     };
     let names: Vec<&str> =
         contenders(results).filter(is_unknown).map(|c| c.name.as_str()).collect();
-    (!names.is_empty())
-        .then(|| format!("Of unknown durability, and so compared with nobody: {}.", list(&names)))
+    (!names.is_empty()).then(|| format!("Of unknown durability, so not ranked: {}.", list(&names)))
 }
 
 /// Stores that are not what they were asked to be.
@@ -117,10 +116,7 @@ fn broken(results: &Results) -> Option<String> {
         })
         .collect();
     (!lines.is_empty()).then(|| {
-        format!(
-            "Not as durable as asked for or promised, and so compared with nobody: {}.",
-            list(&lines)
-        )
+        format!("Less durable than asked for or promised, so not ranked: {}.", list(&lines))
     })
 }
 

@@ -13,7 +13,8 @@ use crate::{
     Error, Result,
     record::{Document, Kind, Value},
     store::{
-        Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
+        Abilities, Description, Filter, Index, Key, KeyRange, Layout, Query, Row, Rows, Shape,
+        Store,
         blobs::{fits, named, one_part},
         in_batches,
         kv::{Field, Flat, Spool},
@@ -169,6 +170,28 @@ fn spooled(keys: &[Key]) -> Result<Spool> {
     Ok(spool)
 }
 
+/// The column of an index and what Tokyo Cabinet calls its kind; none for that of the key, which is
+/// there anyway.
+fn index(index: &Index) -> Result<Option<(&str, &'static str)>> {
+    let name = match index.path.names() {
+        _ if index.path.is_key() => return Ok(None),
+        [name] if !name.is_empty() && !name.contains('\0') => name,
+        _ => {
+            let what = format!(
+                "{} has no index on {:?}, only on columns",
+                DOCUMENT.driver,
+                index.path.to_string()
+            );
+            return Err(Error::unsupported(what));
+        }
+    };
+    let kind = match index.kind {
+        Kind::Int | Kind::Float | Kind::Time | Kind::Decimal | Kind::BigInt => "1",
+        _ => "0",
+    };
+    Ok(Some((name, kind)))
+}
+
 /// Up to how many records a sorted query leaves to the server's order.
 const FEW: usize = 10_000;
 
@@ -198,23 +221,11 @@ impl Store for Documents {
     }
 
     async fn prepare(&self, layout: &Layout) -> Result<()> {
-        for index in &layout.indexes {
-            let shown = index.path.to_string();
-            let name = match index.path.names() {
-                _ if index.path.is_key() => continue,
-                [name] if !name.is_empty() && !name.contains('\0') => name,
-                _ => {
-                    let what =
-                        format!("{} has no index on {shown:?}, only on columns", DOCUMENT.driver);
-                    return Err(Error::unsupported(what));
-                }
-            };
-            let kind = match index.kind {
-                Kind::Int | Kind::Float | Kind::Time | Kind::Decimal | Kind::BigInt => "1",
-                _ => "0",
-            };
+        // All are looked at before the first is made: indexes are the whole server's.
+        let indexes: Vec<_> = layout.indexes.iter().map(index).collect::<Result<_>>()?;
+        for (name, kind) in indexes.into_iter().flatten() {
             // One that is there is made anew.
-            self.0.server.misc("setindex", &[name.as_str(), kind]).await?;
+            self.0.server.misc("setindex", &[name, kind]).await?;
         }
         Ok(())
     }

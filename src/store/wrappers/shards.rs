@@ -48,7 +48,7 @@ impl Shards {
         };
         if let Some(other) = stores.iter().find(|store| store.shape() != first.shape()) {
             return Err(Error::invalid(format!(
-                "shards in layout {} and in layout {}; let all be in one",
+                "shards have layouts {} and {}; give all of them the same layout",
                 first.shape(),
                 other.shape()
             )));

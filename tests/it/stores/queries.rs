@@ -88,13 +88,19 @@ impl Filled {
         let rows = corpus.rows(seed, 300);
         let mut layout = layout(subject.shape(), &rows)?;
         for (path, kind) in indexes {
-            layout = layout.with_index(path.parse()?, *kind);
+            let more = layout.clone().with_index(path.parse()?, *kind);
+            let trial = subject.open("").await?;
+            match trial.store.prepare(&more).await {
+                Ok(()) => layout = more,
+                Err(e) => ensure!(e.kind() == ErrorKind::Unsupported, "index on {path}: {e:?}"),
+            }
+            trial.done().await?;
+        }
+        if !indexes.is_empty() && layout.indexes.is_empty() {
+            return Ok(None);
         }
         let fresh = subject.open("").await?;
-        match fresh.store.prepare(&layout).await {
-            Err(e) if !indexes.is_empty() && e.kind() == ErrorKind::Unsupported => return Ok(None),
-            prepared => prepared?,
-        }
+        fresh.store.prepare(&layout).await?;
         fresh.store.load(&rows).await?;
         let held = |record: &Document| match subject.shape() {
             Shape::Columns => in_columns(record, &layout.columns),
