@@ -57,7 +57,7 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
         "<",
         "<product",
         "<version",
-        "<client and connection",
+        "<connection",
         "<client",
         "<records as",
         "<asked",
@@ -100,7 +100,7 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
         title: "The stores".into(),
         about: "Durability as asked for, as the settings give it, and as found by the syncs of each \
                 acknowledged write, which were counted in a pass that was not timed. By settings: \
-                nobody counted them. Data in memory (tmpfs, ramfs) are t1 at most. sync: how long a \
+                they were not counted. Data in memory (tmpfs, ramfs) are t1 at most. sync: how long a \
                 synced write of 4 KiB takes where the data lie."
             .into(),
         table: table.without_empty_columns(),

@@ -69,9 +69,9 @@ pub(super) fn page(results: &Results) -> Page {
 /// What the columns of the tables hold.
 const COLUMNS: &str = "rank: 1 more than there are stores of the same durability that were shown to be \
     faster. user, system, total: processor time of this program, the client, in \
-    seconds. real: what one waits for. server CPU: processor time of the private server, all its \
+    seconds. real: elapsed time. server CPU: processor time of the private server, all its \
     processes. durability: t0 volatile, t1 survives the end of the process, t2 bounded loss when the \
-    machine crashes, t3 durable when acknowledged; by settings: nobody counted its syncs, and it is not \
+    machine crashes, t3 durable when acknowledged; by settings: its syncs were not counted, and it is not \
     ranked with those that were observed.";
 
 /// The network between client and server, if there was one.
