@@ -41,7 +41,8 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
     let (new, old) = both?;
     let comparisons = [runs::compare(&new, &old)];
     print(common.format.of_runs(&comparisons))?;
-    Ok(common.fail_on_regression.map_or(Outcome::Well, |limit| gate(&comparisons, limit)))
+    let read = if new.dataset.unreadable > 0 { Outcome::Found } else { Outcome::Well };
+    Ok(common.fail_on_regression.map_or(read, |limit| gate(&comparisons, limit)))
 }
 
 /// The command line without what is the whole run's.

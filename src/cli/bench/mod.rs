@@ -88,7 +88,7 @@ struct Common {
     /// Stop after this many rounds at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Stop after this many seconds at most.
+    /// Begin no round after this many seconds; one that has begun is finished.
     #[arg(long, value_name = "SECONDS", value_parser = above_nothing, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Compare processor time, not elapsed time: for machines that others use too.
@@ -221,7 +221,7 @@ impl Common {
 
     /// Runs a bench with lines of progress, and prints its report.
     ///
-    /// What was named and could not take part is found.
+    /// What was named and could not take part is found, and so are records that could not be read.
     fn told(
         &self,
         named: bool,
@@ -236,6 +236,9 @@ impl Common {
         let results = results?;
         let text = self.format.of(&results);
         print(text)?;
+        if let Some(over) = steelyard::report::over_budget(&results) {
+            say(over);
+        }
         let all_well = |c: &Contender| {
             c.refused.is_none() && !c.store.as_ref().is_some_and(|kept| kept.durability.broken)
         };
@@ -246,6 +249,7 @@ impl Common {
             c.store.as_ref().is_some_and(|k| k.durability.broken && k.durability.asked.is_some())
         };
         let kept = !results.competitors.iter().any(unkept);
-        Ok(if kept && (clean || !named) { Outcome::Well } else { Outcome::Found })
+        let read = results.dataset.unreadable == 0;
+        Ok(if read && kept && (clean || !named) { Outcome::Well } else { Outcome::Found })
     }
 }
