@@ -19,8 +19,10 @@ fn without(text: &str, args: impl Iterator<Item = String>) -> String {
     for arg in args {
         for secret in secrets(&arg) {
             // Errors quote what is wrong, and then write some characters as escapes.
-            for written in [secret.clone(), secret.escape_debug().to_string()] {
-                text = text.replace(&written, "***");
+            let quoted = format!("{secret:?}");
+            let quoted = &quoted[1..quoted.len() - 1];
+            for written in [&*secret, quoted, &secret.escape_debug().to_string()] {
+                text = text.replace(written, "***");
             }
         }
     }

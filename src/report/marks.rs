@@ -221,7 +221,7 @@ pub fn over_budget(results: &Results) -> Option<String> {
         "Over the budget: it took {} s instead of {} s. No round that has begun is broken off; {of}, and \
          {so}. For less: a smaller --scale or --sample, or fewer competitors.",
         fixed(took, 0),
-        short(budget)
+        fixed(budget, usize::from(budget.fract() != 0.0))
     ))
 }
 

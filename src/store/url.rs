@@ -75,7 +75,13 @@ impl Url {
         match rest.strip_prefix("//") {
             None => {
                 url.path = decoded(rest)?;
-                shown += rest;
+                // Without its slashes a login is part of the path, and shown no more than in its place.
+                shown += &match rest.split_once(':').zip(rest.rfind('@')) {
+                    Some(((user, _), at)) if user.len() < at => {
+                        format!("{user}:***{}", &rest[at..])
+                    }
+                    _ => rest.to_owned(),
+                };
             }
             Some(rest) => {
                 let (authority, path) = match rest.split_once('/') {

@@ -112,7 +112,7 @@ struct Common {
     against: Option<PathBuf>,
     /// With --against: exit with status 1 where something became slower by more than this (5%), and
     /// with status 4 where nothing did but some of it could not be compared.
-    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = parsed::<Percent>)]
+    #[arg(long, value_name = "PERCENT", value_parser = parsed::<Percent>)]
     fail_on_regression: Option<Percent>,
 }
 
@@ -229,6 +229,13 @@ impl Common {
     ) -> Result<Outcome> {
         if let Some(old) = &self.against {
             return against::run(self, old);
+        }
+        if self.fail_on_regression.is_some() {
+            return Err(Error::invalid(
+                "--fail-on-regression needs something to compare with: another build of this program, \
+                 with --against OLD_BINARY; or an earlier run: steelyard report NEW.json OLD.json \
+                 --fail-on-regression 5%",
+            ));
         }
         let mut lines = Lines::new();
         let results = run(&mut |p: Progress<'_>| lines.tell(&p));
