@@ -4,12 +4,12 @@
 mod compare;
 
 use self::compare::Comparisons;
+pub(super) use self::compare::judged;
 use super::{
     quiet,
-    results::{Basis, Cell, Figure, Phase, Results, Round, Summary, Verdict, Versus},
+    results::{Basis, Cell, Figure, Phase, Results, Round, Summary},
     stats::{
-        self, Bootstrap, FEWEST, Paired, Ratio, Rule, Sample, autocorrelation, by_start, median,
-        outliers, paired,
+        Bootstrap, FEWEST, Paired, Sample, autocorrelation, by_start, median, outliers, paired,
     },
 };
 
@@ -209,31 +209,5 @@ impl Tools {
         let cost = results.cell(&null.name, &cell.phase)?;
         let values: Vec<f64> = cost.means(results.plan.basis).iter().map(|m| m.2).collect();
         Some(median(&values)? / ns)
-    }
-}
-
-/// What a ratio of two runs comes to, given its p as adjusted over all of them.
-pub(super) fn versus(ratio: &Ratio, adjusted: f64, rule: &Rule) -> Versus {
-    let ends = |v: f64| v.is_finite().then_some(v);
-    let known = ratio.half_width.is_finite();
-    Versus {
-        ratio: Figure {
-            middle: ratio.ratio,
-            low: ends(ratio.low).filter(|_| known),
-            high: ends(ratio.high).filter(|_| known),
-        },
-        joint: None,
-        p: ratio.p,
-        adjusted,
-        verdict: named(ratio.verdict(adjusted, rule)),
-    }
-}
-
-fn named(verdict: stats::Verdict) -> Verdict {
-    match verdict {
-        stats::Verdict::Faster => Verdict::Faster,
-        stats::Verdict::Slower => Verdict::Slower,
-        stats::Verdict::Alike => Verdict::Alike,
-        stats::Verdict::CannotTell => Verdict::CannotTell,
     }
 }

@@ -180,6 +180,26 @@ pub struct Phase {
     /// The row of the cache bench that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRow>,
+    /// What its queries ask for, where it is of queries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<Asked>,
+}
+
+/// What the queries of a phase ask for.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Asked {
+    /// Which records: `age >= 50`.
+    pub condition: String,
+    /// In which order: `created_at`, `-created_at` for descending; in any where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sort: Vec<String>,
+    /// How many at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// How many records an answer has by the records themselves, which every answer is checked against;
+    /// of ranges, that are drawn anew each time, the mean. `None` where an earlier phase has changed
+    /// records.
+    pub records: Option<f64>,
 }
 
 /// One competitor in one phase.

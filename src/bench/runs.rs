@@ -4,21 +4,24 @@
 //! another workload or another durability cannot be compared, whatever they are.
 //!
 //! Two runs at different times are compared only where the machine was quiet in both and their
-//! controls agree (`runs/controls.rs`). Their rounds are no pairs, so each run's median is resampled by
-//! itself, by start, and the logarithms are subtracted; what the controls drifted by is taken out, and
-//! how far they differ is added to the interval. Holm's adjustment is over the whole comparison.
+//! controls agree (`runs/controls.rs`). Their rounds are no pairs, so each run's mean is estimated by
+//! itself and the logarithms are subtracted; what the controls drifted by is taken out, and how far
+//! they differ is added to the interval.
 //!
 //! Two programs that took turns in one run ([`against`](super::against)) need no controls: whatever
 //! else happened, happened to both. Their ratios are taken pair by pair within each round.
+//!
+//! Either way it is the arithmetic of a page (`stats/paired.rs`): by start, on logarithms, corrected for
+//! rounds that are not independent, none below 5 starts; and the whole comparison is one family.
 
 mod controls;
 mod differences;
 
 use self::{controls::controls, differences::differences};
 use super::{
-    derive::{derive, means_of, versus},
-    results::{Basis, Cell, Comparison, Pace, Pair, Results, Run, Stopped},
-    stats::{Bootstrap, Ratio, Rule, Sample, holm, paired},
+    derive::{derive, judged, means_of},
+    results::{Basis, Cell, Comparison, Pace, Pair, Results, Run, Stopped, Versus},
+    stats::{Paired, Rule, Sample, autocorrelation, by_start, paired},
 };
 
 /// Compares a run with an earlier one, or with the one that it was interleaved with.
@@ -39,50 +42,68 @@ pub fn compare(new: &Results, old: &Results) -> Comparison {
         differences: differences(new, old),
         ..Comparison::default()
     };
-    let bootstrap = Bootstrap { resamples: plan.resamples, seed: plan.seed, level: plan.level };
     let rule = Rule { effect: plan.effect, level: 1.0 - plan.level };
-    let mut drift = None;
-    if !interleaved {
-        (comparison.controls, drift) = controls(new, old, &bootstrap, &rule);
-        comparison.drift = drift.map(|drift| drift.log.exp());
-    }
-    let mut found: Vec<(Pair, Ratio)> = Vec::new();
+    let mut both: Vec<(usize, usize)> = Vec::new();
     for (i, cell) in timed(new) {
-        let Some((j, before)) = timed(old).find(|(_, c)| same(c, cell)) else {
-            comparison.only_new.push(format!("{} {}", cell.competitor, cell.phase));
-            continue;
-        };
-        let Some(phase) = new.phase(&cell.phase) else { continue };
-        let ratio = match interleaved {
-            true => Ratio::of(&paired(&means_of(new, i), &means_of(old, j)), &bootstrap),
-            false => Ratio::between(&logs(new, i), &logs(old, j), &bootstrap)
-                .map(|ratio| drift.map_or(ratio, |drift| ratio.without(&drift, plan.level))),
-        };
-        if let (Some(ratio), Some(a), Some(b)) = (ratio, &cell.summary, &before.summary) {
-            found.push((
-                Pair {
-                    competitor: cell.competitor.clone(),
-                    phase: cell.phase.clone(),
-                    unit: phase.unit.clone(),
-                    new: a.ns,
-                    old: b.ns,
-                    versus: versus(&ratio, 1.0, &rule),
-                    starts: (a.starts, b.starts),
-                    syncs: syncs(new, cell),
-                },
-                ratio,
-            ));
+        match timed(old).find(|(_, c)| same(c, cell)) {
+            Some((j, _)) if new.phase(&cell.phase).is_some() => both.push((i, j)),
+            Some(_) => {}
+            None => comparison.only_new.push(format!("{} {}", cell.competitor, cell.phase)),
         }
     }
+    let ratios = match interleaved {
+        true => in_turns(new, old, &both),
+        false => {
+            let serial = serial(&[new, old]);
+            let (controls, drift) = controls(new, old, serial, &rule);
+            comparison.controls = controls;
+            comparison.drift = drift.map(|drift| drift.log.exp());
+            let ratio = |&(i, j): &(usize, usize)| {
+                let ratio = Paired::between(&logs(new, i), &logs(old, j), serial)?;
+                Some(drift.map_or(ratio, |drift| ratio.without(&drift)))
+            };
+            both.iter().map(ratio).collect()
+        }
+    };
+    let found: Vec<((usize, usize), Paired)> =
+        both.into_iter().zip(ratios).filter_map(|(pair, ratio)| Some((pair, ratio?))).collect();
+    let (_, answers) = judged(&found.iter().map(|f| f.1).collect::<Vec<_>>(), &rule);
+    let pairs = found.iter().zip(answers);
+    comparison.pairs = pairs.filter_map(|(f, versus)| pair((new, old), f.0, versus)).collect();
     let gone = timed(old).filter(|(_, c)| !timed(new).any(|(_, n)| same(n, c)));
     comparison.only_old = gone.map(|(_, c)| format!("{} {}", c.competitor, c.phase)).collect();
-    let adjusted = holm(&found.iter().map(|f| f.1.p).collect::<Vec<_>>());
-    comparison.pairs = found
-        .into_iter()
-        .zip(adjusted)
-        .map(|((pair, ratio), p)| Pair { versus: versus(&ratio, p, &rule), ..pair })
-        .collect();
     comparison
+}
+
+/// The ratios of two programs that took turns, by the cells of each.
+fn in_turns(new: &Results, old: &Results, cells: &[(usize, usize)]) -> Vec<Option<Paired>> {
+    let series = |&(i, j): &(usize, usize)| by_start(&paired(&means_of(new, i), &means_of(old, j)));
+    let series: Vec<Vec<f64>> = cells.iter().map(series).collect();
+    let serial = autocorrelation(series.iter().map(Vec::as_slice));
+    series.iter().map(|logs| Paired::of(logs, serial)).collect()
+}
+
+/// How much a round of these runs tells of the next one. Nothing is cancelled by ratios within a round
+/// here: what slowed the machine for a while is in all of it.
+fn serial(runs: &[&Results]) -> f64 {
+    let all = runs.iter().flat_map(|run| (0..run.cells.len()).map(|cell| logs(run, cell)));
+    let all: Vec<Vec<f64>> = all.collect();
+    autocorrelation(all.iter().map(Vec::as_slice))
+}
+
+fn pair((new, old): (&Results, &Results), (i, j): (usize, usize), versus: Versus) -> Option<Pair> {
+    let (cell, before) = (&new.cells[i], &old.cells[j]);
+    let (a, b) = (cell.summary.as_ref()?, before.summary.as_ref()?);
+    Some(Pair {
+        competitor: cell.competitor.clone(),
+        phase: cell.phase.clone(),
+        unit: new.phase(&cell.phase)?.unit.clone(),
+        new: a.ns,
+        old: b.ns,
+        versus,
+        starts: (a.starts, b.starts),
+        syncs: syncs(new, cell),
+    })
 }
 
 /// The run on this basis: rounds have either time.
@@ -118,12 +139,10 @@ fn timed(results: &Results) -> impl Iterator<Item = (usize, &Cell)> {
     })
 }
 
-fn logs(results: &Results, cell: usize) -> Vec<Sample> {
-    means_of(results, cell)
-        .into_iter()
-        .filter(|m| m.2 > 0.0)
-        .map(|(start, _, ns)| Sample { start, value: ns.ln() })
-        .collect()
+/// A logarithm of its time for each start of a cell.
+fn logs(results: &Results, cell: usize) -> Vec<f64> {
+    let means = means_of(results, cell).into_iter().filter(|m| m.2 > 0.0);
+    by_start(&means.map(|(start, _, ns)| Sample { start, value: ns.ln() }).collect::<Vec<_>>())
 }
 
 fn run(results: &Results) -> Run {

@@ -6,7 +6,7 @@ use steelyard::{
     durability::Tier,
 };
 
-use super::{Outcome, bench::stores::Named, parsed, print};
+use super::{Outcome, bench::stores::Named, chain, parsed, print, visible};
 
 /// Counts the syncs of each acknowledged write: whether a store keeps its promise of durability.
 ///
@@ -19,7 +19,8 @@ use super::{Outcome, bench::stores::Named, parsed, print};
 /// the records are written into a database that is made for this and dropped after it. Elsewhere its
 /// settings are read, and it is said that nobody saw them kept.
 ///
-/// Exit status 1 where a store is less durable than its settings promise, or not what was asked for.
+/// Exit status 1 where a store is less durable than its settings promise, or not what was asked for, or
+/// could not be observed: its line then says why.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -45,7 +46,15 @@ pub fn run(args: Args) -> Result<Outcome> {
             Some(tier) => target.with("durability", tier.name()),
             None => target,
         };
-        let audit = audit(&target).map_err(|e| e.in_place(target.label.as_str()))?;
+        let audit = match audit(&target) {
+            Ok(audit) => audit,
+            // The others are still to be seen.
+            Err(e) => {
+                print(line([&target.label, "-", "-", "-", "not observed", &chain(&e)]))?;
+                outcome = Outcome::Found;
+                continue;
+            }
+        };
         print(told(&audit))?;
         if audit.durability.broken || audit.durability.is_less_than_set() {
             outcome = Outcome::Found;
@@ -69,7 +78,7 @@ fn told(audit: &Audit) -> String {
     };
     let found = durability.class().name();
     let mut text = line([&audit.label, &asked, &set, &syncs, &found, &seen]);
-    let mut more = |what: &str| text += &format!("    {what}\n");
+    let mut more = |what: &str| text += &format!("    {}\n", visible(what));
     durability.remark.iter().for_each(|remark| more(remark));
     if let Some(later) = durability.later.as_ref().filter(|later| later.seen) {
         more(&format!("a sync followed within {}", later.within));
@@ -88,5 +97,5 @@ fn told(audit: &Audit) -> String {
 
 fn line([label, asked, set, syncs, found, rest]: [&str; 6]) -> String {
     let line = format!("{label:28} {asked:6} {set:5} {syncs:>13}  {found:14} {rest}");
-    format!("{}\n", line.trim_end())
+    format!("{}\n", visible(line.trim_end()))
 }

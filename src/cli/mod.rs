@@ -13,6 +13,7 @@ mod each;
 mod formats;
 mod generate;
 mod get;
+mod hidden;
 mod interrupt;
 mod progress;
 mod put;
@@ -22,10 +23,18 @@ mod show;
 mod slabs;
 mod stores;
 
-use std::{fmt::Display, io::Write, process::ExitCode};
+use std::{
+    fmt::Display,
+    io::{IsTerminal, Write},
+    process::ExitCode,
+};
 
 use clap::{CommandFactory, Parser, Subcommand};
-use steelyard::{Error, ErrorKind, Result, file::Staged};
+use steelyard::{
+    Error, ErrorKind, Result,
+    file::Staged,
+    report::{visible, visible_lines},
+};
 
 /// Weighs records in every format on your own data, moves them, keeps them.
 ///
@@ -85,7 +94,7 @@ enum Outcome {
 
 /// Parses the arguments, runs the verb, prints what went wrong.
 pub fn run() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|e| wrong(&e));
     interrupt::watch();
     let done = match cli.verb {
         Verb::Bench(args) => bench::run(args),
@@ -121,9 +130,26 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// Prints a line on standard error. Where that is closed or full, nobody wants it.
+/// Ends the program where the command line is wrong, or asks for help: as clap does, but without the
+/// passwords of URLs that are not understood.
+fn wrong(error: &clap::Error) -> ! {
+    if !error.use_stderr() {
+        error.exit();
+    }
+    let text = error.render();
+    let text = match std::io::stderr().is_terminal() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    let _ = write!(std::io::stderr().lock(), "{}", hidden::without_passwords(&text));
+    std::process::exit(error.exit_code())
+}
+
+/// Prints a line on standard error, with control characters as escapes and without passwords. Where that
+/// is closed or full, nobody wants it.
 fn say(line: impl Display) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let line = hidden::without_passwords(&line.to_string());
+    let _ = writeln!(std::io::stderr().lock(), "{}", visible_lines(&line));
 }
 
 /// Prints all of `text` on standard output.

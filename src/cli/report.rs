@@ -128,7 +128,8 @@ impl Form {
 }
 
 fn json(value: &impl serde::Serialize) -> String {
-    serde_json::to_string_pretty(value).expect("results are plain data") + "\n"
+    let json = serde_json::to_string_pretty(value).expect("results are plain data");
+    report::visible_json(&json) + "\n"
 }
 
 pub fn run(args: Args) -> Result<Outcome> {

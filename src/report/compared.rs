@@ -6,10 +6,11 @@ use super::{
     csv::{push_row, show, verdict as word},
     html::{self, Document},
     markup::escaped,
-    number::{NONE, fixed, ranged, times, whole},
+    number::{NONE, fixed, ranged, short, times, whole},
     page::{Page, Section, Table},
     svg::svg as drawn,
     text as looks,
+    visible::made_visible,
     words::{list, moment},
 };
 use crate::bench::results::{
@@ -21,21 +22,22 @@ const MANY: usize = 6;
 
 /// As text for a terminal.
 pub fn text(comparisons: &[Comparison]) -> String {
-    looks::text(&page(comparisons))
+    looks::text(&page(&seen(comparisons)))
 }
 
 /// As Markdown.
 pub fn markdown(comparisons: &[Comparison]) -> String {
-    looks::markdown(&page(comparisons))
+    looks::markdown(&page(&seen(comparisons)))
 }
 
 /// As an SVG picture: each ratio with its interval.
 pub fn svg(comparisons: &[Comparison]) -> String {
-    drawn(&page(comparisons))
+    drawn(&page(&seen(comparisons)))
 }
 
 /// As an HTML page in one file.
 pub fn html(comparisons: &[Comparison]) -> String {
+    let comparisons = &seen(comparisons)[..];
     Document {
         page: &page(comparisons),
         kicker: "steelyard report".into(),
@@ -52,7 +54,7 @@ pub fn csv(comparisons: &[Comparison]) -> String {
         "bench,competitor,phase,new_started,old_started,new_ns,new_ns_low,new_ns_high,old_ns,\
          old_ns_low,old_ns_high,ratio,ratio_low,ratio_high,p,p_adjusted,verdict,comparable\n",
     );
-    for c in comparisons {
+    for c in &seen(comparisons) {
         for pair in &c.pairs {
             let v = &pair.versus;
             let fields = [
@@ -79,6 +81,11 @@ pub fn csv(comparisons: &[Comparison]) -> String {
         }
     }
     out
+}
+
+/// With nothing hidden in any text.
+fn seen(comparisons: &[Comparison]) -> Vec<Comparison> {
+    comparisons.iter().map(|c| made_visible(c).into_owned()).collect()
 }
 
 fn page(comparisons: &[Comparison]) -> Page {
@@ -204,7 +211,13 @@ fn verdict(c: &Comparison) -> Vec<String> {
     let (slower, faster) = (with(Verdict::Slower), with(Verdict::Faster));
     let same = with(Verdict::CannotTell).len() + with(Verdict::Alike).len();
     let all = slower.len() + faster.len() + same;
+    let few = c.pairs.iter().filter(|p| c.holds(p)).filter_map(Pair::few).min();
     said.push(match (all, slower.len() + faster.len()) {
+        (0, _) if few.is_some() => {
+            let few = few.unwrap_or(0);
+            let rounds = if few == 1 { "round" } else { "rounds" };
+            format!("{than}: {few} {rounds}: too few to tell anything; 5 at least in both.")
+        }
         (0, _) => format!("{than}: the two have nothing in common that can be compared."),
         (1, 0) => format!("{than}: no difference was shown."),
         (all, 0) => format!("{than}: no difference was shown in any of {}.", whole(all as u64)),
@@ -329,25 +342,27 @@ fn pairs(c: &Comparison) -> Section {
     let mut barred = false;
     for pair in &c.pairs {
         let v = &pair.versus;
-        let verdict = match (c.holds(pair), v.ratio.low.is_some(), v.verdict) {
+        let verdict = match (c.holds(pair), pair.few(), v.verdict) {
             (false, ..) => {
                 barred = true;
-                "not comparable"
+                "not comparable".to_owned()
             }
-            (_, false, _) => NONE,
-            (.., Verdict::Faster) => "faster",
-            (.., Verdict::Slower) => "slower",
-            (.., Verdict::Alike) => "alike within 3 %",
-            (.., Verdict::CannotTell | Verdict::Untested) => "cannot tell",
+            (_, Some(1), _) => "1 round: too few".into(),
+            (_, Some(few), _) => format!("{few} rounds: too few"),
+            (.., Verdict::Faster) => "faster".into(),
+            (.., Verdict::Slower) => "slower".into(),
+            (.., Verdict::Alike) => "alike within 3 %".into(),
+            (.., Verdict::CannotTell | Verdict::Untested) => "cannot tell".into(),
         };
+        let few = pair.few().is_some();
         table.rows.push(vec![
             pair.competitor.clone(),
             pair.phase.clone(),
-            ranged(&pair.new.scaled(1e-3)),
-            ranged(&pair.old.scaled(1e-3)),
+            time_of(pair.new),
+            time_of(pair.old),
             ratio(pair),
-            verdict.into(),
-            short_p(v.adjusted),
+            verdict,
+            if few { NONE.into() } else { short_p(v.adjusted) },
             format!("{} / {}", pair.starts.0, pair.starts.1),
         ]);
     }
@@ -361,12 +376,24 @@ fn pairs(c: &Comparison) -> Section {
             false => format!("Now and on {}", moment(&c.old.started)),
         },
         about: format!(
-            "{time} an operation. now / then: above 1 it became slower; with its interval."
+            "{time} an operation, medians. now / then{}: above 1 it became slower; with its interval.",
+            match c.drift {
+                Some(_) => ", less what the controls drifted by",
+                None => "",
+            }
         ),
         table: table.without_empty_columns(),
         footnotes,
         charts: charts(c),
         ..Section::default()
+    }
+}
+
+/// Microseconds, with their interval where there is one.
+fn time_of(ns: Figure) -> String {
+    match ns.low.is_some() {
+        true => ranged(&ns.scaled(1e-3)),
+        false => short(ns.middle / 1e3),
     }
 }
 
@@ -380,7 +407,7 @@ fn interval(r: Figure) -> String {
         Some((low, high)) => {
             format!("{} ({} to {})", fixed(r.middle, 3), fixed(low, 3), fixed(high, 3))
         }
-        None => format!("{} ±?", fixed(r.middle, 3)),
+        None => fixed(r.middle, 3),
     }
 }
 
@@ -416,20 +443,26 @@ fn notes(comparisons: &[Comparison]) -> Vec<String> {
     let Some(first) = comparisons.first() else { return Vec::new() };
     let plan = &first.plan;
     let how = match first.interleaved {
-        true => "Medians of the ratios within each round, which both programs ran in turn,",
+        true => {
+            "Ratios are means of the logarithms of the ratios within each start, which both programs \
+             ran in turn"
+        }
         false => {
-            "Ratios of medians, each run resampled by itself, by start, less the controls' drift,"
+            "Ratios are those of each run's mean over its starts (of logarithms), less the controls' \
+             drift"
         }
     };
     let mut notes = vec![
         format!(
-            "{} with {} % intervals ({} resamples, seed {}). Faster and slower: where the interval excludes 1, the effect is {} % or more, and p, adjusted over all of a comparison (Holm), is below {} %.",
-            how,
+            "{how}; from 10 starts on an eighth of them is left out at each end. A ratio is thus not \
+             exactly that of the two medians beside it. {} % intervals (Student's), wider where rounds \
+             are not independent. Faster and slower: where the interval that holds for all of a \
+             comparison together (Holm) excludes 1, and the effect is {} % or more. With fewer than 5 \
+             starts there is no interval and no verdict. Intervals of medians: {} resamples, seed {}.",
             fixed(100.0 * plan.level, 0),
+            fixed(100.0 * (plan.effect - 1.0), 0),
             whole(u64::from(plan.resamples)),
             plan.seed,
-            fixed(100.0 * (plan.effect - 1.0), 0),
-            fixed(100.0 * (1.0 - plan.level), 0),
         ),
         "Phases whose duration was planned (a rate, a share of capacity) are not compared here."
             .into(),

@@ -183,6 +183,7 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         }
         Some(_) => {}
     }
+    said.extend(over_budget(results));
     let most = results.cells.iter().filter_map(|c| c.summary.as_ref()).map(|s| s.n).max();
     match (most, starts(results)) {
         (None, _) => {}
@@ -196,6 +197,32 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         _ => said.extend(sensitivity(results)),
     }
     said
+}
+
+/// What a run took beyond its budget, and why; none where it was kept but for what measuring takes beside
+/// rounds.
+pub fn over_budget(results: &Results) -> Option<String> {
+    /// So many times the budget, and so many seconds more, are no news.
+    const SPARE: (f64, f64) = (1.1, 1.0);
+    let (took, budget) = (results.seconds, results.plan.stop.budget);
+    if took <= SPARE.0 * budget + SPARE.1 {
+        return None;
+    }
+    let rounds = results.cells.iter().flat_map(|c| &c.rounds).map(|r| r.round + 1).max()?;
+    let of = match results.bench.as_str() {
+        "stores" => "a round is a whole run of the workload by every store",
+        _ => "a round is a turn of everyone in every phase",
+    };
+    let so = match rounds {
+        1 => "one round alone took longer".to_owned(),
+        n => format!("the last of {n} began before it was over"),
+    };
+    Some(format!(
+        "Over the budget: it took {} s instead of {} s. No round that has begun is broken off; {of}, and \
+         {so}. For less: a smaller --scale or --sample, or fewer competitors.",
+        fixed(took, 0),
+        fixed(budget, usize::from(budget.fract() != 0.0))
+    ))
 }
 
 /// The smallest differences that these rounds could have shown.

@@ -31,33 +31,39 @@ mod stores;
 mod svg;
 mod tables;
 mod text;
+mod visible;
 mod words;
 
+pub use marks::over_budget;
+pub use visible::{visible, visible_json, visible_lines};
+
+use self::visible::made_visible;
 use crate::bench::results::Results;
 
 /// As text for a terminal of 100 columns or more; the verdict first.
 pub fn text(results: &Results) -> String {
-    text::text(&page(results))
+    text::text(&page(&made_visible(results)))
 }
 
 /// As Markdown.
 pub fn markdown(results: &Results) -> String {
-    text::markdown(&page(results))
+    text::markdown(&page(&made_visible(results)))
 }
 
 /// As CSV for other tools: a row for each cell, all figures in basic units, nothing rounded.
 pub fn csv(results: &Results) -> String {
-    csv::csv(results)
+    csv::csv(&made_visible(results))
 }
 
 /// As an SVG picture of all charts: curves with their intervals, bars, distributions.
 pub fn svg(results: &Results) -> String {
-    svg::svg(&page(results))
+    svg::svg(&page(&made_visible(results)))
 }
 
 /// As an HTML page in one file, which needs no network: the verdict, charts, tables, and the
 /// results themselves.
 pub fn html(results: &Results) -> String {
+    let results = &*made_visible(results);
     html::html(results, &page(results))
 }
 

@@ -20,6 +20,7 @@ use crate::bench as measured;
 mod samples;
 
 mod fixtures;
+mod hostile;
 
 use self::fixtures::{cache, objects};
 
@@ -385,6 +386,24 @@ fn a_page_tells_each_rate_of_what_it_cannot_tell_apart() {
 }
 
 /// Results whose every text means something to a browser.
+#[test]
+fn a_budget_that_was_not_kept_is_told() {
+    let mut results = samples::stores();
+    assert_eq!(over_budget(&results), None);
+    results.plan.stop.budget = 5.0;
+    let said = over_budget(&results).unwrap();
+    assert!(said.contains("412 s instead of 5 s") && said.contains("whole run"), "{said}");
+    assert!(said.contains("--scale") && said.contains("the last of "), "{said}");
+    assert!(text(&results).contains("Over the budget: it took 412 s"));
+    for cell in &mut results.cells {
+        cell.rounds.truncate(1);
+    }
+    derive(&mut results);
+    assert!(over_budget(&results).unwrap().contains("one round alone took longer"));
+    results.plan.stop.budget = 400.0;
+    assert_eq!(over_budget(&results), None, "a round that had begun was finished");
+}
+
 #[test]
 fn nothing_that_comes_from_results_is_markup() {
     let bad = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&";

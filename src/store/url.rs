@@ -75,13 +75,29 @@ impl Url {
         match rest.strip_prefix("//") {
             None => {
                 url.path = decoded(rest)?;
-                shown += rest;
+                // Without its slashes a login is part of the path, and shown no more than in its place.
+                shown += &match rest.split_once(':').zip(rest.rfind('@')) {
+                    Some(((user, _), at)) if user.len() < at => {
+                        format!("{user}:***{}", &rest[at..])
+                    }
+                    _ => rest.to_owned(),
+                };
             }
             Some(rest) => {
                 let (authority, path) = match rest.split_once('/') {
                     Some((authority, path)) => (authority, Some(path)),
                     None => (rest, None),
                 };
+                let login = authority.contains([':', '@']);
+                let behind = path.is_some_and(|path| path.contains('@'))
+                    || (!authority.contains('@') && query.contains('@'));
+                if login && behind {
+                    return Err(Error::invalid(format!(
+                        "a URL of {} with an @ behind its host: in a password, / is written %2F, ? \
+                         %3F, # %23, @ %40 and : %3A; in a path, @ is %40",
+                        url.scheme
+                    )));
+                }
                 shown += "//";
                 let hosts = match authority.rsplit_once('@') {
                     None => authority,
@@ -100,8 +116,16 @@ impl Url {
                         hosts
                     }
                 };
-                url.hosts =
-                    hosts.split(',').filter(|h| !h.is_empty()).map(host).collect::<Result<_>>()?;
+                // Where there is no @, or several, what looks like a port may be a password.
+                let shows = authority.matches('@').count() == 1 || !authority.contains(':');
+                let read = hosts.split(',').filter(|h| !h.is_empty()).map(host);
+                url.hosts = read.collect::<Result<_>>().map_err(|e| match shows {
+                    true => e,
+                    false => Error::invalid(format!(
+                        "a URL of {} whose host and port are none: host:1234 is one",
+                        url.scheme
+                    )),
+                })?;
                 shown += hosts;
                 if let Some(path) = path {
                     url.path = decoded(path)?;

@@ -5,6 +5,7 @@ mod copying;
 mod datasets;
 mod encodings;
 mod errors;
+mod honest;
 mod interrupted;
 mod keeping;
 mod parts;

@@ -104,7 +104,7 @@ fn the_page_of_objects() {
 fn the_page_of_stores() {
     let results = folder().join("stores.json");
     measured::save::write(&samples::stores(), &results).unwrap();
-    looks_right("stores", &[&results], 10, 9);
+    looks_right("stores", &[&results], 10, 10);
 }
 
 #[test]

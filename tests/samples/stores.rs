@@ -8,8 +8,9 @@ use super::measured::{
     histogram::Histogram,
     random::Random,
     results::{
-        Cell, Clock, Contender, Dataset, Disk, Durability, Kept, Latency, Lies, Machine, Pace,
-        Phase, Plan, Probe, Proof, Results, Round, SCHEMA, ServerUse, Stopped, Tally, Workload,
+        Asked, Cell, Clock, Contender, Dataset, Disk, Durability, Kept, Latency, Lies, Machine,
+        Pace, Phase, Plan, Probe, Proof, Results, Round, SCHEMA, ServerUse, Stopped, Tally,
+        Workload,
     },
 };
 
@@ -83,7 +84,15 @@ fn phases() -> Vec<Phase> {
     };
     let mut phases = vec![
         timed("create", 200_000, "records", "In batches of 1,000."),
-        timed("query", 1, "queries", "Age at least 90, by date of birth, the first 1,000."),
+        Phase {
+            query: Some(Asked {
+                condition: "age >= 90".into(),
+                sort: vec!["birthdate".into()],
+                limit: Some(1000),
+                records: Some(1000.0),
+            }),
+            ..timed("query", 1, "queries", "Age at least 90, by date of birth, the first 1,000.")
+        },
         Phase {
             pace: Some(Pace::Free),
             ..timed("get", SAMPLES, "records", "By key, one after another.")
@@ -152,6 +161,7 @@ pub fn stores() -> Results {
     for phase in results.phases.clone().into_iter().filter(|p| p.pace.is_none()) {
         results.cells.push(cell(&null, &phase, &mut random));
     }
+    results.plan.stop.budget = 600.0;
     derive(&mut results);
     results
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Means, named};
+use super::Means;
 use crate::bench::{
     results::{
         Basis, Cell, Contender, Contrast, Family, Figure, Results, Sensitivity, Verdict, Versus,
@@ -17,14 +17,12 @@ use crate::bench::{
 pub(super) struct Comparisons {
     basis: Basis,
     rule: Rule,
-    /// The error that an interval by itself may make.
-    alone: f64,
     serial: f64,
     family: stats::Family,
     /// Cell over cell, by their places in the results.
     pairs: Vec<(usize, usize, Paired)>,
-    /// Where in the family each pair stands; none where it has too few starts.
-    places: Vec<Option<usize>>,
+    /// What each of them comes to.
+    answers: Vec<Versus>,
     /// The answers by cells.
     found: BTreeMap<(usize, usize), usize>,
     /// Ratios to the baseline of stores of another durability, which are shown and not judged.
@@ -42,10 +40,8 @@ impl Comparisons {
         for (&(a, b), logs) in asked.iter().zip(&series) {
             pairs.extend(Paired::of(logs, serial).map(|pair| (a, b, pair)));
         }
-        let known = |pair: &(usize, usize, Paired)| pair.2.is_known();
-        let p: Vec<f64> = pairs.iter().filter(|p| known(p)).map(|p| p.2.p()).collect();
         let rule = Rule { effect: results.plan.effect, level: 1.0 - results.plan.level };
-        let mut next = 0..p.len();
+        let (family, answers) = judged(&pairs.iter().map(|p| p.2).collect::<Vec<_>>(), &rule);
         let others = others.into_iter().filter_map(|(cell, base)| {
             let logs = by_start(&paired(&costs[cell], &costs[base]));
             Some((cell, Paired::of(&logs, serial)?))
@@ -53,10 +49,9 @@ impl Comparisons {
         Comparisons {
             basis,
             rule,
-            alone: rule.level,
             serial,
-            family: stats::Family::of(&p, rule.level),
-            places: pairs.iter().map(|p| known(p).then(|| next.next()).flatten()).collect(),
+            family,
+            answers,
             found: pairs.iter().enumerate().map(|(i, p)| ((p.0, p.1), i)).collect(),
             others: others.collect(),
             pairs,
@@ -66,32 +61,8 @@ impl Comparisons {
     /// The answer for the time of one cell over that of another.
     fn answer(&self, of: usize, to: usize) -> Option<Versus> {
         match self.found.get(&(of, to)) {
-            Some(&i) => Some(self.versus(i)),
-            None => self.found.get(&(to, of)).map(|&i| self.versus(i).reversed()),
-        }
-    }
-
-    fn versus(&self, at: usize) -> Versus {
-        let pair = &self.pairs[at].2;
-        let mut versus = self.unjudged(pair);
-        if let Some(place) = self.places[at] {
-            versus.adjusted = self.family.adjusted[place];
-            versus.joint = pair.interval(self.family.level);
-            let verdict = pair.verdict(&self.family, &self.rule);
-            versus.verdict = verdict.map_or(Verdict::Untested, named);
-        }
-        versus
-    }
-
-    /// A ratio with its own interval, and no verdict.
-    fn unjudged(&self, pair: &Paired) -> Versus {
-        let ends = pair.interval(self.alone);
-        Versus {
-            ratio: Figure { middle: pair.ratio(), low: ends.map(|e| e.0), high: ends.map(|e| e.1) },
-            joint: None,
-            p: pair.p(),
-            adjusted: 1.0,
-            verdict: Verdict::Untested,
+            Some(&i) => Some(self.answers[i]),
+            None => self.found.get(&(to, of)).map(|&i| self.answers[i].reversed()),
         }
     }
 
@@ -103,7 +74,7 @@ impl Comparisons {
         let ranks: BTreeMap<usize, u32> = self.ranks(results);
         for (i, base) in base.into_iter().enumerate() {
             let versus = base.filter(|b| *b != i).and_then(|b| {
-                self.answer(i, b).or_else(|| self.others.get(&i).map(|p| self.unjudged(p)))
+                self.answer(i, b).or_else(|| self.others.get(&i).map(|p| unjudged(p, &self.rule)))
             });
             if let Some(summary) = &mut results.cells[i].summary {
                 summary.versus = versus;
@@ -125,10 +96,10 @@ impl Comparisons {
     fn ranks(&self, results: &Results) -> BTreeMap<usize, u32> {
         let mut ranks = BTreeMap::new();
         for (at, &(a, b, _)) in self.pairs.iter().enumerate() {
-            if self.places[at].is_none() || results.cells[a].phase != results.cells[b].phase {
+            if !self.pairs[at].2.is_known() || results.cells[a].phase != results.cells[b].phase {
                 continue;
             }
-            let verdict = self.versus(at).verdict;
+            let verdict = self.answers[at].verdict;
             *ranks.entry(a).or_insert(1) += u32::from(verdict == Verdict::Slower);
             *ranks.entry(b).or_insert(1) += u32::from(verdict == Verdict::Faster);
         }
@@ -144,7 +115,7 @@ impl Comparisons {
             about: String::new(),
             of: key(a),
             to: key(b),
-            versus: Some(self.versus(i)),
+            versus: Some(self.answers[i]),
         });
         let sensitivity = results.phases.iter().filter_map(|phase| {
             let of = |pair: &&(usize, usize, Paired)| results.cells[pair.0].phase == phase.id;
@@ -161,6 +132,45 @@ impl Comparisons {
             pairs: pairs.collect(),
             sensitivity: sensitivity.collect(),
         }
+    }
+}
+
+/// What comparisons come to that are decided together: those with starts enough are one family.
+pub(in crate::bench) fn judged(pairs: &[Paired], rule: &Rule) -> (stats::Family, Vec<Versus>) {
+    let known: Vec<f64> = pairs.iter().filter(|p| p.is_known()).map(Paired::p).collect();
+    let family = stats::Family::of(&known, rule.level);
+    let mut adjusted = family.adjusted.iter();
+    let answer = |pair: &Paired| {
+        let mut versus = unjudged(pair, rule);
+        if pair.is_known() {
+            versus.adjusted = adjusted.next().copied().unwrap_or(1.0);
+            versus.joint = pair.interval(family.level);
+            versus.verdict = pair.verdict(&family, rule).map_or(Verdict::Untested, named);
+        }
+        versus
+    };
+    let answers = pairs.iter().map(answer).collect();
+    (family, answers)
+}
+
+/// A ratio with its own interval, and no verdict.
+fn unjudged(pair: &Paired, rule: &Rule) -> Versus {
+    let ends = pair.interval(rule.level);
+    Versus {
+        ratio: Figure { middle: pair.ratio(), low: ends.map(|e| e.0), high: ends.map(|e| e.1) },
+        joint: None,
+        p: pair.p(),
+        adjusted: 1.0,
+        verdict: Verdict::Untested,
+    }
+}
+
+fn named(verdict: stats::Verdict) -> Verdict {
+    match verdict {
+        stats::Verdict::Faster => Verdict::Faster,
+        stats::Verdict::Slower => Verdict::Slower,
+        stats::Verdict::Alike => Verdict::Alike,
+        stats::Verdict::CannotTell => Verdict::CannotTell,
     }
 }
 

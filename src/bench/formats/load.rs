@@ -173,6 +173,7 @@ impl Tally {
             records: self.good.min(self.limit as u64),
             of: self.good,
             remarks,
+            unreadable: self.bad,
             ..Dataset::default()
         }
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Figure, Plan, Verdict, Versus};
+use crate::bench::stats::FEWEST;
 
 /// A run against an earlier one.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -183,6 +184,12 @@ impl Comparison {
 }
 
 impl Pair {
+    /// How many starts the run has that has fewer, where that is too few for an interval.
+    pub fn few(&self) -> Option<u32> {
+        let fewest = self.starts.0.min(self.starts.1);
+        (self.versus.ratio.low.is_none() || (fewest as usize) < FEWEST).then_some(fewest)
+    }
+
     /// The smallest slowdown that would have been shown to be beyond `by`: 0.12 for 12 %. `None`
     /// where there are too few rounds for an interval.
     pub fn visible(&self, by: f64) -> Option<f64> {

@@ -100,6 +100,9 @@ pub struct Dataset {
     pub kind: String,
     /// What was found wrong with them or left out, in sentences; empty where nothing was.
     pub remarks: Vec<String>,
+    /// How many could not be read, and are left out.
+    #[serde(default, skip_serializing_if = "super::stores::is_zero")]
+    pub unreadable: u64,
     /// Bytes of all records as JSON lines, by wrap: `""` as they are, `gzip`, `zstd`; empty where
     /// that was not weighed. A sample is multiplied.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -7,9 +7,9 @@
 
 use super::logs;
 use crate::bench::{
-    derive::versus,
+    derive::judged,
     results::{Basis, Cell, Control, Controlled, Probe, Results, Verdict},
-    stats::{Bootstrap, Drift, Ratio, Rule, Sample, holm},
+    stats::{Drift, Paired, Rule, Sample, by_start},
 };
 
 /// A reading of a probe.
@@ -19,10 +19,10 @@ type Reading = fn(&Probe) -> Option<u64>;
 pub(super) fn controls(
     new: &Results,
     old: &Results,
-    bootstrap: &Bootstrap,
+    serial: f64,
     rule: &Rule,
 ) -> (Vec<Control>, Option<Drift>) {
-    let mut found: Vec<(Controlled, Option<String>, Ratio)> = Vec::new();
+    let mut found: Vec<(Controlled, Option<String>, Paired)> = Vec::new();
     let spin: Reading = match new.plan.basis {
         Basis::Elapsed => |p| Some(p.spin_ns),
         // Undisturbed, as processor time is.
@@ -31,35 +31,34 @@ pub(super) fn controls(
     let probes: [(Controlled, Reading); 2] =
         [(Controlled::Spin, spin), (Controlled::Sync, |p| p.sync_ns)];
     for (what, of) in probes {
-        let ratio = Ratio::between(&probed(new, of), &probed(old, of), bootstrap);
+        let ratio = Paired::between(&probed(new, of), &probed(old, of), serial);
         found.extend(ratio.map(|ratio| (what, None, ratio)));
     }
     for (i, cell) in nulls(new) {
         let Some((j, _)) = nulls(old).find(|(_, c)| c.phase == cell.phase) else { continue };
-        let ratio = Ratio::between(&logs(new, i), &logs(old, j), bootstrap);
+        let ratio = Paired::between(&logs(new, i), &logs(old, j), serial);
         found.extend(ratio.map(|ratio| (Controlled::Null, Some(cell.phase.clone()), ratio)));
     }
     // A sum of phases bars what is the same sum, and has no news of its own.
     let sum = |phase: &String| new.phase(phase).is_some_and(|p| !p.sum_of.is_empty());
-    let processor: Vec<Ratio> = (found.iter())
+    let processor: Vec<Paired> = (found.iter())
         .filter(|(what, phase, _)| *what != Controlled::Sync && !phase.as_ref().is_some_and(sum))
         .map(|found| found.2)
         .collect();
-    let adjusted = holm(&found.iter().map(|f| f.2.p).collect::<Vec<_>>());
-    let controls = found.into_iter().zip(adjusted).map(|((what, phase, ratio), p)| {
-        let versus = versus(&ratio, p, rule);
+    // A family of their own: they decide what may be compared, before anything is.
+    let (_, answers) = judged(&found.iter().map(|f| f.2).collect::<Vec<_>>(), rule);
+    let controls = found.into_iter().zip(answers).map(|((what, phase, _), versus)| {
         let differs = matches!(versus.verdict, Verdict::Faster | Verdict::Slower);
         Control { what, phase, ratio: versus.ratio, differs }
     });
     (controls.collect(), Drift::of(&processor))
 }
 
-/// Logarithms of what probes have seen, each with its round.
-fn probed(results: &Results, of: impl Fn(&Probe) -> Option<u64>) -> Vec<Sample> {
+/// Logarithms of what probes have seen, one for each round.
+fn probed(results: &Results, of: impl Fn(&Probe) -> Option<u64>) -> Vec<f64> {
     let seen = results.probes.iter().filter_map(|p| Some((p.round, of(p)?)));
-    seen.filter(|(_, ns)| *ns > 0)
-        .map(|(start, ns)| Sample { start, value: (ns as f64).ln() })
-        .collect()
+    let logs = seen.filter(|(_, ns)| *ns > 0);
+    by_start(&logs.map(|(start, ns)| Sample { start, value: (ns as f64).ln() }).collect::<Vec<_>>())
 }
 
 /// The null competitor's cells.

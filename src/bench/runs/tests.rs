@@ -210,19 +210,22 @@ fn the_interval_of_two_runs_encloses_the_truth_as_often_as_it_says() {
 }
 
 #[test]
-fn a_slowdown_of_10_percent_is_found_and_is_a_regression_of_5() {
-    let (mut found, mut failed) = (0, 0);
-    for seed in 0..100 {
-        let new = run_of(2 * seed, 12, &[1.0, 1.1, 1.0, 1.0, 1.0, 1.0]);
-        let old = run_of(2 * seed + 1, 12, &[1.0; 6]);
-        let compared = compare(&new, &old);
-        let slow = compared.pairs.iter().filter(|p| p.phase == "p1");
-        found += slow.filter(|p| p.versus.verdict == Verdict::Slower).count();
-        failed += usize::from(!compared.regressions(0.05).is_empty());
+fn a_slowdown_is_found_and_is_a_regression() {
+    // One start in twenty is held up, in each of 12 comparisons: of 10 %, most are found.
+    for (by, found_least, failed_least) in [(1.1, 130, 60), (1.2, 185, 90)] {
+        let (mut found, mut failed) = (0, 0);
+        for seed in 0..100 {
+            let new = run_of(2 * seed, 12, &[1.0, by, 1.0, 1.0, 1.0, 1.0]);
+            let old = run_of(2 * seed + 1, 12, &[1.0; 6]);
+            let compared = compare(&new, &old);
+            let slow = compared.pairs.iter().filter(|p| p.phase == "p1");
+            found += slow.filter(|p| p.versus.verdict == Verdict::Slower).count();
+            failed += usize::from(!compared.regressions(0.05).is_empty());
+        }
+        println!("{by} times: found {found} of 200 times; beyond 5 % in {failed} of 100 runs");
+        assert!(found >= found_least, "{by}: {found} of 200");
+        assert!(failed >= failed_least, "{by}: {failed} of 100");
     }
-    println!("10 % slower: found {found} of 200 times; beyond 5 % in {failed} of 100 runs");
-    assert!(found >= 190, "{found} of 200");
-    assert!(failed >= 80, "{failed} of 100");
 }
 
 #[test]
@@ -246,4 +249,107 @@ fn what_only_one_has_is_named() {
     assert_eq!((compared.pairs.len(), compared.only_new), (2, vec!["a p1".into(), "b p1".into()]));
     assert_eq!(compare(&old, &new).only_old, ["a p1", "b p1"]);
     assert!(compare(&Results::default(), &new).pairs.is_empty());
+}
+
+#[test]
+fn below_5_starts_there_is_a_ratio_and_nothing_more() {
+    for starts in 1..5 {
+        let (new, old) = (run_of(1, starts, &[1.3, 1.0]), run_of(2, 12, &[1.0, 1.0]));
+        for mut pair in [(new.clone(), old.clone()), (old, new)] {
+            for interleaved in [None, Some("the same".to_owned())] {
+                (pair.0.interleaved, pair.1.interleaved) = (interleaved.clone(), interleaved);
+                let compared = compare(&pair.0, &pair.1);
+                assert_eq!(compared.pairs.len(), 4);
+                for pair in &compared.pairs {
+                    let versus = pair.versus;
+                    assert_eq!(
+                        (versus.ratio.low, versus.joint),
+                        (None, None),
+                        "{starts}: {pair:?}"
+                    );
+                    assert_eq!((versus.verdict, versus.p), (Verdict::Untested, 1.0), "{starts}");
+                    assert!(pair.visible(0.05).is_none() && pair.few() == Some(starts), "{pair:?}");
+                }
+                assert!(compared.regressions(0.05).is_empty());
+                let text = crate::report::compared::text(&[compared]);
+                let said = format!("{starts} round{}: too few", if starts == 1 { "" } else { "s" });
+                assert!(text.contains(&said) && !text.contains("±?"), "{text}");
+                assert!(text.contains("too few to tell anything"), "{text}");
+            }
+        }
+    }
+}
+
+/// A run whose rounds are not independent: what slowed one down is partly there in the next.
+fn correlated(random: &mut Random, starts: u32, serial: f64) -> Results {
+    let mut results = run_of(7, starts, &[1.0; 4]);
+    // Of the machine, so that all cells share it; and of each cell by itself.
+    let mut walk = || {
+        let mut last = random.normal();
+        let next = |_| {
+            let now = last;
+            last = serial * last + (1.0 - serial * serial).sqrt() * random.normal();
+            now
+        };
+        (0..starts).map(next).collect::<Vec<f64>>()
+    };
+    let machine = walk();
+    let own: Vec<Vec<f64>> = results.cells.iter().map(|_| walk()).collect();
+    for (cell, own) in results.cells.iter_mut().zip(own) {
+        let factor = if cell.competitor == "null" { 0.001 } else { 1.0 };
+        for ((round, own), machine) in cell.rounds.iter_mut().zip(own).zip(&machine) {
+            round.ns = (1e7 * factor * (0.03 * own + 0.02 * machine).exp()) as u64;
+        }
+    }
+    for (probe, machine) in results.probes.iter_mut().zip(&machine) {
+        probe.spin_ns = (220_000.0 * (0.02 * machine).exp()) as u64;
+    }
+    derive(&mut results);
+    results
+}
+
+#[test]
+fn the_same_program_is_called_different_in_at_most_5_percent_though_rounds_correlate() {
+    for (starts, serial, interleaved) in
+        [(6, 0.3, false), (12, 0.5, false), (24, 0.6, false), (12, 0.5, true), (24, 0.6, true)]
+    {
+        let mut random = Random::new(u64::from(starts));
+        let runs = 100;
+        let called = (0..runs)
+            .filter(|_| {
+                let mut new = correlated(&mut random, starts, serial);
+                let mut old = correlated(&mut random, starts, serial);
+                if interleaved {
+                    (new.interleaved, old.interleaved) = (Some("x".into()), Some("x".into()));
+                }
+                let compared = compare(&new, &old);
+                assert!(compared.pairs.iter().all(|p| p.versus.joint.is_some()));
+                let shown = |p: &&Pair| compared.holds(p) && is_difference(p.versus.verdict);
+                compared.pairs.iter().any(|p| shown(&p))
+            })
+            .count();
+        println!("{starts} starts, {serial}, in turns {interleaved}: {called} of {runs}");
+        assert!(called <= 5, "{starts} starts, {serial}, in turns {interleaved}: {called}");
+    }
+}
+
+#[test]
+fn what_is_said_of_a_pair_follows_from_one_interval() {
+    let new = run_of(3, 12, &[1.0, 1.2, 0.8, 1.01]);
+    let old = run_of(4, 12, &[1.0; 4]);
+    let compared = compare(&new, &old);
+    let mut verdicts = std::collections::BTreeSet::new();
+    for pair in &compared.pairs {
+        let versus = &pair.versus;
+        let (low, high) = versus.joint.unwrap();
+        let apart = low > 1.0 || high < 1.0;
+        assert_eq!(apart, versus.adjusted < 0.05, "{pair:?}");
+        assert!(apart || !is_difference(versus.verdict), "{pair:?}");
+        verdicts.insert(format!("{:?}", versus.verdict));
+    }
+    assert!(verdicts.contains("Slower") && verdicts.contains("Faster"), "{verdicts:?}");
+    // The figures of both runs over each other, but for the controls' drift, which is told.
+    let pair = compared.pairs.iter().find(|p| p.phase == "p1").unwrap();
+    let quotient = pair.new.middle / pair.old.middle / compared.drift.unwrap();
+    assert!((pair.versus.ratio.middle / quotient - 1.0).abs() < 0.02, "{quotient} {pair:?}");
 }

@@ -16,14 +16,12 @@
 
 use super::{
     figures::middle,
-    normal::{normal_quantile, normal_tail, student_quantile, student_tail},
+    normal::{normal_tail, student_quantile},
 };
 use crate::bench::random::Random;
 
 /// Below this many starts the interval is Student's.
 const FEW: usize = 12;
-/// Below this many resamples beyond it, a tail is too thin to be counted.
-const THIN: usize = 10;
 
 /// One measured value and the server start it comes from.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,35 +108,6 @@ impl Bootstrap {
         Some(estimate)
     }
 
-    /// The median of `a` less that of `b`, which come in no pairs: each is resampled by itself.
-    /// `None` where one of them is empty.
-    ///
-    /// The interval is expanded as for the smaller number of clusters, which is too wide rather than
-    /// too narrow where the other has more.
-    pub fn difference(&self, a: &[Sample], b: &[Sample]) -> Option<Estimate> {
-        // Draws of their own, so that the two do not go up and down together.
-        let other = Bootstrap { seed: !self.seed, ..*self };
-        let (a, mut b) = (self.median(a)?, other.median(b)?);
-        let mut both = Estimate {
-            middle: a.middle - b.middle,
-            low: f64::NEG_INFINITY,
-            high: f64::INFINITY,
-            n: a.n.min(b.n),
-            clusters: a.clusters.min(b.clusters),
-            one_start: a.one_start || b.one_start,
-            resampled: Vec::new(),
-            error: a.error.hypot(b.error),
-        };
-        if both.clusters >= 2 {
-            // Both are sorted; shuffled, one meets the other by chance.
-            Random::new(self.seed).shuffle(&mut b.resampled);
-            both.resampled = a.resampled.iter().zip(&b.resampled).map(|(a, b)| a - b).collect();
-            both.resampled.sort_unstable_by(f64::total_cmp);
-            (both.low, both.high) = both.interval(self.level);
-        }
-        Some(both)
-    }
-
     /// The medians of resamples, sorted. `cluster_of` runs parallel to the sorted `values`.
     fn resample(&self, values: &[f64], cluster_of: &[usize], clusters: usize) -> Vec<f64> {
         let mut sizes = vec![0u32; clusters];
@@ -206,37 +175,6 @@ impl Estimate {
         let skip = ((tail * n as f64) as usize).min((n - 1) / 2);
         (self.resampled[skip], self.resampled[n - 1 - skip])
     }
-
-    /// How surprising these values would be if the true median were 0: the smallest level of error
-    /// at which the interval excludes 0, two-sided. Where the resamples beyond 0 are too few to be
-    /// counted, the tail is Student's with the bootstrap's standard error.
-    pub fn surprise(&self) -> f64 {
-        if self.clusters < 2 {
-            return 1.0;
-        }
-        let students = match self.error > 0.0 {
-            true => (2.0 * student_tail(self.middle.abs() / self.error, self.freedom())).min(1.0),
-            false if self.middle == 0.0 => 1.0,
-            false => 0.0,
-        };
-        if self.clusters < FEW {
-            return students;
-        }
-        let n = self.resampled.len();
-        let beyond = match self.middle >= 0.0 {
-            true => self.resampled.partition_point(|&v| v <= 0.0),
-            false => n - self.resampled.partition_point(|&v| v < 0.0),
-        };
-        let counted = |count: usize| {
-            let z = normal_quantile((count as f64 / n as f64).clamp(1e-12, 0.5));
-            let t = z * (self.freedom() / self.clusters as f64).sqrt();
-            (2.0 * student_tail(t, self.freedom())).min(1.0)
-        };
-        match beyond >= THIN {
-            true => counted(beyond),
-            false => counted(THIN).min(students),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -281,41 +219,12 @@ mod tests {
     }
 
     #[test]
-    fn surprise_is_uniform_where_there_is_nothing_to_find() {
-        let bootstrap = Bootstrap { resamples: 2000, ..Bootstrap::default() };
-        for starts in [3, 6, 12, 16] {
-            let mut random = Random::new(99 + u64::from(starts));
-            let alarms = (0..500)
-                .filter(|_| {
-                    bootstrap.median(&samples(&mut random, starts, 3, 0.0)).unwrap().surprise()
-                        < 0.05
-                })
-                .count();
-            assert!(alarms <= 40, "{starts} starts: {alarms} of 500");
-        }
-    }
-
-    #[test]
-    fn surprise_and_interval_agree() {
-        let bootstrap = Bootstrap::default();
-        let mut random = Random::new(5);
-        for (starts, truth) in [(8, 0.0), (8, 0.02), (12, 0.0), (12, 0.01), (12, 0.02), (12, 0.5)] {
-            let e = bootstrap.median(&samples(&mut random, starts, 3, truth)).unwrap();
-            let excluded = e.low > 0.0 || e.high < 0.0;
-            assert_eq!(excluded, e.surprise() < 0.05, "{truth}: {} .. {}", e.low, e.high);
-        }
-        // Far off is beyond any Holm adjustment, though there are only so many resamples.
-        assert!(bootstrap.median(&samples(&mut random, 12, 3, 0.5)).unwrap().surprise() < 1e-8);
-    }
-
-    #[test]
     fn one_start_resamples_rounds_and_says_so() {
         let mut random = Random::new(1);
         let e = Bootstrap::default().median(&samples(&mut random, 1, 20, 0.0)).unwrap();
         assert!(e.one_start && e.clusters == 20 && e.low.is_finite());
         let single = Bootstrap::default().median(&[Sample { start: 0, value: 3.0 }]).unwrap();
         assert_eq!((single.middle, single.low), (3.0, f64::NEG_INFINITY));
-        assert_eq!(single.surprise(), 1.0);
         assert_eq!(Bootstrap::default().median(&[]), None);
     }
 

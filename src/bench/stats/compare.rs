@@ -1,6 +1,6 @@
 //! Who is faster: a family of comparisons that are decided together (rule 14).
 
-use super::{Bootstrap, Estimate, Paired, Sample};
+use super::{Paired, Sample};
 
 /// What counts as a difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,57 +70,6 @@ impl Family {
         let m = sorted.len();
         let shown = (0..m).take_while(|&k| sorted[k] * (m - k) as f64 <= error).count();
         Family { level: error / (m - shown).max(1) as f64, adjusted: holm(p) }
-    }
-}
-
-/// Time of one run over the time of another: of all rounds of each, or of their pairs where the two
-/// were interleaved.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ratio {
-    /// The median ratio; above 1 the first is the slower.
-    pub ratio: f64,
-    /// The 95 % interval.
-    pub low: f64,
-    #[allow(missing_docs)]
-    pub high: f64,
-    /// The probability of a ratio this far from 1 if there were no difference, two-sided.
-    pub p: f64,
-    /// How many pairs.
-    pub n: usize,
-    /// Half the width of the interval of the logarithm: 0.02 is 2 %.
-    pub half_width: f64,
-}
-
-impl Ratio {
-    /// From the logarithms of paired ratios, as of two programs that take turns; `None` where there is
-    /// no pair.
-    pub fn of(logs: &[Sample], bootstrap: &Bootstrap) -> Option<Ratio> {
-        Some(Ratio::from_logs(&bootstrap.median(logs)?))
-    }
-
-    /// From the logarithms of times that come in no pairs, as those of two runs; `None` where one
-    /// has none.
-    pub fn between(a: &[Sample], b: &[Sample], bootstrap: &Bootstrap) -> Option<Ratio> {
-        Some(Ratio::from_logs(&bootstrap.difference(a, b)?))
-    }
-
-    fn from_logs(e: &Estimate) -> Ratio {
-        Ratio {
-            ratio: e.middle.exp(),
-            low: e.low.exp(),
-            high: e.high.exp(),
-            p: e.surprise(),
-            n: e.n,
-            half_width: e.half_width(),
-        }
-    }
-
-    /// The verdict, given the p-value as adjusted over the table.
-    pub fn verdict(&self, adjusted: f64, rule: &Rule) -> Verdict {
-        match (rule.verdict(self.ratio, (self.low, self.high)), adjusted < rule.level) {
-            (Verdict::Faster | Verdict::Slower, false) => Verdict::CannotTell,
-            (verdict, _) => verdict,
-        }
     }
 }
 

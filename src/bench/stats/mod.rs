@@ -2,7 +2,8 @@
 //!
 //! - [`figures`](self): median, quantiles with order-statistic intervals, outlier flags by MAD
 //! - [`bootstrap`](self): intervals of single figures by resampling server starts
-//! - [`paired`](self): the ratio of two competitors in the same rounds, with its interval
+//! - [`paired`](self): the ratio of two competitors in the same rounds, or of two runs, with its
+//!   interval
 //! - [`serial`](self): how much one round tells of the next
 //! - [`compare`](self): a family of comparisons, decided together
 //! - [`drift`](self): what changed between two runs beside the program
@@ -22,7 +23,7 @@ mod serial;
 mod steady;
 
 pub use bootstrap::{Bootstrap, Estimate, Sample};
-pub use compare::{Family, Ratio, Rule, Verdict, holm, paired};
+pub use compare::{Family, Rule, Verdict, holm, paired};
 pub use drift::Drift;
 pub use figures::{Quantile, median, outliers, quantile, quantile_ranks};
 pub use paired::{FEWEST, Paired, by_start};

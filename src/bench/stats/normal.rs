@@ -27,11 +27,6 @@ pub(super) fn normal_tail(z: f64) -> f64 {
     0.5 * (-x * x).exp() / PI.sqrt() / fraction
 }
 
-/// The z with P(Z > z) = `tail`, for a tail in (0, 1).
-pub(super) fn normal_quantile(tail: f64) -> f64 {
-    bisect(|z| normal_tail(z) > tail, -40.0, 40.0)
-}
-
 /// P(T > t) for Student's t with `freedom` degrees of freedom.
 pub(super) fn student_tail(t: f64, freedom: f64) -> f64 {
     if t < 0.0 {
@@ -60,21 +55,6 @@ pub(super) fn student_quantile(tail: f64, freedom: f64) -> f64 {
         }
     }
     t
-}
-
-/// The point where `below` turns from true to false.
-fn bisect(below: impl Fn(f64) -> bool, mut low: f64, mut high: f64) -> f64 {
-    for _ in 0..200 {
-        let middle = 0.5 * (low + high);
-        if high - low <= 1e-14 * high.abs() || middle == low || middle == high {
-            break;
-        }
-        match below(middle) {
-            true => low = middle,
-            false => high = middle,
-        }
-    }
-    0.5 * (low + high)
 }
 
 /// The regularised incomplete beta function I_x(a, b).
@@ -138,7 +118,6 @@ mod tests {
         near(normal_tail(1.959963984540054), 0.025);
         near(normal_tail(-1.0), 0.8413447460685429);
         near(normal_tail(6.0), 9.865876450376946e-10);
-        near(normal_quantile(0.025), 1.959963984540054);
         near(student_tail(0.0, 3.0), 0.5);
         // t = 1 with one degree of freedom is a quarter of the circle.
         near(student_tail(1.0, 1.0), 0.25);

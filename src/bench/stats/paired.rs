@@ -1,4 +1,5 @@
-//! Two competitors in the same rounds: the mean of the logarithms of their ratios, and its error.
+//! Two competitors in the same rounds: the mean of the logarithms of their ratios, and its error; and
+//! two runs whose rounds are no pairs, by the means of the logarithms of each.
 //!
 //! A ratio is taken within each start (several rounds of a start are averaged first), so what slows
 //! the machine down slows both. The interval is Student's on logarithms: never negative, and as wide
@@ -62,6 +63,36 @@ impl Paired {
             false => (f64::INFINITY, 1.0),
         };
         Some(Paired { log, error, freedom, starts: n })
+    }
+
+    /// Of two runs, each with a logarithm of its time for each of its starts: their means are estimated
+    /// each by itself, as that of ratios is, and subtracted (Welch's interval; trimmed, Yuen's). `None`
+    /// where one has nothing.
+    pub fn between(new: &[f64], old: &[f64], serial: f64) -> Option<Paired> {
+        let (new, old) = (Paired::of(new, serial)?, Paired::of(old, serial)?);
+        Some(Paired { starts: new.starts.min(old.starts), ..new.less(&old) })
+    }
+
+    /// The ratio over another ratio that was estimated by itself. Its degrees of freedom are those of
+    /// Welch and Satterthwaite: between the two, nearer to that of the larger error.
+    pub(super) fn less(&self, other: &Paired) -> Paired {
+        let error = self.error.hypot(other.error);
+        let fourths = self.error.powi(4) / self.freedom + other.error.powi(4) / other.freedom;
+        let freedom = match fourths > 0.0 && fourths.is_finite() {
+            true => error.powi(4) / fourths,
+            false => self.freedom.min(other.freedom),
+        };
+        Paired { log: self.log - other.log, error, freedom, starts: self.starts }
+    }
+
+    /// A ratio that is known to be this, with such an error.
+    pub(super) fn known(log: f64, error: f64, freedom: f64) -> Paired {
+        Paired { log, error, freedom, starts: FEWEST }
+    }
+
+    /// Its logarithm, the standard error of that, and the degrees of freedom of that.
+    pub(super) fn parts(&self) -> (f64, f64, f64) {
+        (self.log, self.error, self.freedom)
     }
 
     /// The ratio.
@@ -171,6 +202,26 @@ mod tests {
             let share = f64::from(inside) / f64::from(runs);
             assert!(share > 0.93, "{starts} starts, {spikes} spikes: {share}");
         }
+    }
+
+    #[test]
+    fn two_runs_agree_with_a_textbook() {
+        // Welch: means 20.82 and 23.20, variances 2.67 and 0.085 (n = 5 each); t = -3.212, 4.26 freedom.
+        let (a, b) = ([19.8, 20.4, 19.6, 23.5, 20.8], [23.0, 23.1, 23.2, 23.0, 23.7]);
+        let both = Paired::between(&a, &b, 0.0).unwrap();
+        let mean = |v: &[f64]| v.iter().sum::<f64>() / v.len() as f64;
+        let variance =
+            |v: &[f64]| v.iter().map(|x| (x - mean(v)).powi(2)).sum::<f64>() / (v.len() - 1) as f64;
+        let (va, vb) = (variance(&a) / 5.0, variance(&b) / 5.0);
+        let (log, error, freedom) = both.parts();
+        assert!((log - (mean(&a) - mean(&b))).abs() < 1e-12);
+        assert!((error - (va + vb).sqrt()).abs() < 1e-9, "{error}");
+        let wanted = (va + vb).powi(2) / (va * va / 4.0 + vb * vb / 4.0);
+        assert!((freedom - wanted).abs() < 1e-9 && freedom < 5.0, "{freedom}");
+        // Four starts in one of them are too few for both.
+        let few = Paired::between(&a[..4], &b, 0.0).unwrap();
+        assert!(!few.is_known() && few.starts == 4 && few.interval(0.05).is_none());
+        assert_eq!(Paired::between(&[], &b, 0.0), None);
     }
 
     #[test]

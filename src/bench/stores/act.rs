@@ -1,9 +1,10 @@
 //! One competitor on one start: its phases in order, each in a timed window.
 //!
-//! Records are made, operations drawn and counts checked outside of the windows. A file for each kind
+//! Records are made, operations drawn, counts and answers checked (`check.rs`) outside of the windows. A file for each kind
 //! of phase that takes more than a few lines: `load.rs`, `singles.rs`, `index.rs`, `rewrite.rs`,
 //! `recover.rs`; `room.rs` limits the server's cache for a phase.
 
+mod check;
 mod index;
 mod load;
 mod recover;
@@ -38,7 +39,7 @@ use crate::{
         workload::{Act, Phase, Table, Workload},
     },
     server::Server,
-    store::{self, KeyRange, Request, Store, blocking},
+    store::{self, KeyRange, Query, Request, Store, blocking},
 };
 
 /// A competitor at work.
@@ -81,6 +82,12 @@ pub(super) struct Bout<'a> {
     limited: Option<f64>,
     /// What has to be said of how phases were done, by a word for it.
     pub told: BTreeMap<String, String>,
+    /// The proof has seen it change more of records than it says.
+    pub lossy: bool,
+    /// Phases that have left records other than they were loaded.
+    changes: Vec<check::Change>,
+    /// What was deleted from tables.
+    gone: Vec<(String, Query)>,
 }
 
 /// What a phase came to.
@@ -147,6 +154,9 @@ impl<'a> Bout<'a> {
             there: HashMap::new(),
             limited: None,
             told: BTreeMap::new(),
+            lossy: false,
+            changes: Vec::new(),
+            gone: Vec::new(),
         }
     }
 
@@ -181,18 +191,27 @@ impl<'a> Bout<'a> {
                 let left = store.count().await?;
                 self.same("records are left", left, count.saturating_sub(deleted))?;
                 self.there.insert(phase.table.clone(), left);
+                let query = Query::new(filter.clone());
+                self.deleted(&phase.table, &query).await?;
+                self.gone.push((phase.table.clone(), query));
                 Ok(done)
             }
             Act::Scan => {
                 let statements = self.explained(&*store, Request::Scan(&KeyRange::all())).await;
                 let before = self.before();
                 let mut rows = store.scan(&KeyRange::all()).await?;
-                let mut read = 0;
+                let (mut read, mut first, mut last) = (0, Vec::new(), Vec::new());
                 while let Some(batch) = rows.try_next().await? {
                     read += batch.len() as u64;
+                    match first.is_empty() {
+                        true => first = batch,
+                        false => last = batch,
+                    }
                 }
                 drop(rows);
                 let mut done = self.after(before, read);
+                first.append(&mut last);
+                self.scanned(&phase.table, first)?;
                 (done.items, done.statements) = (read, statements);
                 match self.there.get(&phase.table) {
                     Some(there) => self.same("records were read", read, *there)?,

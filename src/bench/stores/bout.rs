@@ -130,6 +130,7 @@ impl Run<'_, '_, '_> {
             None => self.targets.iter().all(Target::is_embedded),
         };
         bout.explains = self.rounds == 0;
+        bout.lossy = self.lossy.contains(label);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {
             if self.stopped() {

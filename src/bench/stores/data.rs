@@ -4,7 +4,7 @@
 use std::{
     borrow::Cow,
     collections::{HashMap, HashSet},
-    path::{Path, PathBuf},
+    path::{Path as FilePath, PathBuf},
     sync::Arc,
 };
 
@@ -17,7 +17,7 @@ use crate::{
         workload::{Act, Draw, Phase, Range, Relation, Spread, Table, Trace, Workload},
     },
     record::{Document, Value, dataset::Dataset},
-    store::{Column, Filter, Index, Key, Layout, Query, Row, Shape},
+    store::{Column, Filter, Index, Key, Layout, Query, Row, Shape, query::Path},
 };
 
 /// Records of the user's own.
@@ -121,7 +121,7 @@ impl Records {
     ///
     /// # Errors
     /// As [`Trace::read`].
-    pub fn follow(&mut self, file: &Path) -> Result<String> {
+    pub fn follow(&mut self, file: &FilePath) -> Result<String> {
         let trace = Trace::read(file)?;
         let mut records: HashMap<String, u64> = HashMap::with_capacity(self.count as usize);
         for n in 0..self.count {
@@ -220,6 +220,29 @@ impl Records {
         Ok(Row { key, record })
     }
 
+    /// The records of these keys, of those that were there at first.
+    pub fn of(&self, keys: &HashSet<Key>) -> Result<HashMap<Key, Document>> {
+        let mut found = HashMap::with_capacity(keys.len());
+        if let (Source::Made(_), None) = (&self.source, &self.key) {
+            let number = |key: &Key| key.parse::<u64>().ok();
+            let found = keys.iter().filter_map(|k| Some((k.clone(), self.document(number(k)?))));
+            return Ok(found.collect());
+        }
+        for n in 0..self.count {
+            if found.len() == keys.len() {
+                break;
+            }
+            let row = match &self.source {
+                Source::Held(held) if !keys.contains(&held[n as usize].key) => continue,
+                _ => self.row(n)?,
+            };
+            if keys.contains(&row.key) {
+                found.insert(row.key, row.record);
+            }
+        }
+        Ok(found)
+    }
+
     /// Records from `from` up to, but without, `until`, which are there.
     pub fn rows(&self, from: u64, until: u64) -> Result<Cow<'_, [Row]>> {
         match &self.source {
@@ -252,7 +275,7 @@ impl Records {
     }
 
     /// An index on a path, of the kind of value that is there.
-    pub fn index(&self, path: &crate::store::query::Path, sample: &[Document]) -> Result<Index> {
+    pub fn index(&self, path: &Path, sample: &[Document]) -> Result<Index> {
         let first;
         let sample = match sample {
             [] => {
@@ -324,13 +347,74 @@ pub(super) fn expected(workload: &Workload, records: &[(String, Records)]) -> Ve
 }
 
 /// What belongs to whom, where it is found by what it names.
-fn belonging(by: Relation, to: &Records, field: &crate::store::query::Path) -> Expected {
+fn belonging(by: Relation, to: &Records, field: &Path) -> Expected {
     let documents = || (0..to.count).map(|n| to.document(n));
     Expected::Belonging(Arc::new(match by {
         Relation::Index | Relation::Join => naming(documents(), field),
         Relation::Pairs => naming_in_pairs(documents, field),
         Relation::Embedded | Relation::References => return Expected::Unknown,
     }))
+}
+
+/// Whether the queries of a workload can be asked of these records, before any store is started.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid), naming the phase, for a field that is in no record, and for a query
+/// that nothing answers where the workload does not say that it is meant so.
+pub(super) fn sound(
+    workload: &Workload,
+    records: &[(String, Records)],
+    expected: &[Expected],
+) -> Result<()> {
+    let mut set: Vec<(&str, &str)> = Vec::new();
+    for (phase, expected) in workload.phases.iter().zip(expected) {
+        let Some((_, of)) = records.iter().find(|r| r.0 == phase.table) else { continue };
+        let mut paths: Vec<Path> = Vec::new();
+        match &phase.act {
+            Act::Find { filter, range, sort, .. } => {
+                filter.tests(&mut |path, _| paths.push(path.clone()));
+                paths.extend(sort.iter().map(|(path, _)| path.clone()));
+                paths.extend(range.iter().map(|range| range.field.clone()));
+            }
+            Act::Delete(filter) => filter.tests(&mut |path, _| paths.push(path.clone())),
+            Act::Index { paths: all, .. } => paths.extend_from_slice(all),
+            Act::Update { set: fields, .. } => {
+                set.extend(fields.iter().map(|(name, _)| (phase.table.as_str(), name)));
+            }
+            _ => {}
+        }
+        for path in paths.iter().filter(|path| !path.is_key()) {
+            let is_set = set.contains(&(phase.table.as_str(), path.names()[0].as_str()));
+            let there = |n: u64| value(&of.document(n), path.names()).is_some();
+            if !is_set && !(0..of.count).any(there) {
+                let what = format!("phase {}: no record has a field {path}", phase.name);
+                return Err(Error::invalid(what));
+            }
+        }
+        let Act::Find { filter, range, expect, .. } = &phase.act else { continue };
+        let found = match (expected, range) {
+            (Expected::Records(n), _) => Some(*n),
+            (Expected::Numbers(numbers), Some(_)) if numbers.is_empty() => Some(0),
+            _ => None,
+        };
+        match (found, expect) {
+            (Some(0), None) => {
+                return Err(Error::invalid(format!(
+                    "phase {}: no record fits {filter}: nothing would be measured but how fast a \
+                     store finds nothing; where that is meant, say expect = 0 in the workload",
+                    phase.name
+                )));
+            }
+            (Some(found), Some(expect)) if found != *expect => {
+                return Err(Error::invalid(format!(
+                    "phase {}: an answer has {found} records, not {expect} as expect says",
+                    phase.name
+                )));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn count(phase: &Phase, records: &Records, gone: &[&Filter]) -> Expected {

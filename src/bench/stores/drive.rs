@@ -13,6 +13,7 @@ use std::{
 use futures_util::TryStreamExt;
 
 use super::{
+    answers::{Answer, Aside, Found},
     crew::Crew,
     pace::{Pacer, Plan},
     relate::Relate,
@@ -85,6 +86,8 @@ pub(super) struct Window {
     pub items: u64,
     /// The first failure.
     pub first: Option<Error>,
+    /// Answers that were put aside.
+    pub answers: Vec<Answer>,
 }
 
 impl Window {
@@ -98,6 +101,7 @@ impl Window {
         self.tally = self.tally.plus(other.tally);
         self.items += other.items;
         self.latency.add(&other.latency);
+        self.answers.extend(other.answers);
         if self.first.is_none() {
             self.first = other.first;
         }
@@ -164,6 +168,7 @@ pub(super) async fn closed(
         let (stores, ops) = (stores.clone(), ops.clone());
         async move {
             let (ops, mut window) = (&*ops, Window::new(false));
+            let mut aside = Aside::of(ops.len(), workers);
             let mut at = worker;
             let mut begin = clock.now();
             loop {
@@ -173,7 +178,8 @@ pub(super) async fn closed(
                         _ => break,
                     }
                 }
-                let outcome = send(&stores, &ops[at]).await;
+                aside.next(at);
+                let outcome = send(&stores, &ops[at], &mut aside).await;
                 let end = clock.now();
                 if window.count(outcome) {
                     window.latency.response.record(end - begin);
@@ -185,6 +191,7 @@ pub(super) async fn closed(
                 }
             }
             window.ended = begin;
+            window.answers = aside.into_answers();
             Ok(window)
         }
     };
@@ -208,15 +215,18 @@ pub(super) async fn open(
         let (stores, ops, plan) = (stores.clone(), ops.clone(), plan.clone());
         async move {
             let (ops, mut window) = (&*ops, Window::new(true));
+            let mut aside = Aside::of(ops.len(), workers);
             let mut pacer = Pacer::new(plan)?;
             let mut at = worker;
             while let Some(planned) = pacer.next().await {
                 let sent = clock.now();
-                let outcome = send(&stores, &ops[at % ops.len()]).await;
+                aside.next(at % ops.len());
+                let outcome = send(&stores, &ops[at % ops.len()], &mut aside).await;
                 let end = clock.now();
                 window.add_planned(outcome, planned, sent, end);
                 at += workers;
             }
+            window.answers = aside.into_answers();
             Ok(window)
         }
     };
@@ -248,19 +258,23 @@ impl Window {
 }
 
 /// Sends an operation and waits for all of its answer.
-async fn send(stores: &Stores, op: &Op) -> Result<Outcome> {
+async fn send(stores: &Stores, op: &Op, aside: &mut Aside) -> Result<Outcome> {
     match op {
         Op::Get(keys) => {
             let found = stores.table.get(keys).await?;
             let read = found.iter().flatten().count();
-            if read < keys.len() {
-                let at = found.iter().position(Option::is_none).unwrap_or(0);
+            if read < keys.len() || found.len() != keys.len() {
+                let at = found.iter().position(Option::is_none).unwrap_or(found.len());
                 return Ok(missing(keys.get(at)));
+            }
+            if aside.wants() {
+                aside.put(Found::Records(found));
             }
             Ok(Outcome::Done(read as u64))
         }
         Op::Find(query, expected) => {
-            let read = drained(&*stores.table, query).await?;
+            let (read, first) = drained(&*stores.table, query, aside.wants()).await?;
+            aside.put(Found::Rows(first));
             match expected {
                 Some(expected) if read != *expected => {
                     Ok(Outcome::Missed(format!("{read} records came instead of {expected}")))
@@ -272,8 +286,8 @@ async fn send(stores: &Stores, op: &Op) -> Result<Outcome> {
             stores.table.put(std::slice::from_ref(row)).await?;
             Ok(Outcome::Done(1))
         }
-        Op::Change(key, fields) => change(stores, key, fields).await,
-        Op::Relate(relate) => relate.send(stores).await,
+        Op::Change(key, fields) => change(stores, key, fields, aside).await,
+        Op::Relate(relate) => relate.send(stores, aside).await,
     }
 }
 
@@ -283,11 +297,19 @@ pub(super) fn missing(key: Option<&Key>) -> Outcome {
     Outcome::Missed(format!("there is no record {key}, which was written"))
 }
 
-async fn change(stores: &Stores, key: &Key, fields: &Document) -> Result<Outcome> {
+async fn change(
+    stores: &Stores,
+    key: &Key,
+    fields: &Document,
+    aside: &mut Aside,
+) -> Result<Outcome> {
     let found = stores.table.get(std::slice::from_ref(key)).await?;
     let Some(mut record) = found.into_iter().next().flatten() else {
         return Ok(missing(Some(key)));
     };
+    if aside.wants() {
+        aside.put(Found::Records(vec![Some(record.clone())]));
+    }
     for (name, value) in fields.iter() {
         record.insert(name, value.clone());
     }
@@ -295,14 +317,22 @@ async fn change(stores: &Stores, key: &Key, fields: &Document) -> Result<Outcome
     Ok(Outcome::Done(1))
 }
 
-/// Asks a query and reads its whole answer.
-pub(super) async fn drained(store: &dyn Store, query: &Query) -> Result<u64> {
+/// Asks a query and reads its whole answer: how many rows there were, and the first batch of them where
+/// it is wanted.
+pub(super) async fn drained(
+    store: &dyn Store,
+    query: &Query,
+    wanted: bool,
+) -> Result<(u64, Vec<Row>)> {
     let mut rows = store.find(query).await?;
-    let mut read = 0;
+    let (mut read, mut first) = (0, Vec::new());
     while let Some(batch) = rows.try_next().await? {
         read += batch.len() as u64;
+        if wanted && first.is_empty() {
+            first = batch;
+        }
     }
-    Ok(read)
+    Ok((read, first))
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 //! - `bout.rs`: one store's run of the workload on one start
 //! - `act.rs`: its phases, a file for each larger kind in `act/`;
 //!   `drive.rs`, `pace.rs`: the timed loops, which `crew.rs` does, by tasks or threads
+//! - `answers.rs`: answers that are put aside in a window; `act/check.rs` looks at them after it
 //! - `note.rs`: what a phase came to, in the results
 //! - `own.rs`: what is made for a run in stores of the user's own
 //! - `relate.rs`: from records to those that belong to them
@@ -21,12 +22,15 @@
 //! To add a kind of phase: see `bench/workload/act.rs`.
 
 mod act;
+mod answers;
 mod audit;
 mod bout;
 mod crew;
 mod data;
 mod delay;
 mod drive;
+#[cfg(test)]
+mod liar;
 mod note;
 mod null;
 mod ops;
@@ -71,7 +75,7 @@ use super::{
     workload::{Spread, Table, Workload},
 };
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     durability::Tier,
     server,
     store::{self, Place, Store},
@@ -194,6 +198,8 @@ struct Run<'o, 'a, 'p> {
     offered: HashMap<usize, Vec<f64>>,
     /// Stores that broke.
     broken: HashSet<String>,
+    /// Stores that change more of records than they say.
+    lossy: HashSet<String>,
     /// What became of the machine's processors inside the windows of this turn.
     shares: Shares,
 }
@@ -216,6 +222,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             }
         }
         let expected = data::expected(workload, &records);
+        data::sound(workload, &records, &expected)?;
         let mut targets = match options.targets.is_empty() {
             true => Target::usual(),
             false => options.targets.clone(),
@@ -255,6 +262,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             rounds: 0,
             offered: HashMap::new(),
             broken: HashSet::new(),
+            lossy: HashSet::new(),
             shares: Shares::default(),
         })
     }
@@ -355,6 +363,10 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                     (row.proof, row.store) = (Some(proof), Some(kept));
                     left.push(target);
                 }
+                // What answers wrongly is no store to leave out quietly.
+                Err(e) if e.kind() == ErrorKind::Mismatch => {
+                    return Err(e.in_place(format!("{}, before anything is timed", target.label)));
+                }
                 Err(e) => row.refused = Some(e.to_string()),
             }
             self.results.competitors.push(row);
@@ -414,7 +426,10 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if proof.is_err() && target.is_own() {
             let _ = store.drop_table().await;
         }
-        let proof = proof?;
+        let prove::Proved { proof, lossy, .. } = proof?;
+        if lossy {
+            self.lossy.insert(target.label.clone());
+        }
         let (mut kept, bound) = prove::kept(target, &opened.place).await?;
         if let (Some(network), false) = (&self.options.network, opened.relays.is_empty()) {
             kept.connection += &format!(", round trips of {}", network.round_trip);

@@ -64,7 +64,7 @@ pub(super) fn ops(
             };
             (0..count).map(|_| op()).collect::<Result<_>>()?
         }
-        Act::Find { filter, range, sort, most } => {
+        Act::Find { filter, range, sort, most, .. } => {
             let mut finds = Finds { filter, range: range.as_ref(), sort, most: *most, expected };
             let mut draw = Draw::new(Spread::Random, records.count, seed);
             (0..count).map(|_| finds.next(&mut draw)).collect::<Result<_>>()?

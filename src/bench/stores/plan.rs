@@ -11,9 +11,13 @@ use crate::{
         machine,
         results::{self, Dataset, Results, SCHEMA},
         schedule::Limit,
-        workload::Act,
+        workload::{Act, Phase, Range},
     },
     format::{Format, Wrap},
+    store::{
+        Filter,
+        query::{Order, Path},
+    },
 };
 
 /// The results before anything is done.
@@ -45,6 +49,7 @@ pub(super) fn blank(
         about: phase.about(),
         kind: phase.act.kind().into(),
         of,
+        query: asked(phase, expected),
         room: phase.room.map(|room| results::Room { share: room.share, warm: room.warm }),
         // A point of a curve stands at its concurrency.
         size: (phase.of.is_some() && phase.room.is_none()).then_some(phase.concurrency.into()),
@@ -93,6 +98,35 @@ pub(super) fn blank(
         phases: phases.collect(),
         ..Results::default()
     }
+}
+
+/// What the queries of a phase ask for.
+fn asked(phase: &Phase, expected: &Expected) -> Option<results::Asked> {
+    let Act::Find { filter, range, sort, most, .. } = &phase.act else { return None };
+    let mut condition = filter.to_string();
+    if let Some(Range { field, width }) = range {
+        let within = format!("{field} in a range of {width}, drawn anew for each query");
+        condition = match filter {
+            Filter::All => within,
+            _ => format!("{condition}, {within}"),
+        };
+    }
+    let by = |(path, order): &(Path, Order)| match order {
+        Order::Ascending => path.to_string(),
+        Order::Descending => format!("-{path}"),
+    };
+    let records = match (expected, range) {
+        (Expected::Records(n), _) => Some(*n as f64),
+        (Expected::Numbers(numbers), Some(range)) => {
+            let span = numbers.first().zip(numbers.last());
+            let span = span.map_or(1, |(least, most)| most - least + 1).max(1) as f64;
+            let mean = numbers.len() as f64 * (range.width as f64 / span).min(1.0);
+            Some(most.map_or(mean, |most| mean.min(most as f64)))
+        }
+        _ => None,
+    };
+    let sort = sort.iter().map(by).collect();
+    Some(results::Asked { condition, sort, limit: *most, records })
 }
 
 /// Bytes of the records as JSON lines: of some from all over, multiplied; and compressed, as far as the

@@ -7,7 +7,7 @@ use std::{
 
 use super::{data::Records, ops, target::Target};
 use crate::{
-    Result,
+    Error, ErrorKind, Result,
     bench::{
         machine,
         results::{Durability, Kept, Limited, Proof},
@@ -15,7 +15,7 @@ use crate::{
     },
     durability::Bound,
     record::{Document, Kind},
-    store::{Client, Column, Place, Shape, Store, difference, in_columns},
+    store::{Client, Column, Key, Place, Row, Shape, Store, difference, in_columns},
 };
 
 /// All records are tried up to so many, and so many bytes of them as JSON; of more, a sample spread
@@ -23,35 +23,47 @@ use crate::{
 const ALL: (u64, u64) = (20_000, 32_000_000);
 /// How many are written and read back at once.
 const BATCH: u64 = 200;
+/// One in so many of a batch is read by itself, too, but for the first batch: all of that are.
+const SINGLE: usize = 10;
 /// No batch is begun after this. A store that syncs a file for each record would take longer than the run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Writes records into a table of its own, reads them back, compares, and drops the table. The proof says
-/// how many of how many.
+/// What was seen of a store before anything was timed.
+#[derive(Debug, Default)]
+pub(super) struct Proved {
+    pub proof: Proof,
+    /// It has changed more of a record than it says of itself.
+    pub lossy: bool,
+    /// The first record whose fields came in another order; told only where no value changed.
+    reordered: Option<String>,
+}
+
+/// Writes records into a table of its own, reads them back in the ways in which phases read them, many
+/// at once and one alone, compares, and drops the table. The proof says how many of how many.
 ///
 /// # Errors
-/// Those of the store, but for records it refuses.
+/// [`Mismatch`](ErrorKind::Mismatch) where a record does not come back or another one comes; those of the
+/// store, but for records it refuses.
 pub(super) async fn proof(
     store: &Arc<dyn Store>,
     table: &Table,
     records: &Records,
-) -> Result<Proof> {
+) -> Result<Proved> {
     let layout = records.layout(&Table { index: Vec::new(), ..table.clone() }, store.shape())?;
     store.prepare(&layout).await?;
     let declared = store.abilities().loses.to_owned();
-    let mut proof = Proof { of: records.count, declared, ..Proof::default() };
-    // Told only where no value changed.
-    let mut reordered = None;
+    let proof = Proof { of: records.count, declared, ..Proof::default() };
+    let mut proved = Proved { proof, ..Proved::default() };
     let begin = Instant::now();
     for numbers in batches(records.count, sample(records)?) {
-        if proof.records > 0 && begin.elapsed() > PATIENCE {
+        if proved.proof.records > 0 && begin.elapsed() > PATIENCE {
             break;
         }
-        tried(&**store, &layout.columns, records, numbers, (&mut proof, &mut reordered)).await?;
+        tried(&**store, &layout.columns, records, numbers, &mut proved).await?;
     }
-    proof.first = proof.first.or(reordered);
+    proved.proof.first = proved.proof.first.or(proved.reordered.take());
     store.drop_table().await?;
-    Ok(proof)
+    Ok(proved)
 }
 
 /// How many records are tried.
@@ -81,8 +93,10 @@ async fn tried(
     columns: &[Column],
     records: &Records,
     numbers: Vec<u64>,
-    (proof, first_reordered): (&mut Proof, &mut Option<String>),
+    proved: &mut Proved,
 ) -> Result<()> {
+    let proof = &mut proved.proof;
+    let first_batch = proof.records == 0;
     let mut rows = Vec::new();
     for n in numbers {
         let row = records.row(n)?;
@@ -96,29 +110,64 @@ async fn tried(
         }
     }
     store.put(&rows).await?;
-    let read = store.get(&ops::keys(&rows)).await?;
-    for (row, read) in rows.iter().zip(read) {
-        let kept = match store.shape() {
-            Shape::Columns => in_columns(&row.record, columns),
-            Shape::Document | Shape::Blob => row.record.clone(),
-        };
-        let reordered = read.as_ref().is_some_and(|read| kept.same_in_any_order(read));
-        let Some(what) = changed(&kept, read) else {
+    let keys = ops::keys(&rows);
+    let read = came(&keys, store.get(&keys).await?)?;
+    let as_kept = |record: &Document| match store.shape() {
+        Shape::Columns => in_columns(record, columns),
+        Shape::Document | Shape::Blob => record.clone(),
+    };
+    let keeps: Vec<Kind> =
+        store.abilities().keeps.iter().copied().filter(|kind| *kind != Kind::Map).collect();
+    for (i, (row, read)) in rows.iter().zip(&read).enumerate() {
+        let kept = as_kept(&row.record);
+        let what = difference(&kept, read, &Kind::ALL);
+        if what.is_some() && difference(&kept, read, &keeps).is_some() {
+            proved.lossy = true;
+            let same = |other: &&Row| difference(&as_kept(&other.record), read, &keeps).is_none();
+            if let Some(other) = rows.iter().find(same) {
+                let (key, other) = (row.key.shown(), other.key.shown());
+                let what = format!("get of {} keys: record {other} came for {key}", keys.len());
+                return Err(Error::new(ErrorKind::Mismatch, what));
+            }
+        }
+        let key = std::slice::from_ref(&row.key);
+        if first_batch || i % SINGLE == 0 {
+            let single = came(key, store.get(key).await?)?;
+            if let Some(what) = difference(read, &single[0], &Kind::ALL) {
+                let key = row.key.shown();
+                let what = format!(
+                    "get of one key: record {key} is another one than among {}: {what}",
+                    keys.len()
+                );
+                return Err(Error::new(ErrorKind::Mismatch, what));
+            }
+        }
+        let Some(what) = what else {
             proof.equal += 1;
             continue;
         };
+        let reordered = kept.same_in_any_order(read);
         proof.reordered += u64::from(reordered);
-        let first = if reordered { &mut *first_reordered } else { &mut proof.first };
+        let first = if reordered { &mut proved.reordered } else { &mut proof.first };
         first.get_or_insert_with(|| format!("record {}: {what}", row.key.shown()));
     }
     Ok(())
 }
 
-/// What is different from what was written.
-fn changed(kept: &Document, read: Option<Document>) -> Option<String> {
-    match read {
-        None => Some("it did not come back".into()),
-        Some(read) => difference(kept, &read, &Kind::ALL),
+/// The records of these keys, all of which were written.
+fn came(keys: &[Key], found: Vec<Option<Document>>) -> Result<Vec<Document>> {
+    let missing = found.iter().position(Option::is_none).or_else(|| {
+        (found.len() != keys.len()).then_some(found.len().min(keys.len().saturating_sub(1)))
+    });
+    match missing.and_then(|at| keys.get(at)) {
+        Some(key) => {
+            let of =
+                if keys.len() == 1 { "one key".into() } else { format!("{} keys", keys.len()) };
+            let key = key.shown();
+            let what = format!("get of {of}: there is no record {key}, which was written");
+            Err(Error::new(ErrorKind::Mismatch, what))
+        }
+        None => Ok(found.into_iter().flatten().collect()),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use super::{
+    answers::{Aside, Found},
     data::{Expected, value},
     drive::{Outcome, Stores, drained, missing},
     statement,
@@ -13,7 +14,7 @@ use crate::{
     bench::{results::Statement, workload::Relation},
     record::{Document, Value},
     store::{
-        Filter, Join, Joined, Key, Query, Request,
+        Filter, Join, Joined, Key, Query, Request, Row,
         query::{Path, Test},
     },
 };
@@ -144,34 +145,76 @@ impl Relate {
     }
 
     /// Sends it, waits for all of the answer, and looks whether it is the right one.
-    pub async fn send(&self, stores: &Stores) -> Result<Outcome> {
-        match &self.how {
-            How::Join(join) => return Ok(self.joined(&stores.table.join(join).await?)),
-            How::Pairs(join) => return Ok(self.put_together(&other(stores)?.join(join).await?)),
-            How::Get | How::Follow | How::Ask => {}
+    pub async fn send(&self, stores: &Stores, aside: &mut Aside) -> Result<Outcome> {
+        let (joined, outcome) = match &self.how {
+            How::Join(join) => {
+                let joined = stores.table.join(join).await?;
+                let outcome = self.joined(&joined);
+                (joined, outcome)
+            }
+            How::Pairs(join) => {
+                let joined = other(stores)?.join(join).await?;
+                let outcome = self.put_together(&joined);
+                (joined, outcome)
+            }
+            How::Get | How::Follow | How::Ask => return self.one_by_one(stores, aside).await,
+        };
+        if aside.wants() {
+            aside.put(Found::Joined(joined));
         }
+        Ok(outcome)
+    }
+
+    /// Reads the record, and then what belongs to it.
+    async fn one_by_one(&self, stores: &Stores, aside: &mut Aside) -> Result<Outcome> {
         let found = stores.table.get(std::slice::from_ref(&self.key)).await?;
         let Some(record) = found.into_iter().next().flatten() else {
             return Ok(missing(Some(&self.key)));
         };
+        let mut rows = Vec::new();
         let belong = match &self.how {
-            How::Ask => drained(&**other(stores)?, &self.asked()).await?,
+            How::Ask => {
+                let (read, first) =
+                    drained(&**other(stores)?, &self.asked(), aside.wants()).await?;
+                rows = first;
+                read
+            }
             How::Follow => {
                 let Some(keys) = self.named(&record) else {
                     return Ok(Outcome::Missed("the record names no others".into()));
                 };
                 let found = other(stores)?.get(&keys).await?;
-                match found.iter().position(Option::is_none) {
+                let belong = match found.iter().position(Option::is_none) {
                     Some(at) => return Ok(missing(keys.get(at))),
                     None => found.len() as u64,
+                };
+                if aside.wants() {
+                    let row = |(key, record): (Key, Option<Document>)| {
+                        record.map(|record| Row { key, record })
+                    };
+                    rows = keys.into_iter().zip(found).filter_map(row).collect();
                 }
+                belong
             }
-            _ => return Ok(Outcome::Done(1)),
+            _ => 0,
         };
+        if aside.wants() {
+            aside.put(Found::Related(record, rows));
+        }
         Ok(match self.expected {
             Some(expected) if expected.records != belong => self.wrong(belong, expected.records),
             _ => Outcome::Done(1 + belong),
         })
+    }
+
+    /// The query for what belongs to it, where it is asked for in a question of its own.
+    pub fn question(&self) -> Option<Query> {
+        matches!(self.how, How::Ask).then(|| self.asked())
+    }
+
+    /// Whether its rows lie in the other table only.
+    pub fn is_of_pairs(&self) -> bool {
+        matches!(self.how, How::Pairs(_))
     }
 
     fn wrong(&self, came: u64, expected: u64) -> Outcome {
@@ -279,10 +322,7 @@ pub(super) fn naming_in_pairs<I: Iterator<Item = Document>>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        record::dataset::{families, pairs},
-        store::Row,
-    };
+    use crate::record::dataset::{families, pairs};
 
     fn row(key: u64, record: Document) -> Row {
         Row { key: Key::new(key.to_string()).unwrap(), record }

@@ -51,6 +51,9 @@ pub enum Act {
         sort: Vec<(Path, Order)>,
         /// How many at most.
         most: Option<u64>,
+        /// How many records every answer is meant to have, where the workload says; one at least where
+        /// it does not.
+        expect: Option<u64>,
     },
     /// Goes from a record to those that belong to it.
     Relate {

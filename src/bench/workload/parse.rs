@@ -237,7 +237,11 @@ fn find(raw: &mut RawPhase, _: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
             Some(RawRange { field, width }) => Some(Range { field: field.parse()?, width }),
         },
         sort: raw.sort.take().unwrap_or_default().iter().map(|s| sort(s)).collect::<Result<_>>()?,
-        most: raw.limit.take(),
+        most: match raw.limit.take() {
+            Some(0) => return Err(Error::invalid("limit = 0: a query that asks for no record")),
+            most => most,
+        },
+        expect: raw.expect.take(),
     })
 }
 
@@ -363,6 +367,8 @@ mod tests {
                 ["line 8", "did you mean \"trace\"?"],
             ),
             ("[[phase]]\nname = \"a\"\ndo = \"find\"\nwhere = 7\n", ["line 8", "age>=90"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"find\"\nlimit = 0\n", ["line 5", "no record"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"get\"\nexpect = 1\n", ["line 5", "says nothing"]),
         ] {
             let said = refused(&format!("{HEAD}{body}"));
             for wanted in wanted {

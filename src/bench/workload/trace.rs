@@ -6,11 +6,14 @@
 use std::{
     collections::HashMap,
     fs::File,
-    io::{BufRead, BufReader},
+    io::{BufRead, BufReader, Read},
     path::Path,
 };
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
+
+/// The longest line that is read: a command of Redis with the value that it writes.
+const LONGEST: u64 = 4 << 20;
 
 /// The keys of a trace.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -65,24 +68,39 @@ impl Trace {
     pub fn read(path: &Path) -> Result<Trace> {
         let named = |e: Error| e.in_place(path.display().to_string());
         let file = File::open(path).map_err(|e| named(e.into()))?;
-        let mut reading = Reading::default();
-        let mut lines = BufReader::with_capacity(1 << 16, file);
-        let mut line = Vec::new();
-        for number in 1u64.. {
-            line.clear();
-            if lines.read_until(b'\n', &mut line).map_err(|e| named(e.into()))? == 0 {
-                break;
-            }
-            let at = |e: Error| e.in_place(format!("{}, line {number}", path.display()));
-            let text = std::str::from_utf8(&line)
-                .map_err(|_| at(Error::malformed("a line that is no UTF-8 text")))?;
-            reading.line(text.trim_end_matches(['\n', '\r'])).map_err(at)?;
-        }
-        let trace = reading.trace;
+        let trace = Trace::of(BufReader::with_capacity(1 << 16, file), path)?;
         match trace.operations.is_empty() {
             true => Err(named(Error::invalid("a trace in which no line names a key"))),
             false => Ok(trace),
         }
+    }
+
+    /// The trace of these lines, of a file of this name. At most one line of it is in memory.
+    fn of(mut lines: impl BufRead, path: &Path) -> Result<Trace> {
+        let mut reading = Reading::default();
+        let mut line = Vec::new();
+        let mut offset = 0;
+        for number in 1u64.. {
+            line.clear();
+            let bounded = &mut lines.by_ref().take(LONGEST + 1);
+            let read = bounded.read_until(b'\n', &mut line);
+            let read = read.map_err(|e| Error::from(e).in_place(path.display().to_string()))?;
+            if read == 0 {
+                break;
+            }
+            let at =
+                |e: Error| e.in_place(format!("{}, line {number}, byte {offset}", path.display()));
+            if read as u64 > LONGEST {
+                let most = LONGEST >> 20;
+                let what = format!("a line of more than {most} MiB: this is no trace of keys");
+                return Err(at(Error::new(ErrorKind::TooLarge, what)));
+            }
+            let text = std::str::from_utf8(&line)
+                .map_err(|_| at(Error::malformed("a line that is no UTF-8 text")))?;
+            reading.line(text.trim_end_matches(['\n', '\r'])).map_err(at)?;
+            offset += read as u64;
+        }
+        Ok(reading.trace)
     }
 }
 
@@ -276,6 +294,36 @@ mod tests {
 
     fn asked(trace: &Trace) -> Vec<&str> {
         trace.operations.iter().map(|at| trace.keys[*at as usize].as_str()).collect()
+    }
+
+    /// A line that does not end; who reads too much of it is told so.
+    struct Endless(u64);
+
+    impl Read for Endless {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            self.0 += buffer.len() as u64;
+            assert!(self.0 < 2 * LONGEST, "{} bytes are read", self.0);
+            buffer.fill(b'k');
+            Ok(buffer.len())
+        }
+    }
+
+    #[test]
+    fn a_line_without_end_is_refused_at_its_place_and_little_of_it_is_read() {
+        let lines = BufReader::new(b"a\nbc\n".chain(Endless(0)));
+        let error = Trace::of(lines, Path::new("keys.log")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        let said = error.to_string();
+        assert!(said.contains("keys.log, line 3, byte 5") && said.contains("4 MiB"), "{said}");
+        // The longest there may be is read.
+        let line = "k".repeat(LONGEST as usize - 1) + "\n";
+        let trace = Trace::of(line.as_bytes(), Path::new("keys.log")).unwrap();
+        assert_eq!(trace.operations.len(), 1);
+        // A large file of one line, most of which is not even on the disk.
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(1 << 30).unwrap();
+        let said = Trace::read(file.path()).unwrap_err().to_string();
+        assert!(said.contains("line 1, byte 0"), "{said}");
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! `--against OLD_BINARY`: this program and another build of it take turns.
 
-use std::{ffi::OsString, path::Path};
+use std::{
+    ffi::OsString,
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use steelyard::{
     Error, Result,
@@ -25,6 +29,7 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
         return Err(Error::invalid(what));
     }
     let new = std::env::current_exe().map_err(|e| Error::from(e).in_place("this program"))?;
+    is_a_build(old)?;
     let stop = interrupt::at_first();
     let options = against::Options {
         new,
@@ -41,7 +46,26 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
     let (new, old) = both?;
     let comparisons = [runs::compare(&new, &old)];
     print(common.format.of_runs(&comparisons))?;
-    Ok(common.fail_on_regression.map_or(Outcome::Well, |limit| gate(&comparisons, limit)))
+    let read = if new.dataset.unreadable > 0 { Outcome::Found } else { Outcome::Well };
+    Ok(common.fail_on_regression.map_or(read, |limit| gate(&comparisons, limit)))
+}
+
+/// Whether a program is another build of this one, by what it says of its version.
+///
+/// # Errors
+/// [`Invalid`](steelyard::ErrorKind::Invalid), naming it and what it has to be.
+fn is_a_build(old: &Path) -> Result<()> {
+    let named = |why: String| {
+        let what = "--against is for another build of steelyard, such as the one before a change";
+        Error::invalid(format!("{what}: {why}")).in_place(old.display().to_string())
+    };
+    let path = old.canonicalize().map_err(|e| named(format!("there is no such program ({e})")))?;
+    let said = Command::new(path).arg("--version").stdin(Stdio::null()).output();
+    let said = said.map_err(|e| named(format!("it cannot be started ({e})")))?;
+    match said.stdout.starts_with(b"steelyard ") {
+        true => Ok(()),
+        false => Err(named("it does not answer to --version as steelyard does".into())),
+    }
 }
 
 /// The command line without what is the whole run's.

@@ -12,7 +12,7 @@ use steelyard::{
     format::Wrapped,
 };
 
-use super::{Common, Outcome, parsed, stores};
+use super::{super::say, Common, Outcome, parsed, stores};
 
 /// Clients of memcached: the rows of the published test, each client in a process of its own, all on
 /// one processor with the servers.
@@ -111,9 +111,13 @@ pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
     if !args.value.is_empty() {
         options.values = args.value.clone();
     }
+    let mut unreadable = 0;
     if let Some(file) = &args.records {
         let limit = load::USUAL;
-        let (records, _) = stores::own(file, args.from.as_ref(), limit, common.seed.unwrap_or(1))?;
+        let (records, described) =
+            stores::own(file, args.from.as_ref(), limit, common.seed.unwrap_or(1))?;
+        unreadable = described.unreadable;
+        described.remarks.iter().filter(|_| unreadable > 0).for_each(say);
         let wish = Wish::Records(records);
         options.values = match args.value.is_empty() {
             true => vec![wish],
@@ -132,5 +136,7 @@ pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
     options.plan = common.plan(options.plan, None);
     options.out = common.out.clone();
     options.stop = Some(stop);
-    common.told(!options.clients.is_empty(), |told| bench::cache::run(&options, told))
+    let told =
+        common.told(!options.clients.is_empty(), |told| bench::cache::run(&options, told))?;
+    Ok(if unreadable > 0 && told == Outcome::Well { Outcome::Found } else { told })
 }

@@ -88,7 +88,7 @@ struct Common {
     /// Stop after this many rounds at most.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Stop after this many seconds at most.
+    /// Begin no round after this many seconds; one that has begun is finished.
     #[arg(long, value_name = "SECONDS", value_parser = above_nothing, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Compare processor time, not elapsed time: for machines that others use too.
@@ -112,7 +112,7 @@ struct Common {
     against: Option<PathBuf>,
     /// With --against: exit with status 1 where something became slower by more than this (5%), and
     /// with status 4 where nothing did but some of it could not be compared.
-    #[arg(long, value_name = "PERCENT", requires = "against", value_parser = parsed::<Percent>)]
+    #[arg(long, value_name = "PERCENT", value_parser = parsed::<Percent>)]
     fail_on_regression: Option<Percent>,
 }
 
@@ -221,7 +221,7 @@ impl Common {
 
     /// Runs a bench with lines of progress, and prints its report.
     ///
-    /// What was named and could not take part is found.
+    /// What was named and could not take part is found, and so are records that could not be read.
     fn told(
         &self,
         named: bool,
@@ -230,12 +230,22 @@ impl Common {
         if let Some(old) = &self.against {
             return against::run(self, old);
         }
+        if self.fail_on_regression.is_some() {
+            return Err(Error::invalid(
+                "--fail-on-regression needs something to compare with: another build of this program, \
+                 with --against OLD_BINARY; or an earlier run: steelyard report NEW.json OLD.json \
+                 --fail-on-regression 5%",
+            ));
+        }
         let mut lines = Lines::new();
         let results = run(&mut |p: Progress<'_>| lines.tell(&p));
         drop(lines);
         let results = results?;
         let text = self.format.of(&results);
         print(text)?;
+        if let Some(over) = steelyard::report::over_budget(&results) {
+            say(over);
+        }
         let all_well = |c: &Contender| {
             c.refused.is_none() && !c.store.as_ref().is_some_and(|kept| kept.durability.broken)
         };
@@ -246,6 +256,7 @@ impl Common {
             c.store.as_ref().is_some_and(|k| k.durability.broken && k.durability.asked.is_some())
         };
         let kept = !results.competitors.iter().any(unkept);
-        Ok(if kept && (clean || !named) { Outcome::Well } else { Outcome::Found })
+        let read = results.dataset.unreadable == 0;
+        Ok(if read && kept && (clean || !named) { Outcome::Well } else { Outcome::Found })
     }
 }

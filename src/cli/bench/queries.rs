@@ -24,7 +24,7 @@ pub struct Queries {
     #[arg(long, value_name = "PATHS", value_delimiter = ',', allow_hyphen_values = true)]
     sort: Vec<String>,
     /// Ask for so many of them at most.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }
 

@@ -20,7 +20,9 @@ use steelyard::{
     record::{Document, Value, to_value},
 };
 
-use super::{Common, Outcome, above_nothing, own_program, parsed, print, queries::Queries};
+use super::{
+    super::wrong, Common, Outcome, above_nothing, own_program, parsed, print, queries::Queries,
+};
 
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
 ///
@@ -189,7 +191,7 @@ pub fn run_file(words: Vec<String>, stop: &AtomicBool) -> Result<Outcome> {
         // Says which there are.
         Workload::named(&file)?;
     }
-    let OfFile { file, args } = OfFile::try_parse_from(words).unwrap_or_else(|e| e.exit());
+    let OfFile { file, args } = OfFile::try_parse_from(words).unwrap_or_else(|e| wrong(&e));
     let named = |e: Error| e.in_place(file.as_str());
     let text = std::fs::read_to_string(&file).map_err(|e| named(e.into()))?;
     let workload = Workload::parse(&text).map_err(|e| {

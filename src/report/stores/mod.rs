@@ -13,6 +13,7 @@ mod kept;
 mod latency;
 mod memory;
 mod phases;
+mod queries;
 mod recovery;
 mod verdict;
 
@@ -39,6 +40,7 @@ pub(super) fn page(results: &Results) -> Page {
     lead.extend(results.dataset.remarks.iter().cloned());
     let mut sections = Vec::new();
     sections.extend(phases::overview(results));
+    sections.extend(queries::section(results));
     sections.extend(tables::fidelity(results));
     for phase in results.phases.iter().filter(|p| stands_alone(results, p)) {
         sections.push(phases::phase(results, phase));

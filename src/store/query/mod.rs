@@ -19,6 +19,7 @@
 
 mod matches;
 mod parse;
+mod shown;
 
 use std::{fmt, str::FromStr};
 
@@ -144,7 +145,7 @@ impl Filter {
     }
 
     /// Calls `each` with every test in it.
-    fn tests<'a>(&'a self, each: &mut dyn FnMut(&'a Path, &'a Test)) {
+    pub(crate) fn tests<'a>(&'a self, each: &mut dyn FnMut(&'a Path, &'a Test)) {
         match self {
             Filter::All => {}
             Filter::And(all) | Filter::Or(all) => all.iter().for_each(|f| f.tests(each)),

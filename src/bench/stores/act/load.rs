@@ -76,6 +76,7 @@ impl Bout<'_> {
         }
         self.same("records are there", store.count().await?, count)?;
         self.there.insert(phase.table.clone(), count);
+        self.as_loaded(&phase.table, 0).await?;
         Ok(done)
     }
 

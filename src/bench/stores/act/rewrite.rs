@@ -39,12 +39,16 @@ impl Bout<'_> {
                 }
                 done.add(self.after(window, rows.len() as u64));
             }
+            if time == 1 {
+                self.as_loaded(&phase.table, shift).await?;
+            }
         }
         let after = self.disk();
         let at = self.clock.now();
         let settles = store.settle().await?;
         let settle_ns = self.clock.now() - at;
         self.same("records are there", store.count().await?, there)?;
+        self.as_loaded(&phase.table, 0).await?;
         done.bloat = before.zip(after).map(|(before, after)| Bloat {
             before,
             after,

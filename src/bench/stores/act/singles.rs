@@ -12,6 +12,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     bench::{
+        results::Tally,
         schedule::{Limit, Pace},
         stats::{Steady, WINDOWS},
         workload::{Act, Phase},
@@ -89,7 +90,7 @@ impl Bout<'_> {
             Pace::Share(share) => Some(share * capacity),
         };
         let before = self.before();
-        let window = match (moments, phase.limit) {
+        let mut window = match (moments, phase.limit) {
             (None, Some(Limit::Seconds(seconds))) => {
                 let until = Some(before.at + (seconds * 1e9) as u64);
                 drive::closed(&crew, self.clock, &stores, &ops, until).await?
@@ -115,6 +116,13 @@ impl Bout<'_> {
             return Err(window.first.unwrap_or_else(|| {
                 Error::new(ErrorKind::Mismatch, "not one operation came out right")
             }));
+        }
+        self.answered(phase, &ops, &mut window)?;
+        let Tally { failed, skipped, .. } = window.tally;
+        let all = failed + skipped == 0 && !matches!(phase.limit, Some(Limit::Seconds(_)));
+        self.read_back(phase, &ops, all).await?;
+        if phase.act.changes() {
+            self.changed(phase);
         }
         if phase.pace == Pace::Free {
             let rate = done.units as f64 * 1e9 / done.used.ns.max(1) as f64;

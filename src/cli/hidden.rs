@@ -1,0 +1,110 @@
+//! Passwords stay out of what is printed: also where a URL is so wrong that nothing knows which part of
+//! it is one. Whatever stands before the last `@` of an argument with `://` may be.
+
+use std::borrow::Cow;
+
+/// Names of options whose values are secrets, as in the URLs of stores.
+const SECRETS: [&str; 5] = ["password", "secret", "secret_access_key", "token", "session_token"];
+/// A shorter word is not looked for by itself: it would be found inside of other words.
+const WORD: usize = 4;
+
+/// A text without the passwords of this program's arguments.
+pub fn without_passwords(text: &str) -> String {
+    let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
+    without(text, args)
+}
+
+fn without(text: &str, args: impl Iterator<Item = String>) -> String {
+    let mut text = text.to_owned();
+    for arg in args {
+        for secret in secrets(&arg) {
+            // Errors quote what is wrong, and then write some characters as escapes.
+            let quoted = format!("{secret:?}");
+            let quoted = &quoted[1..quoted.len() - 1];
+            for written in [&*secret, quoted, &secret.escape_debug().to_string()] {
+                text = text.replace(written, "***");
+            }
+        }
+    }
+    text
+}
+
+/// What of an argument must not be shown, the longest first.
+fn secrets(arg: &str) -> Vec<String> {
+    let mut all: Vec<String> = Vec::new();
+    let Some((_, rest)) = arg.split_once(':') else { return all };
+    let rest = rest.strip_prefix("//").unwrap_or(rest);
+    if let Some((login, _)) = rest.rsplit_once('@') {
+        let password = login.split_once(':').map_or("", |(_, password)| password);
+        // As a whole wherever it stands; and in pieces, for a URL that was taken apart wrongly.
+        all.push(format!(":{password}@"));
+        all.push(password.to_owned());
+        all.extend(password.split(['/', '?', '#', '@', ':', '&', '=', ',']).map(str::to_owned));
+    }
+    let options = arg.split(['?', '&']).filter_map(|option| option.split_once('='));
+    all.extend(options.filter(|o| SECRETS.contains(&o.0)).map(|o| o.1.to_owned()));
+    let decoded: Vec<String> = (all.iter())
+        .map(|secret| match percent_encoding::percent_decode_str(secret).decode_utf8_lossy() {
+            Cow::Owned(decoded) => decoded,
+            Cow::Borrowed(_) => String::new(),
+        })
+        .collect();
+    all.extend(decoded);
+    all.retain(|secret| secret.len() >= WORD || (secret.len() > 2 && secret.starts_with(':')));
+    all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use steelyard::{bench::stores::Target, store};
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_password_stays() {
+        let of = |text: &str, arg: &str| without(text, [arg.to_owned()].into_iter());
+        assert_eq!(of("redis://h:1: refused", "redis://h:1"), "redis://h:1: refused");
+        assert_eq!(of("no redis://:abc@h", "redis://:abc@h"), "no redis://***h");
+        assert_eq!(of("a file", "secret.txt"), "a file");
+        assert_eq!(of("?token=hush1", "s3://b?token=hush1&x=y"), "?token=***");
+    }
+
+    proptest! {
+        #[test]
+        fn no_error_of_a_url_has_its_password(
+            scheme in "(redis|postgres|mysql|mongodb|couchdb|s3|postgress|nonsense|x y)",
+            slashes in "(//|/|)",
+            user in "[a-z]{0,4}",
+            before in "[a-z0-9/?#@:%&=, \\[\\]\\\\\"']{0,6}",
+            after in "[a-z0-9/?#@:%&=, \\[\\]\\\\\"']{0,6}",
+            host in "[a-z0-9:/?\\[\\]%,. ]{0,12}",
+        ) {
+            let url = format!("{scheme}:{slashes}{user}:{before}MARKED{after}@{host}");
+            let mut said = Vec::new();
+            said.extend(store::Url::parse(&url).err().map(|e| e.to_string()));
+            said.extend(store::Url::parse(&url).ok().map(|url| url.to_string()));
+            said.extend(Target::parse(&url).err().map(|e| e.to_string()));
+            said.push(format!("error: invalid value '{url}' for '--on <STORE>'"));
+            said.push(format!("{url:?}: no such file"));
+            for said in said {
+                let shown = without(&said, ["steelyard".to_owned(), url.clone()].into_iter());
+                prop_assert!(!shown.contains("MARKED"), "{url}: {shown}");
+            }
+        }
+
+        #[test]
+        fn the_library_by_itself_shows_no_password_of_what_does_not_parse(
+            scheme in "(redis|postgres|mysql|mongodb)",
+            before in "[a-z0-9/?@:% ]{0,6}",
+            after in "[a-z0-9/?@:% ]{0,6}",
+            host in "[a-z0-9:.]{0,12}",
+        ) {
+            let url = format!("{scheme}://u:{before}MARKED{after}@{host}");
+            if let Err(e) = store::Url::parse(&url) {
+                prop_assert!(!e.to_string().contains("MARKED"), "{url}: {e}");
+            }
+        }
+    }
+}

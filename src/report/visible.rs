@@ -1,0 +1,107 @@
+//! Control characters made visible: what servers, files and records say is text, and must not move the
+//! cursor of a terminal, colour it or turn lines round.
+//!
+//! It is done to the results before any page is made of them ([`made_visible`]), so that no writer can
+//! forget it.
+
+use std::borrow::Cow;
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// Texts of several lines: statements, plans, the text of a workload.
+const LINES: [&str; 3] = ["text", "statement", "plan"];
+
+/// A text with its control characters written as escapes, and with those that turn the direction of
+/// text: `\u{1b}`.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    with(text, |_| false)
+}
+
+/// The same of text of several lines, which may be indented.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    with(text, |c| matches!(c, '\n' | '\t'))
+}
+
+fn with(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
+    let shown = |c: char| kept(c) || !hides(c);
+    if text.chars().all(shown) {
+        return Cow::Borrowed(text);
+    }
+    let one = |c: char| match shown(c) {
+        true => c.to_string(),
+        false => c.escape_debug().to_string(),
+    };
+    Cow::Owned(text.chars().map(one).collect())
+}
+
+/// Whether a terminal or a browser takes a character for an order.
+fn hides(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// What is to be reported, with nothing hidden in any of its texts.
+pub(super) fn made_visible<T>(what: &T) -> Cow<'_, T>
+where
+    T: Serialize + DeserializeOwned + Clone,
+{
+    let Ok(mut value) = serde_json::to_value(what) else { return Cow::Borrowed(what) };
+    match walk(&mut value, false) {
+        true => serde_json::from_value(value).map_or(Cow::Borrowed(what), Cow::Owned),
+        false => Cow::Borrowed(what),
+    }
+}
+
+/// Says whether there was anything hidden.
+fn walk(value: &mut Value, lines: bool) -> bool {
+    match value {
+        Value::String(text) => {
+            let seen = if lines { visible_lines(text) } else { visible(text) };
+            let Cow::Owned(seen) = seen else { return false };
+            *text = seen;
+            true
+        }
+        Value::Array(all) => all.iter_mut().fold(false, |any, one| walk(one, lines) || any),
+        Value::Object(map) => {
+            let mut any = false;
+            for (name, value) in std::mem::take(map) {
+                let (mut value, seen) = (value, visible(&name).into_owned());
+                any |= walk(&mut value, LINES.contains(&name.as_str())) || seen != name;
+                map.insert(seen, value);
+            }
+            any
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// JSON in which characters that a terminal takes for an order are escapes; it stays the same JSON.
+pub fn visible_json(json: &str) -> String {
+    let one = |c: char| match hides(c) && !matches!(c, '\n' | '\t') {
+        true => format!("\\u{:04x}", u32::from(c)),
+        false => c.to_string(),
+    };
+    json.chars().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_seen_and_the_rest_stays() {
+        for plain in ["", "a b", "ä 漢 🦀 \u{301}", "C:\\x"] {
+            assert!(matches!(visible(plain), Cow::Borrowed(text) if text == plain));
+        }
+        assert_eq!(
+            visible("a\u{1b}[31mb\r\n\u{9b}\u{7f}\u{202e}"),
+            "a\\u{1b}[31mb\\r\\n\\u{9b}\\u{7f}\\u{202e}"
+        );
+        assert_eq!(visible_lines("a\n\tb\u{7}"), "a\n\tb\\u{7}");
+        let json = visible_json("{\"a\":\"\u{9b}\u{202e}x\"}\n");
+        assert_eq!(json, "{\"a\":\"\\u009b\\u202ex\"}\n");
+        let read: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(read["a"], "\u{9b}\u{202e}x");
+    }
+}

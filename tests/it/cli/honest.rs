@@ -1,0 +1,155 @@
+//! What must not pass without a word: queries that nothing answers, records that cannot be read, stores
+//! that cannot be looked at, passwords, characters that give orders to a terminal.
+
+use super::Desk;
+
+/// A desk with ten orders, of which three are open.
+fn orders() -> Desk {
+    let desk = Desk::new();
+    let status = |n: usize| if n.is_multiple_of(4) { "open" } else { "sent" };
+    let line =
+        |n: usize| format!("{{\"id\":{n},\"status\":{:?},\"total\":{}}}\n", status(n), n * 7);
+    desk.write("orders.jsonl", (0..10).map(line).collect::<String>());
+    desk
+}
+
+const KEEP: &str = "bench keep --on memory --rounds 1 --no-audit --records orders.jsonl";
+
+#[test]
+fn the_page_says_what_a_query_asked_for_and_how_many_records_answer() {
+    let desk = orders();
+    let ran = desk.run(&format!("{KEEP} --where status=open --sort -total --limit 2 --out r.json"));
+    let text = ran.well().text().to_owned();
+    assert!(text.contains("What the queries asked for"), "{text}");
+    let row = text.lines().find(|line| line.contains("status = \"open\"")).expect("a row");
+    assert!(row.contains("-total") && row.trim_end().ends_with('2'), "{row}");
+    let results = String::from_utf8(desk.read("r.json")).unwrap();
+    let results: serde_json::Value = serde_json::from_str(&results).unwrap();
+    let phases = results["phases"].as_array().unwrap();
+    let query = phases.iter().find(|p| p["kind"] == "find").map(|p| p["query"].clone()).unwrap();
+    assert_eq!(query["condition"], "status = \"open\"");
+    assert_eq!(query["sort"], serde_json::json!(["-total"]));
+    assert_eq!((query["limit"].as_u64(), query["records"].as_f64()), (Some(2), Some(2.0)));
+    let all = desk.run(&format!("{KEEP} --where status=open")).well();
+    let row = all.text().lines().find(|line| line.contains("status = \"open\"")).unwrap();
+    assert!(row.trim_end().ends_with('3'), "{row}");
+}
+
+#[test]
+fn a_query_that_nothing_answers_is_an_error_before_anything_is_started() {
+    let desk = orders();
+    for (args, says) in [
+        ("--where stauts=open", "no record has a field stauts"),
+        ("--where status=open --sort -created", "no record has a field created"),
+        ("--index created", "no record has a field created"),
+        ("--where status=lost", "no record fits status = \"lost\""),
+        ("--where status=open --limit 0", "'--limit <N>'"),
+    ] {
+        // A server that cannot be reached would be told first.
+        let keep = KEEP.replace("--on memory", "--on redis://127.0.0.1:1");
+        let ran = desk.run(&format!("{keep} {args}"));
+        assert_eq!(ran.status, Some(2), "{args}: {}", ran.err);
+        assert!(ran.err.contains(says), "{args}: {}", ran.err);
+    }
+    let nothing = |expect: &str| {
+        format!(
+            "name = \"own\"\nabout = \"Own.\"\n[table.records]\ndataset = \"people\"\ncount = 50\n\
+             [[phase]]\nname = \"load\"\ndo = \"load\"\n\
+             [[phase]]\nname = \"find\"\ndo = \"find\"\nwhere = \"age>=900\"\n{expect}\n"
+        )
+    };
+    desk.write("none.toml", nothing("expect = 0"));
+    desk.write("some.toml", nothing("expect = 3"));
+    desk.run("bench none.toml --on memory --rounds 1 --no-audit").well();
+    let ran = desk.run("bench some.toml --on memory --rounds 1 --no-audit");
+    assert!(ran.err.contains("phase find: an answer has 0 records, not 3"), "{}", ran.err);
+}
+
+#[test]
+fn records_that_cannot_be_read_are_found() {
+    let desk = orders();
+    let mut text = desk.read("orders.jsonl");
+    desk.write("good.jsonl", &text);
+    text.extend_from_slice(b"{\"id\": \n");
+    desk.write("orders.jsonl", text);
+    for (args, bad) in [
+        (KEEP.to_owned(), true),
+        (KEEP.replace("orders", "good"), false),
+        ("bench formats orders.jsonl --formats json --rounds 1 --budget 1".into(), true),
+    ] {
+        let ran = desk.run(&args);
+        assert_eq!(ran.status, Some(i32::from(bad)), "{args}: {}", ran.err);
+        assert_eq!(ran.text().contains("1 record could not be read"), bad, "{args}");
+    }
+}
+
+#[test]
+fn an_audit_has_a_line_for_each_store() {
+    let desk = Desk::new();
+    let ran = desk.run("audit --durability t3 memory sqlite redis://127.0.0.1:1 sqlite");
+    assert_eq!(ran.status, Some(1), "{}", ran.err);
+    let rows = |name: &str| ran.text().lines().filter(|line| line.starts_with(name)).count();
+    assert_eq!((rows("memory"), rows("redis://127.0.0.1:1"), rows("sqlite")), (1, 1, 2));
+    assert_eq!(ran.text().matches("not observed").count() > 1, true, "{}", ran.text());
+}
+
+#[test]
+fn no_message_has_a_password() {
+    let desk = orders();
+    for url in [
+        "redis://:MARKED@host:notaport",
+        "postgres://u:p MARKED w@h/",
+        "postgres://u:MARKED/x@h/",
+        "mysql://u:MARKED?x@h/db",
+        "mysql://u:12/MARKED@h/db",
+        "mysql://u:%ff%feMARKED@h/db",
+        "postgress://u:MARKED@h/db",
+        "mongodb://u:a@MARKED:b@h:1:2/db",
+        "redis://u:MARKED#1@[::1/0",
+        "couchdb:u:MARKED@127.0.0.1:1/x",
+        "redis://u:MARKED@127.0.0.1:1",
+        "s3://b/x?secret=MARKED&nonsense=1",
+    ] {
+        for args in [
+            vec!["bench", "keep", "--records", "orders.jsonl", "--rounds", "1", "--on", url],
+            vec!["bench", "nothing.toml", "--on", url],
+            vec!["audit", url],
+            vec!["copy", "orders.jsonl", url, "--key", "id"],
+            vec!["copy", url, "out.jsonl"],
+            vec!["get", url, "key"],
+        ] {
+            let done = desk.command(&args).output().unwrap();
+            let said = [done.stdout, done.stderr].map(|b| String::from_utf8_lossy(&b).into_owned());
+            let said = said.concat();
+            assert_ne!(done.status.code(), Some(0), "{args:?}");
+            assert!(!said.contains("MARKED"), "{args:?}: {said}");
+            assert!(!said.is_empty(), "{args:?}");
+        }
+    }
+}
+
+#[test]
+fn messages_give_no_orders_to_a_terminal() {
+    let desk = Desk::new();
+    desk.write("bad\u{1b}[31m.json", "{\"schema\": 1}");
+    for args in [["report", "bad\u{1b}[31m.json"], ["get", "sqlite:a.db?x\u{1b}[2J=1"]] {
+        let done = desk.command(args).arg("k").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!said.contains('\u{1b}') && said.contains("\\u{1b}["), "{said:?}");
+    }
+}
+
+#[test]
+fn what_a_gate_compares_with_is_asked_for() {
+    let desk = orders();
+    let ran = desk.run(&format!("{KEEP} --fail-on-regression 5%"));
+    assert_eq!(ran.status, Some(2));
+    assert!(ran.err.contains("--against OLD_BINARY") && ran.err.contains("report NEW.json"));
+    for (program, says) in [("/bin/true", "does not answer"), ("/nonexistent", "no such program")] {
+        let ran = desk.run(&format!("{KEEP} --against {program}"));
+        assert_eq!(ran.status, Some(2), "{}", ran.err);
+        let said = &ran.err;
+        assert!(said.contains(program) && said.contains(says), "{said}");
+        assert!(said.contains("another build of steelyard"), "{said}");
+    }
+}
