@@ -151,6 +151,18 @@ impl Call {
     pub fn file(&self) -> Option<(u32, &str)> {
         file(&self.arguments)
     }
+
+    /// All descriptors among its arguments, and their files.
+    pub fn files(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.arguments.split(", ").filter_map(file)
+    }
+
+    /// Whether the file behind its first argument has no name any more: `3</a/b>(deleted)`.
+    pub fn is_deleted(&self) -> bool {
+        let after = self.arguments.split_once('>').map_or("", |(_, after)| after);
+        after.starts_with("(deleted)")
+            || self.file().is_some_and(|(_, path)| path.ends_with(" (deleted)"))
+    }
 }
 
 /// A descriptor and its file: `3</a/b>`.
@@ -228,5 +240,9 @@ mod tests {
             ]
         );
         assert_eq!(file("9</srv/log>"), Some((9, "/srv/log")));
+        let files = "copy_file_range(3</a>(deleted), NULL, 4</b>, NULL, 10, 0) = 10";
+        let copied = calls.ended(files).unwrap();
+        assert_eq!(copied.files().collect::<Vec<_>>(), [(3, "/a"), (4, "/b")]);
+        assert!(copied.is_deleted() && !found[0].is_deleted());
     }
 }

@@ -15,7 +15,7 @@
 //! - `statement.rs`: the statements that a store was sent
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`: what is kept, used
-//! - `audit.rs`, `watched.rs`, `syncs.rs`: what is synced, and by whom
+//! - `audit.rs`, `watched.rs`, `sight.rs`, `syncs.rs`, `seen_files.rs`: what is synced, and by whom
 //! - `null.rs`: what the harness itself costs
 //!
 //! To add a kind of phase: see `bench/workload/act.rs`.
@@ -35,6 +35,8 @@ mod pace;
 mod plan;
 mod prove;
 mod relate;
+mod seen_files;
+mod sight;
 mod statement;
 mod syncs;
 mod target;
