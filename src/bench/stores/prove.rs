@@ -26,12 +26,42 @@ const BATCH: u64 = 200;
 /// No batch is begun after this. A store that syncs a file for each record would take longer than the run.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The proofs of all tables, as one.
+///
+/// # Errors
+/// As [`proof`].
+pub(super) async fn proofs(
+    store: &Arc<dyn Store>,
+    tables: &[(&Table, &(String, Records))],
+) -> Result<Proof> {
+    let mut all: Option<Proof> = None;
+    for (table, (name, records)) in tables {
+        let mut one = proof(store, table, records).await?;
+        if tables.len() > 1 {
+            one.first = one.first.map(|first| format!("table {name}, {first}"));
+        }
+        all = Some(match all {
+            None => one,
+            Some(all) => Proof {
+                records: all.records + one.records,
+                of: all.of + one.of,
+                equal: all.equal + one.equal,
+                reordered: all.reordered + one.reordered,
+                refused: all.refused + one.refused,
+                first: all.first.or(one.first),
+                ..all
+            },
+        });
+    }
+    all.ok_or_else(|| crate::Error::invalid("no table"))
+}
+
 /// Writes records into a table of its own, reads them back, compares, and drops the table. The proof says
 /// how many of how many.
 ///
 /// # Errors
 /// Those of the store, but for records it refuses.
-pub(super) async fn proof(
+async fn proof(
     store: &Arc<dyn Store>,
     table: &Table,
     records: &Records,

@@ -522,6 +522,23 @@ impl Store for Sqlite3 {
         self.settled().await.map(|()| true)
     }
 
+    async fn analyze(&self) -> Result<()> {
+        // Of so many entries of each index, as SQLite's manual advises for tables that grow.
+        let statements = format!("PRAGMA analysis_limit = 1000; ANALYZE {}", self.table.quoted());
+        self.pool.run(move |connection| connection.execute_batch(&statements)).await
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        let name = self.table.name().to_owned();
+        let text = "SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema \
+                    WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL)";
+        let sum = move |connection: &mut Connection| {
+            connection.query_row(text, [name], |row| row.get::<_, Option<i64>>(0))
+        };
+        // Not every SQLite is built with it.
+        Ok(self.pool.run(sum).await.ok().map(|bytes| bytes.unwrap_or(0) as u64))
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }
