@@ -159,8 +159,9 @@ impl Call {
 
     /// Whether the file behind its first argument has no name any more: `3</a/b>(deleted)`.
     pub fn is_deleted(&self) -> bool {
+        // The brackets of the call are off, and may have taken those of this along.
         let after = self.arguments.split_once('>').map_or("", |(_, after)| after);
-        after.starts_with("(deleted)")
+        after.starts_with("(deleted")
             || self.file().is_some_and(|(_, path)| path.ends_with(" (deleted)"))
     }
 }

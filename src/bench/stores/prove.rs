@@ -61,11 +61,7 @@ pub(super) async fn proofs(
 ///
 /// # Errors
 /// Those of the store, but for records it refuses.
-async fn proof(
-    store: &Arc<dyn Store>,
-    table: &Table,
-    records: &Records,
-) -> Result<Proof> {
+async fn proof(store: &Arc<dyn Store>, table: &Table, records: &Records) -> Result<Proof> {
     let layout = records.layout(&Table { index: Vec::new(), ..table.clone() }, store.shape())?;
     store.prepare(&layout).await?;
     let declared = store.abilities().loses.to_owned();

@@ -33,9 +33,15 @@ impl Sight {
         Ok(Sight { watch, calls, syncs, files, alone })
     }
 
-    /// Takes in what has been printed so far.
+    /// Takes in what has been printed so far. In this process other threads, and this one as it looks
+    /// files up, may make calls without end: so many at most.
     pub fn catch_up(&mut self) {
-        while self.wait(Duration::ZERO) {}
+        const MOST: usize = 1_000;
+        for _ in 0..MOST {
+            if !self.wait(Duration::ZERO) {
+                break;
+            }
+        }
     }
 
     /// Takes in all there was. Only what has ended is sure to have been read to its end.

@@ -119,7 +119,9 @@ impl Postgres {
                 let under = self.under(column, path);
                 sql.push(&format!("({under} IS NULL OR {under} = 'null')"));
             }
-            Test::Eq(value @ (Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::Time(_))) => {
+            Test::Eq(
+                value @ (Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::Time(_)),
+            ) => {
                 let value = match value {
                     Value::Time(time) => Value::Text(time.to_string()),
                     Value::Text(text) if text.contains('\0') => return false,

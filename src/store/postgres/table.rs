@@ -555,9 +555,7 @@ mod tests {
 
     #[test]
     fn names_of_indexes_are_short_and_differ() {
-        let name = |table: &str, path: &str| {
-            index_name(table, &path.parse().unwrap(), path)
-        };
+        let name = |table: &str, path: &str| index_name(table, &path.parse().unwrap(), path);
         let long = "ü".repeat(31);
         for (table, path) in [("people", "age"), (&*long, &*long), ("a", "b\0")] {
             let name = name(table, path);

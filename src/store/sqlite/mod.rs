@@ -9,6 +9,14 @@
 //! database in memory. A new file gets a write-ahead log; one that is there keeps its journal,
 //! unless a durability is asked for.
 //!
+//! `?cache=` is how many bytes of pages all its connections together hold; each holds 16 MiB otherwise.
+//!
+//! Tables have a rowid, and a key its index. `WITHOUT ROWID` the key's tree would hold the records:
+//! measured with SQLite 3.40 (processor time in Python, 2026), records of 200 bytes are then read 10 to 20 %
+//! faster and take 9 % less of a vacuumed file, and records of 5 KB, which then overflow the pages of
+//! the key's tree, take twice as long to read and one and a half times as long to write. How long records will
+//! be is not known when a table is made, so it is the one that is never twice as slow.
+//!
 //! A stream of found or scanned records holds no lock and no connection between its batches.
 //! SQLite's calls block, so they run on threads kept for that; inside of
 //! [`blocking`](super::blocking) they run in the caller's, which is several times faster.
@@ -82,6 +90,7 @@ const COLUMNS: Abilities = Abilities {
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
         let names = Names { key: url.take("key"), column: url.take("column") };
+        let cache = url.take_parsed("cache")?;
         url.done()?;
         let path = match &*url.path {
             ":memory:" => String::new(),
@@ -99,7 +108,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         }
         let shape = common.shape("sqlite", DRIVER.shapes)?;
         check_name("sqlite", "table", &common.table, LONGEST_NAME)?;
-        let settings = Settings { path, tier: common.durability, timeout: common.timeout };
+        let settings = Settings { path, tier: common.durability, timeout: common.timeout, cache };
         let store = Sqlite3 {
             pool: Arc::new(Pool::new(settings, common.pool)),
             table: table::Lazy::new(shape, common.table.clone(), names),
