@@ -157,12 +157,14 @@ impl Call {
         self.arguments.split(", ").filter_map(file)
     }
 
-    /// Whether the file behind its first argument has no name any more: `3</a/b>(deleted)`.
+    /// Whether the file behind its first argument has no name any more: `3</a/b>(deleted)`. One that
+    /// has none yet (`O_TMPFILE`) is called by its number, `3</a/#7>(deleted)`.
     pub fn is_deleted(&self) -> bool {
         // The brackets of the call are off, and may have taken those of this along.
         let after = self.arguments.split_once('>').map_or("", |(_, after)| after);
-        after.starts_with("(deleted")
-            || self.file().is_some_and(|(_, path)| path.ends_with(" (deleted)"))
+        let Some((_, path)) = self.file() else { return false };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        (after.starts_with("(deleted") || path.ends_with(" (deleted)")) && !name.starts_with('#')
     }
 }
 
@@ -245,5 +247,7 @@ mod tests {
         let copied = calls.ended(files).unwrap();
         assert_eq!(copied.files().collect::<Vec<_>>(), [(3, "/a"), (4, "/b")]);
         assert!(copied.is_deleted() && !found[0].is_deleted());
+        let unnamed = calls.ended("fsync(3</a/#7>(deleted)) = 0").unwrap();
+        assert!(!unnamed.is_deleted());
     }
 }

@@ -155,3 +155,36 @@ fn sizes(records: &Records) -> BTreeMap<String, u64> {
     }
     sizes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::stores::data;
+
+    #[test]
+    fn what_is_weighed_is_what_all_tables_hold() {
+        for name in ["documents", "relations"] {
+            let workload = Workload::named(name).unwrap().scaled(0.01);
+            let records = |table| Records::new(table, None, 1).unwrap();
+            let all: Vec<(String, Records)> =
+                workload.tables.iter().map(|t| (t.name.clone(), records(t))).collect();
+            let expected = data::expected(&workload, &all);
+            let blank = blank(&Options::new(workload.clone()), &all, &expected);
+            let filled = filled(&workload, &all);
+            assert_eq!(filled.len() > 1, name == "relations");
+            let (mut count, mut bytes) = (0, 0);
+            for (_, records) in filled {
+                count += records.count;
+                for n in 0..records.count {
+                    let mut line = Vec::new();
+                    Format::Json.encode(&records.document(n), &mut line).unwrap();
+                    bytes += line.len() as u64 + 1;
+                }
+            }
+            assert_eq!((blank.dataset.records, blank.dataset.of), (count, count), "{name}");
+            // Each table's average is multiplied, and rounded down.
+            let weighed = blank.dataset.sizes[""];
+            assert!(bytes.abs_diff(weighed) <= workload.tables.len() as u64, "{weighed} {bytes}");
+        }
+    }
+}

@@ -3,6 +3,7 @@
 use std::{
     collections::HashMap,
     fs,
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
@@ -25,6 +26,8 @@ pub(super) trait Files {
     fn flags(&mut self, thread: u32, descriptor: u32, path: &str) -> Option<u32>;
     /// What the file is.
     fn kind(&mut self, thread: u32, descriptor: u32, path: &str) -> Kind;
+    /// Whether the file lies in this folder, whatever the folder is called where the thread is.
+    fn is_in(&mut self, thread: u32, path: &str, folder: &Path) -> bool;
     /// The file whose shared mapping has this address.
     fn mapped_at(&mut self, thread: u32, address: u64) -> Option<String>;
     /// Whether the file is mapped to be written: then writes to it are no calls.
@@ -37,6 +40,8 @@ pub(super) trait Files {
 #[derive(Debug, Default)]
 pub(super) struct Proc {
     kinds: HashMap<String, Kind>,
+    /// Folders that lie in the one that was asked for, or do not.
+    inside: HashMap<PathBuf, bool>,
 }
 
 impl Files for Proc {
@@ -51,6 +56,16 @@ impl Files for Proc {
         let kind = kind(thread, descriptor, path);
         self.kinds.insert(path.to_owned(), kind);
         kind
+    }
+
+    fn is_in(&mut self, thread: u32, path: &str, folder: &Path) -> bool {
+        let Some(parent) = Path::new(path).parent() else { return false };
+        if let Some(known) = self.inside.get(parent) {
+            return *known;
+        }
+        let inside = parent.starts_with(folder) || is_under(thread, parent, folder);
+        self.inside.insert(parent.to_owned(), inside);
+        inside
     }
 
     fn mapped_at(&mut self, thread: u32, address: u64) -> Option<String> {
@@ -121,6 +136,18 @@ fn kind(thread: u32, descriptor: u32, path: &str) -> Kind {
     }
 }
 
+/// Whether a folder, as a thread sees it, lies in one as this process sees it: a server may have another
+/// root, as FerretDB's PostgreSQL has.
+fn is_under(thread: u32, inner: &Path, folder: &Path) -> bool {
+    let Ok(wanted) = fs::metadata(folder) else { return false };
+    let root = PathBuf::from(format!("/proc/{thread}/root"));
+    inner.ancestors().any(|at| {
+        let at = root.join(at.strip_prefix("/").unwrap_or(at));
+        let same = |at: fs::Metadata| (at.dev(), at.ino()) == (wanted.dev(), wanted.ino());
+        fs::metadata(at).is_ok_and(same)
+    })
+}
+
 /// Whether a thread's descriptor is that file's, still.
 fn is_of(thread: u32, descriptor: u32, path: &str) -> bool {
     let link = fs::read_link(format!("/proc/{thread}/fd/{descriptor}"));
@@ -173,6 +200,20 @@ mod tests {
         assert_eq!(own.shared_file(), None);
         assert_eq!(mapped("7f00-7f10 rw-s 0 0:1 0").unwrap().shared_file(), None);
         assert!(mapped("").is_none());
+    }
+
+    #[test]
+    fn a_folder_is_the_same_under_another_name() {
+        let around = tempfile::tempdir().unwrap();
+        let (folder, other) = (around.path().join("data"), around.path().join("other"));
+        fs::create_dir_all(folder.join("log")).unwrap();
+        std::os::unix::fs::symlink(&folder, &other).unwrap();
+        let (own, mut files) = (std::process::id(), Proc::default());
+        let mut is_in = |path: PathBuf| files.is_in(own, path.to_str().unwrap(), &folder);
+        assert!(
+            is_in(folder.join("log/1")) && is_in(other.join("log/1")) && is_in(other.join("1"))
+        );
+        assert!(!is_in(around.path().join("1")) && !is_in("/etc/passwd".into()));
     }
 
     #[test]

@@ -166,14 +166,14 @@ impl Syncs {
         let Some((descriptor, path)) = call.file().filter(|(_, path)| path.starts_with('/')) else {
             return self.count(&call.name, None, Some(NO_FILE));
         };
-        let kind = files.kind(thread, descriptor, path);
-        let wrong = match kind {
+        let at = self.at(thread, descriptor, path, files);
+        let wrong = match at.kind {
             Kind::Other => Some(NO_FILE),
             Kind::Disk if call.is_deleted() => Some(DELETED),
             _ if !self.dirty.remove(path) && !files.maps(thread, path) => Some(UNWRITTEN),
             _ => None,
         };
-        self.count(&call.name, Some((thread, descriptor, path, kind)), wrong)
+        self.count(&call.name, Some(at), wrong)
     }
 
     fn mapping(&mut self, call: &Call, thread: u32, files: &mut impl Files) -> bool {
@@ -182,9 +182,9 @@ impl Syncs {
         let Some(path) = at.and_then(|at| files.mapped_at(thread, at)) else {
             return self.count(&call.name, None, Some(UNMAPPED));
         };
-        let kind = files.kind(thread, u32::MAX, &path);
-        let wrong = (kind == Kind::Other).then_some(NO_FILE);
-        self.count(&call.name, Some((thread, u32::MAX, &path, kind)), wrong)
+        let at = self.at(thread, u32::MAX, &path, files);
+        let wrong = (at.kind == Kind::Other).then_some(NO_FILE);
+        self.count(&call.name, Some(at), wrong)
     }
 
     fn write(&mut self, call: &Call, thread: u32, files: &mut impl Files) -> bool {
@@ -195,8 +195,8 @@ impl Syncs {
         };
         let on_disk = target.filter(|(_, path)| path.starts_with('/') && !call.is_deleted());
         let Some((descriptor, path)) = on_disk else { return false };
-        let kind = files.kind(thread, descriptor, path);
-        if kind == Kind::Other {
+        let at = self.at(thread, descriptor, path, files);
+        if at.kind == Kind::Other {
             return false;
         }
         let known = self.open.entry((descriptor, path.to_owned()));
@@ -204,7 +204,6 @@ impl Syncs {
             files.flags(thread, descriptor, path).is_some_and(|flags| flags & O_DSYNC != 0)
         }) || call.arguments.contains("RWF_DSYNC")
             || call.arguments.contains("RWF_SYNC");
-        let at = (thread, descriptor, path, kind);
         if let Some(file) = self.file(at) {
             file.writes += 1;
         }
@@ -215,22 +214,31 @@ impl Syncs {
         false
     }
 
+    fn at<'p>(
+        &self,
+        thread: u32,
+        descriptor: u32,
+        path: &'p str,
+        files: &mut impl Files,
+    ) -> At<'p> {
+        let kind = files.kind(thread, descriptor, path);
+        let inside = self.folder.as_ref().is_none_or(|folder| files.is_in(thread, path, folder));
+        At { thread, descriptor, path, kind, inside }
+    }
+
     /// The file, if it is one where the data lie.
-    fn file(&mut self, (thread, descriptor, path, kind): At) -> Option<&mut Touched> {
-        if self.folder.as_ref().is_some_and(|folder| !Path::new(path).starts_with(folder)) {
-            return None;
-        }
-        let seen = match kind {
-            Kind::Disk => &mut self.disk,
-            Kind::Memory => &mut self.memory,
-            Kind::Other => return None,
+    fn file(&mut self, at: At) -> Option<&mut Touched> {
+        let seen = match at.kind {
+            Kind::Disk if at.inside => &mut self.disk,
+            Kind::Memory if at.inside => &mut self.memory,
+            _ => return None,
         };
-        let new = Touched { thread, descriptor, syncs: 0, writes: 0 };
-        Some(seen.files.entry(path.to_owned()).or_insert(new))
+        let new = Touched { thread: at.thread, descriptor: at.descriptor, syncs: 0, writes: 0 };
+        Some(seen.files.entry(at.path.to_owned()).or_insert(new))
     }
 
     fn count(&mut self, name: &str, at: Option<At>, wrong: Option<&'static str>) -> bool {
-        let kind = at.map_or(Kind::Disk, |at| at.3);
+        let kind = at.map_or(Kind::Disk, |at| at.kind);
         let wrong = wrong.or_else(|| match at.and_then(|at| self.file(at)) {
             Some(file) => {
                 file.syncs += 1;
@@ -249,8 +257,15 @@ impl Syncs {
     }
 }
 
-/// Who touches which file by which descriptor, and what it is.
-type At<'a> = (u32, u32, &'a str, Kind);
+/// Who touches which file by which descriptor, what it is, and whether it lies where the data do.
+#[derive(Clone, Copy)]
+struct At<'a> {
+    thread: u32,
+    descriptor: u32,
+    path: &'a str,
+    kind: Kind,
+    inside: bool,
+}
 
 /// The two names of a rename: `"/a", "/b"`, `AT_FDCWD</d>, "a", AT_FDCWD</d>, "b", 0`.
 fn renamed(call: &Call, mut folder: impl FnMut() -> Option<PathBuf>) -> Vec<String> {
@@ -285,6 +300,9 @@ mod tests {
                 path if path.starts_with("/dev/") || path.ends_with("folder") => Kind::Other,
                 _ => Kind::Disk,
             }
+        }
+        fn is_in(&mut self, _: u32, path: &str, folder: &Path) -> bool {
+            Path::new(path).starts_with(folder)
         }
         fn mapped_at(&mut self, _: u32, address: u64) -> Option<String> {
             match address {

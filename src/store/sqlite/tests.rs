@@ -114,7 +114,8 @@ async fn all_connections_share_the_cache_they_are_given() {
         let timeout = Duration::from_secs(1);
         let settings = Settings { path: path.clone(), tier: None, timeout, cache };
         let pool = Arc::new(Pool::new(settings, size));
-        let told = |c: &mut Connection| c.query_row("PRAGMA cache_size", [], |row| row.get(0));
+        let told =
+            |c: &mut Connection| c.query_row("PRAGMA cache_size", [], |row| row.get::<_, i64>(0));
         assert_eq!(pool.run(told).await.unwrap(), -kib);
     }
     let url = format!("sqlite:{path}?cache=much");
