@@ -151,6 +151,21 @@ impl Call {
     pub fn file(&self) -> Option<(u32, &str)> {
         file(&self.arguments)
     }
+
+    /// All descriptors among its arguments, and their files.
+    pub fn files(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.arguments.split(", ").filter_map(file)
+    }
+
+    /// Whether the file behind its first argument has no name any more: `3</a/b>(deleted)`. One that
+    /// has none yet (`O_TMPFILE`) is called by its number, `3</a/#7>(deleted)`.
+    pub fn is_deleted(&self) -> bool {
+        // The brackets of the call are off, and may have taken those of this along.
+        let after = self.arguments.split_once('>').map_or("", |(_, after)| after);
+        let Some((_, path)) = self.file() else { return false };
+        let name = path.rsplit('/').next().unwrap_or_default();
+        (after.starts_with("(deleted") || path.ends_with(" (deleted)")) && !name.starts_with('#')
+    }
 }
 
 /// A descriptor and its file: `3</a/b>`.
@@ -228,5 +243,11 @@ mod tests {
             ]
         );
         assert_eq!(file("9</srv/log>"), Some((9, "/srv/log")));
+        let files = "copy_file_range(3</a>(deleted), NULL, 4</b>, NULL, 10, 0) = 10";
+        let copied = calls.ended(files).unwrap();
+        assert_eq!(copied.files().collect::<Vec<_>>(), [(3, "/a"), (4, "/b")]);
+        assert!(copied.is_deleted() && !found[0].is_deleted());
+        let unnamed = calls.ended("fsync(3</a/#7>(deleted)) = 0").unwrap();
+        assert!(!unnamed.is_deleted());
     }
 }

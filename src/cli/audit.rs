@@ -80,6 +80,10 @@ fn told(audit: &Audit) -> String {
     let mut text = line([&audit.label, &asked, &set, &syncs, &found, &seen]);
     let mut more = |what: &str| text += &format!("    {}\n", visible(what));
     durability.remark.iter().for_each(|remark| more(remark));
+    if !audit.idle.is_empty() {
+        let idle: Vec<_> = audit.idle.iter().map(|(what, n)| format!("{n} {what}")).collect();
+        more(&format!("syncs that make no write durable, and do not count: {}", idle.join(", ")));
+    }
     if let Some(later) = durability.later.as_ref().filter(|later| later.seen) {
         more(&format!("a sync followed within {}", later.within));
     }

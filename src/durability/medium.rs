@@ -36,6 +36,11 @@ impl Medium {
         Medium::seen_by(path, "self")
     }
 
+    /// The same of a file that may be gone by now: then that of the folder it was in.
+    pub fn of_name(path: &Path) -> Option<Medium> {
+        path.ancestors().take(2).find_map(Medium::of)
+    }
+
     /// The same of a file that another process has open: its folders may be mounted elsewhere.
     pub fn of_descriptor(process: u32, descriptor: u32) -> Option<Medium> {
         let path = PathBuf::from(format!("/proc/{process}/fd/{descriptor}"));
@@ -44,7 +49,11 @@ impl Medium {
 
     fn seen_by(path: &Path, process: &str) -> Option<Medium> {
         let mounts = fs::read_to_string(format!("/proc/{process}/mountinfo")).unwrap_or_default();
-        look(path, &Mount::all(&mounts), DEEPEST)
+        let kind = statfs(path).ok()?.filesystem_type();
+        // Of a link in /proc the file it stands for is looked at, also where its name means nothing
+        // here, or where it has none any more.
+        let real = fs::canonicalize(path).or_else(|_| fs::read_link(path)).ok()?;
+        Some(look(kind, &real, &Mount::all(&mounts), DEEPEST))
     }
 
     /// The most that a store whose data lie here can promise.
@@ -53,40 +62,39 @@ impl Medium {
     }
 }
 
-fn look(path: &Path, mounts: &[Mount], depth: usize) -> Option<Medium> {
-    // Of a link in /proc the file it stands for is looked at, also where its name means nothing here.
-    let kind = statfs(path).ok()?.filesystem_type();
-    let real = fs::canonicalize(path).ok()?;
-    let mount = Mount::around(mounts, &real);
-    let named = |usual: &str| mount.map_or(usual, |mount| mount.kind.as_str()).to_owned();
+fn look(kind: FsType, real: &Path, mounts: &[Mount], depth: usize) -> Medium {
+    let mount = Mount::around(mounts, real);
     if kind == OVERLAYFS_SUPER_MAGIC {
-        return Some(overlay(mount?, mounts, depth));
+        return overlay(mount, mounts, depth);
     }
     let memory = kind == TMPFS_MAGIC || kind == RAMFS_MAGIC;
-    let on_ram = mount.is_some_and(Mount::is_ram_disk);
-    let volatile = match (memory, on_ram) {
-        (true, _) => Some("which is memory".to_owned()),
-        (_, true) => Some(format!("on a RAM disk ({})", mount?.source)),
-        (false, false) => None,
+    let volatile = match mount.filter(|mount| mount.is_ram_disk()) {
+        _ if memory => Some("which is memory".to_owned()),
+        Some(disk) => Some(format!("on a RAM disk ({})", disk.source)),
+        None => None,
     };
     // What mounts are called decides the name only where statfs(2) agrees: ext2 to ext4 have one number.
-    let filesystem = match kind {
-        TMPFS_MAGIC => "tmpfs".to_owned(),
-        RAMFS_MAGIC => "ramfs".to_owned(),
-        kind => named(&format!("file system {:#x}", kind.0)),
+    let filesystem = match (kind, mount) {
+        (TMPFS_MAGIC, _) => "tmpfs".to_owned(),
+        (RAMFS_MAGIC, _) => "ramfs".to_owned(),
+        (_, Some(mount)) => mount.kind.clone(),
+        (kind, None) => format!("a file system of type {:#x}", kind.0),
     };
-    Some(Medium { filesystem, volatile })
+    Medium { filesystem, volatile }
 }
 
 /// An overlay keeps what is written in its upper layer.
-fn overlay(mount: &Mount, mounts: &[Mount], depth: usize) -> Medium {
-    let upper = mount.option("upperdir").filter(|_| depth > 0);
-    let under = upper.and_then(|upper| look(Path::new(&upper), mounts, depth - 1));
+fn overlay(mount: Option<&Mount>, mounts: &[Mount], depth: usize) -> Medium {
+    let upper = mount.and_then(|mount| mount.option("upperdir")).filter(|_| depth > 0);
+    let under = upper.and_then(|upper| {
+        let kind = statfs(Path::new(&upper)).ok()?.filesystem_type();
+        Some(look(kind, &fs::canonicalize(&upper).ok()?, mounts, depth - 1))
+    });
     let filesystem = match &under {
         Some(under) => format!("overlay on {}", under.filesystem),
         None => "overlay, whose upper layer cannot be seen from here".into(),
     };
-    let volatile = match mount.has("volatile") {
+    let volatile = match mount.is_some_and(|mount| mount.has("volatile")) {
         true => Some("mounted volatile, which ignores syncs".to_owned()),
         false => under.and_then(|under| under.volatile),
     };
@@ -163,6 +171,8 @@ fn unescaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     const MOUNTS: &str = "\
@@ -213,6 +223,31 @@ nonsense";
     fn what_is_written_in_octal_is_read() {
         assert_eq!(unescaped("a\\040b\\134c\\0"), "a b\\c\\0");
         assert_eq!(unescaped("\\303\\244"), "ä");
+    }
+
+    #[test]
+    fn every_file_system_has_a_name() {
+        let mounts = Mount::all(MOUNTS);
+        let at = |kind, path: &str, mounts: &[Mount]| look(kind, Path::new(path), mounts, 1);
+        let unknown = FsType(0x1234_5678);
+        assert_eq!(at(unknown, "/with space/x", &mounts).filesystem, "xfs");
+        let nowhere = at(unknown, "/x", &[]);
+        assert_eq!(nowhere.filesystem, "a file system of type 0x12345678");
+        assert_eq!((nowhere.most(), at(RAMFS_MAGIC, "/x", &[]).most()), (Tier::T3, Tier::T1));
+        assert!(at(OVERLAYFS_SUPER_MAGIC, "/x", &[]).filesystem.starts_with("overlay, "));
+        assert_eq!(at(unknown, "/ram/x", &mounts).volatile.unwrap(), "on a RAM disk (/dev/ram0)");
+    }
+
+    #[test]
+    fn a_file_that_is_gone_lay_where_its_folder_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gone");
+        let file = fs::File::create(&path).unwrap();
+        let there = Medium::of(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        assert_eq!((Medium::of(&path), Medium::of_name(&path)), (None, Some(there.clone())));
+        let open = Medium::of_descriptor(std::process::id(), file.as_raw_fd() as u32);
+        assert_eq!(open, Some(there));
     }
 
     #[test]

@@ -246,6 +246,24 @@ pub trait Store: Send + Sync {
         Ok(false)
     }
 
+    /// Gathers the statistics from which the store plans queries, where it has such and they are not
+    /// gathered as records are written.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn analyze(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// What the indexes of the table take, without that of the key, as the store itself says after
+    /// [`analyze`](Store::analyze); none where it does not say.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// The statement that the store is sent for an operation, and the database's explanation of how it
     /// will answer. Nothing is read or written by it but what the database looks up to explain.
     ///

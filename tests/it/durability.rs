@@ -207,15 +207,23 @@ impl Drop for Elsewhere {
     }
 }
 
-/// A library under which nothing is synced, as some make tests faster with.
+/// Nothing is synced, as some make tests faster.
+const NOTHING: &str = "int fsync(int fd) { return 0; }\nint fdatasync(int fd) { return 0; }\n\
+                       int sync_file_range(int fd, long a, long b, unsigned c) { return 0; }\n";
+/// Something else is synced each time: a file in memory.
+const MEMORY: &str = "#define _GNU_SOURCE\n#include <sys/mman.h>\n#include <sys/syscall.h>\n#include <unistd.h>\n\
+                      static int m = -1;\n\
+                      int fsync(int fd) { if (m < 0) m = memfd_create(\"m\", 0);\n\
+                      if (write(m, \"x\", 1) < 0) return -1; return syscall(SYS_fsync, m); }\n\
+                      int fdatasync(int fd) { return fsync(fd); }\n";
+
+/// A library under which nothing is synced.
 #[track_caller]
-fn library_that_syncs_nothing(folder: &Path) -> Option<PathBuf> {
+fn library_that_syncs_nothing(folder: &Path, text: &str) -> Option<PathBuf> {
     if !programs::found("cc") {
         return None;
     }
     let (source, library) = (folder.join("nosync.c"), folder.join("nosync.so"));
-    let text = "int fsync(int fd) { return 0; }\nint fdatasync(int fd) { return 0; }\n\
-                int sync_file_range(int fd, long a, long b, unsigned c) { return 0; }\n";
     fs::write(&source, text).unwrap();
     let made =
         Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
@@ -240,8 +248,10 @@ fn a_server_of_the_users_own_is_observed_where_it_runs_here() {
 #[test]
 fn a_server_under_a_library_that_syncs_nothing_is_not_durable() {
     let folder = tempfile::tempdir().unwrap();
-    let Some(library) = library_that_syncs_nothing(folder.path()) else { return };
-    for name in ["redis", "postgres", "mariadb"] {
+    let tried =
+        [("redis", NOTHING), ("postgres", NOTHING), ("mariadb", NOTHING), ("redis", MEMORY)];
+    for (name, text) in tried {
+        let Some(library) = library_that_syncs_nothing(folder.path(), text) else { return };
         let server = Elsewhere::start(name, &["--durability", "t3"], Some(&library));
         let Some(server) = server else { continue };
         let url = server.with("durability=t3");
@@ -249,6 +259,7 @@ fn a_server_under_a_library_that_syncs_nothing_is_not_durable() {
         assert_eq!(status, 1, "{text}");
         let said = "t3 by its settings; no sync seen within 2 s: t1";
         assert!(text.contains(said), "{text}");
+        assert!(text.contains("data on "), "{text}");
         let audit = seen(&url).unwrap();
         assert!(audit.durability.broken && !audit.durability.class().is_ranked(), "{audit:?}");
     }

@@ -56,6 +56,8 @@ pub(super) struct Bout<'a> {
     pub opened: Option<&'a mut Opened>,
     /// Its URL.
     pub url: String,
+    /// The same while its cache is as usual, once it was not.
+    usual_url: Option<String>,
     /// Where its data lie, where that is known, and what lay there before anything was written.
     pub folder: Option<(PathBuf, Bytes)>,
     /// Draws follow from it.
@@ -78,7 +80,7 @@ pub(super) struct Bout<'a> {
     grown: HashMap<String, u64>,
     /// Records that are in tables.
     there: HashMap<String, u64>,
-    /// The share of the data that the server's cache holds, where it is limited.
+    /// The share of the data that the store's cache holds, where it is limited.
     limited: Option<f64>,
     /// What has to be said of how phases were done, by a word for it.
     pub told: BTreeMap<String, String>,
@@ -142,6 +144,7 @@ impl<'a> Bout<'a> {
             null: opened.is_none(),
             opened,
             url: String::new(),
+            usual_url: None,
             folder: None,
             seed,
             embedded: false,

@@ -2,7 +2,8 @@
 //! strace, and what the data lie on, in a pass that is not timed.
 //!
 //! - `watched.rs`: which processes are looked at
-//! - `syncs.rs`: which of their calls make data durable
+//! - `syncs.rs`: which of their calls make data durable; `seen_files.rs`: what their files lie on
+//! - `sight.rs`: strace on them
 //! - `results/durability.rs`: what follows from it
 
 use std::{
@@ -15,7 +16,8 @@ use std::{
 use super::{
     own::Made,
     prove,
-    syncs::{self, Syncs},
+    sight::Sight,
+    syncs::Syncs,
     target::{Opened, Target},
     watched,
 };
@@ -25,7 +27,6 @@ use crate::{
         quiet,
         results::{Durability, Later, Lies, Limited},
         scratch::Scratch,
-        strace::{Calls, Watch},
     },
     durability::{Bound, Medium, Tier},
     record::dataset::Dataset,
@@ -57,6 +58,8 @@ pub struct Audit {
     pub writes: u64,
     /// Calls that sync, by name.
     pub calls: BTreeMap<String, u64>,
+    /// Calls that sync and make no write durable, by what is wrong with them.
+    pub idle: BTreeMap<&'static str, u64>,
     /// What was made for it in a store of the user's own, and dropped after it.
     pub made: Option<String>,
 }
@@ -87,14 +90,14 @@ async fn audited(target: &Target, made: &mut Made) -> Result<Audit> {
     let place = store::open(&url).await?;
     let opened = Opened { place, url, relays: Vec::new(), server };
     let (mut kept, bound) = prove::kept(target, &opened.place).await?;
-    let mut calls = BTreeMap::new();
+    let mut counted = Counted::default();
     let look = Look { target, opened: &opened, folder: scratch.path(), bound };
     match seen {
         Err(why) => look.unseen(why.context(), &mut kept.durability),
         Ok(()) => {
             let store = opened.place.table(&made.name(target, TABLE))?;
             made.absent(target, TABLE, &*store).await?;
-            calls = look.at(&store, &mut kept.durability).await;
+            counted = look.at(&store, &mut kept.durability).await;
         }
     }
     Ok(Audit {
@@ -103,9 +106,17 @@ async fn audited(target: &Target, made: &mut Made) -> Result<Audit> {
         writes: if kept.durability.syncs.is_some() { WRITES } else { 0 },
         durability: kept.durability,
         settings: kept.settings,
-        calls,
+        calls: counted.calls,
+        idle: counted.idle,
         made: told,
     })
+}
+
+/// The calls that synced, by name, and those that made no write durable.
+#[derive(Debug, Default)]
+pub(super) struct Counted {
+    calls: BTreeMap<String, u64>,
+    idle: BTreeMap<&'static str, u64>,
 }
 
 /// A store to be observed.
@@ -120,20 +131,16 @@ pub(super) struct Look<'a> {
 
 impl Look<'_> {
     /// Writes to a table of its own while all processes of the store are watched, and puts down what was
-    /// seen, and what follows from it. Gives the calls that synced, by name.
-    pub async fn at(
-        &self,
-        store: &Arc<dyn Store>,
-        durability: &mut Durability,
-    ) -> BTreeMap<String, u64> {
+    /// seen, and what follows from it.
+    pub async fn at(&self, store: &Arc<dyn Store>, durability: &mut Durability) -> Counted {
         self.lies(durability);
-        let mut calls = BTreeMap::new();
+        let mut counted = Counted::default();
         match self.watched(&**store, durability).await {
-            Ok(found) => calls = found,
+            Ok(found) => counted = found,
             Err(e) => durability.unseen = Some(e.context().to_owned()),
         }
         durability.judge();
-        calls
+        counted
     }
 
     /// Puts down why syncs are not observed, and what follows from the rest.
@@ -154,11 +161,7 @@ impl Look<'_> {
         };
     }
 
-    async fn watched(
-        &self,
-        store: &dyn Store,
-        durability: &mut Durability,
-    ) -> Result<BTreeMap<String, u64>> {
+    async fn watched(&self, store: &dyn Store, durability: &mut Durability) -> Result<Counted> {
         let mut layout = Layout::plain();
         if store.shape() == Shape::Columns {
             layout = layout.with_columns(Column::infer([&row(0)?.record])?);
@@ -166,26 +169,31 @@ impl Look<'_> {
         store.prepare(&layout).await?;
         let seen = self.written(store, durability).await;
         let dropped = store.drop_table().await;
-        let calls = seen?;
+        let counted = seen?;
         dropped?;
-        Ok(calls)
+        Ok(counted)
     }
 
-    async fn written(
-        &self,
-        store: &dyn Store,
-        durability: &mut Durability,
-    ) -> Result<BTreeMap<String, u64>> {
+    async fn written(&self, store: &dyn Store, durability: &mut Durability) -> Result<Counted> {
         // The first write may make more than itself: a connection, and a process behind it.
         store.put(&[row(0)?]).await?;
-        let sight = self.sight()?;
+        let mut sight = self.sight()?;
         for n in 1..=WRITES {
             store.put(&[row(n)?]).await?;
+            // What a descriptor or a mapping is of can be asked while it is there.
+            sight.catch_up();
         }
         let mut seen = sight.end()?;
         let mut written = WRITES + 1;
-        let calls = seen.calls.clone();
-        let each = seen.count() as f64 / WRITES as f64;
+        // What lies in memory says how often it syncs, too; that this is for nothing is said of where
+        // it lies.
+        let in_memory = match self.target.own_url() {
+            Some(_) => seen.main_file().is_some_and(|(_, _, in_memory)| in_memory),
+            None => durability.medium.as_ref().is_some_and(|lies| lies.volatile.is_some()),
+        };
+        let calls = seen.where_data_lie(in_memory).calls.clone();
+        let idle = if in_memory { BTreeMap::new() } else { seen.idle.clone() };
+        let each = seen.where_data_lie(in_memory).count() as f64 / WRITES as f64;
         let set = durability.set.as_ref().and_then(|tier| tier.parse::<Tier>().ok());
         if each < Durability::SYNCED {
             let hidden = seen.hidden as f64 / WRITES as f64;
@@ -195,21 +203,21 @@ impl Look<'_> {
                 return Err(Error::unavailable(what));
             }
             if set.is_none_or(|set| set >= Tier::T2) {
-                let (later, more) = self.later(store, &mut written).await?;
+                let (later, more) = self.later(store, &mut written, in_memory).await?;
                 durability.later = Some(later);
                 seen.add(more);
             }
         }
         if self.target.own_url().is_some() && set != Some(Tier::T0) {
-            let Some((name, file)) = seen.main_file() else {
+            let Some((name, file, _)) = seen.main_file() else {
                 let what = "the process that listens there writes to no file: something else keeps \
                             the data";
                 return Err(Error::unavailable(what));
             };
             let medium = Medium::of_descriptor(file.thread, file.descriptor);
-            durability.medium = medium.or_else(|| Medium::of(Path::new(name))).map(described);
+            durability.medium = medium.or_else(|| Medium::of_name(Path::new(name))).map(described);
         }
-        if set.is_none() && seen.files.is_empty() {
+        if set.is_none() && seen.main_file().is_none() {
             let (most, why) = (Tier::T0.to_string(), "its processes write to no file".to_owned());
             durability.limit = Some(Limited { most, why });
         }
@@ -222,12 +230,17 @@ impl Look<'_> {
             _ => {}
         }
         durability.syncs = Some(each);
-        Ok(calls)
+        Ok(Counted { calls, idle })
     }
 
     /// Whether a sync follows a write that was acknowledged without one: within the time that the store
     /// says, or once its log has grown by so much as it says.
-    async fn later(&self, store: &dyn Store, written: &mut u64) -> Result<(Later, Syncs)> {
+    async fn later(
+        &self,
+        store: &dyn Store,
+        written: &mut u64,
+        in_memory: bool,
+    ) -> Result<(Later, Syncs)> {
         let mut sight = self.sight()?;
         let mut put = async || {
             let done = store.put(&[row(*written)?]).await;
@@ -240,7 +253,7 @@ impl Look<'_> {
                 for _ in 0..=pages.min(PAGES) {
                     put().await?;
                     sight.catch_up();
-                    if sight.syncs.count() > 0 {
+                    if sight.synced(in_memory) {
                         break;
                     }
                 }
@@ -254,68 +267,30 @@ impl Look<'_> {
                 };
                 put().await?;
                 let begin = Instant::now();
-                while sight.syncs.count() == 0 && begin.elapsed() < wait {
+                while !sight.synced(in_memory) && begin.elapsed() < wait {
                     sight.wait(wait.saturating_sub(begin.elapsed()));
                 }
                 format!("{} s", wait.as_secs_f64())
             }
         };
         let syncs = sight.end()?;
-        Ok((Later { within, seen: syncs.count() > 0 }, syncs))
+        Ok((Later { within, seen: syncs.where_data_lie(in_memory).count() > 0 }, syncs))
     }
 
     /// A look at the processes that keep it.
     fn sight(&self) -> Result<Sight> {
-        Sight::begin(&watched::processes(self.target, self.opened)?)
+        let folder = match &self.opened.server {
+            Some(server) => Some(server.data()),
+            None if self.target.own_url().is_none() => Some(self.folder),
+            None => None,
+        };
+        Sight::begin(&watched::processes(self.target, self.opened)?, folder)
     }
 }
 
 fn row(n: u64) -> Result<Row> {
     let record = Dataset::Users.document(1, n).unwrap_or_default();
     Ok(Row { key: Key::new(n.to_string())?, record })
-}
-
-/// Processes under strace, and what was seen of them so far.
-struct Sight {
-    watch: Watch,
-    calls: Calls,
-    syncs: Syncs,
-    /// Who makes calls that name no thread.
-    alone: u32,
-}
-
-impl Sight {
-    fn begin(processes: &[u32]) -> Result<Sight> {
-        let alone = processes.first().copied().unwrap_or_default();
-        let watch = Watch::of_files(processes, syncs::CALLS)?;
-        Ok(Sight { watch, calls: Calls::default(), syncs: Syncs::default(), alone })
-    }
-
-    /// Takes in what has been printed so far.
-    fn catch_up(&mut self) {
-        while self.wait(Duration::ZERO) {}
-    }
-
-    /// Takes in all there was. Only what has ended is sure to have been read to its end.
-    fn end(mut self) -> Result<Syncs> {
-        for line in self.watch.end()? {
-            take(&mut self.calls, &mut self.syncs, self.alone, &line);
-        }
-        Ok(self.syncs)
-    }
-
-    /// Takes in one line, waiting for it so long; false where none came.
-    fn wait(&mut self, patience: Duration) -> bool {
-        let Some(line) = self.watch.next_within(patience) else { return false };
-        take(&mut self.calls, &mut self.syncs, self.alone, &line);
-        true
-    }
-}
-
-fn take(calls: &mut Calls, syncs: &mut Syncs, alone: u32, line: &str) {
-    if let Some(call) = calls.ended(line) {
-        syncs.take(&call, alone, syncs::flags);
-    }
 }
 
 /// What a folder lies on, and how long a synced write of 4 KiB takes there.

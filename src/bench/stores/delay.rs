@@ -186,6 +186,14 @@ impl Store for Delayed {
         self.slowed(self.inner.settle()).await
     }
 
+    async fn analyze(&self) -> Result<()> {
+        self.inner.analyze().await
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        self.inner.index_bytes().await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.inner.explain(request).await
     }

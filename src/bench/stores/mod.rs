@@ -16,7 +16,7 @@
 //! - `statement.rs`: the statements that a store was sent
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`: what is kept, used
-//! - `audit.rs`, `watched.rs`, `syncs.rs`: what is synced, and by whom
+//! - `audit.rs`, `watched.rs`, `sight.rs`, `syncs.rs`, `seen_files.rs`: what is synced, and by whom
 //! - `null.rs`: what the harness itself costs
 //!
 //! To add a kind of phase: see `bench/workload/act.rs`.
@@ -39,6 +39,8 @@ mod pace;
 mod plan;
 mod prove;
 mod relate;
+mod seen_files;
+mod sight;
 mod statement;
 mod syncs;
 mod target;
@@ -413,16 +415,19 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     async fn look(&mut self, target: &Target) -> Result<(results::Proof, results::Kept)> {
         let opened = self.open(target).await?;
         let store = self.store(target, &opened.place, PROOF)?;
-        // The first whose records the layout has room for; phases of others are left out.
-        let tables = self.options.workload.tables.iter().zip(&self.records);
-        let fits = |of: &(&Table, &(String, Records))| of.1.1.layout(of.0, store.shape()).is_ok();
-        let first = tables.clone().find(fits).or(tables.clone().next());
-        let (table, (_, records)) = first.ok_or_else(|| Error::invalid("no table"))?;
+        // Those whose records the layout has room for; phases of others are left out.
+        let filled = plan::filled(&self.options.workload, &self.records);
+        let tables: Vec<_> = (self.options.workload.tables.iter().zip(&self.records))
+            .filter(|(_, of)| filled.iter().any(|filled| filled.0 == of.0))
+            .collect();
+        let fits = |of: &&(&Table, &(String, Records))| of.1.1.layout(of.0, store.shape()).is_ok();
+        let some: Vec<_> = tables.iter().filter(fits).copied().collect();
+        let tables = if some.is_empty() { tables[..1].to_vec() } else { some };
         for table in self.options.workload.tables.iter().map(|t| t.name.as_str()).chain([PROOF]) {
             let named = opened.place.table(&self.made.name(target, table))?;
             self.made.absent(target, table, &*named).await?;
         }
-        let proof = prove::proof(&store, table, records).await;
+        let proof = prove::proofs(&store, &tables).await;
         if proof.is_err() && target.is_own() {
             let _ = store.drop_table().await;
         }

@@ -11,7 +11,7 @@ use crate::{
         machine,
         results::{self, Dataset, Results, SCHEMA},
         schedule::Limit,
-        workload::{Act, Phase, Range},
+        workload::{Act, Phase, Range, Workload},
     },
     format::{Format, Wrap},
     store::{
@@ -28,6 +28,7 @@ pub(super) fn blank(
 ) -> Results {
     let workload = &options.workload;
     let (first, records) = (&workload.tables[0], &all[0].1);
+    let filled = filled(workload, all);
     let mut dataset = match &options.records {
         Some(own) => own.described.clone(),
         None => Dataset {
@@ -36,11 +37,20 @@ pub(super) fn blank(
             ..Dataset::default()
         },
     };
-    dataset.records = records.count;
+    // What is kept and weighed is what all tables hold.
+    let others: u64 = filled.iter().map(|(_, other)| other.count).sum::<u64>() - records.count;
+    (dataset.records, dataset.of) = (records.count + others, dataset.of + others);
+    for table in workload.tables[1..].iter().filter(|t| filled.iter().any(|f| f.0 == t.name)) {
+        dataset.name += &format!("; {}: {}", table.name, table.dataset.name());
+    }
     if dataset.kind.is_empty() {
         dataset.kind = "records".into();
     }
-    dataset.sizes = sizes(records);
+    for (_, records) in &filled {
+        for (wrap, size) in sizes(records) {
+            *dataset.sizes.entry(wrap).or_default() += size;
+        }
+    }
     let phases = workload.phases.iter().zip(expected).zip(workload.families());
     let phases = phases.map(|((phase, expected), of)| results::Phase {
         id: phase.name.clone(),
@@ -90,7 +100,8 @@ pub(super) fn blank(
         settings: BTreeMap::from([(
             "Stores".to_owned(),
             "one at a time, each on fresh data in every round; private servers are started anew for it; \
-             records are made and operations drawn outside of the timed windows; a connection to a \
+             records are made and operations drawn outside of the timed windows; after each load and each \
+             new index the store gathers its planner's statistics (ANALYZE), untimed; a connection to a \
              server for each operation that may be on its way, unless ?pool= says otherwise"
                 .to_owned(),
         )]),
@@ -129,6 +140,19 @@ fn asked(phase: &Phase, expected: &Expected) -> Option<results::Asked> {
     Some(results::Asked { condition, sort, limit: *most, records })
 }
 
+/// The tables that are filled: the first, and those that a phase loads.
+pub(super) fn filled<'r>(
+    workload: &Workload,
+    all: &'r [(String, Records)],
+) -> Vec<&'r (String, Records)> {
+    let loaded = |name: &str| {
+        let loads = |phase: &Phase| matches!(phase.act, Act::Load { .. }) && phase.table == name;
+        workload.phases.iter().any(loads)
+    };
+    let those = all.iter().enumerate().filter(|(i, (name, _))| *i == 0 || loaded(name));
+    those.map(|(_, table)| table).collect()
+}
+
 /// Bytes of the records as JSON lines: of some from all over, multiplied; and compressed, as far as the
 /// first ones can be.
 fn sizes(records: &Records) -> BTreeMap<String, u64> {
@@ -164,4 +188,37 @@ fn sizes(records: &Records) -> BTreeMap<String, u64> {
         }
     }
     sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::stores::data;
+
+    #[test]
+    fn what_is_weighed_is_what_all_tables_hold() {
+        for name in ["documents", "relations"] {
+            let workload = Workload::named(name).unwrap().scaled(0.01);
+            let records = |table| Records::new(table, None, 1).unwrap();
+            let all: Vec<(String, Records)> =
+                workload.tables.iter().map(|t| (t.name.clone(), records(t))).collect();
+            let expected = data::expected(&workload, &all);
+            let blank = blank(&Options::new(workload.clone()), &all, &expected);
+            let filled = filled(&workload, &all);
+            assert_eq!(filled.len() > 1, name == "relations");
+            let (mut count, mut bytes) = (0, 0);
+            for (_, records) in filled {
+                count += records.count;
+                for n in 0..records.count {
+                    let mut line = Vec::new();
+                    Format::Json.encode(&records.document(n), &mut line).unwrap();
+                    bytes += line.len() as u64 + 1;
+                }
+            }
+            assert_eq!((blank.dataset.records, blank.dataset.of), (count, count), "{name}");
+            // Each table's average is multiplied, and rounded down.
+            let weighed = blank.dataset.sizes[""];
+            assert!(bytes.abs_diff(weighed) <= workload.tables.len() as u64, "{weighed} {bytes}");
+        }
+    }
 }

@@ -38,17 +38,53 @@ pub(super) struct Proved {
     reordered: Option<String>,
 }
 
+/// The proofs of all tables, as one.
+///
+/// # Errors
+/// As [`proof`].
+pub(super) async fn proofs(
+    store: &Arc<dyn Store>,
+    tables: &[(&Table, &(String, Records))],
+) -> Result<Proved> {
+    let mut all: Option<Proved> = None;
+    for (table, (name, records)) in tables {
+        let mut one = proof(store, table, records).await?;
+        if tables.len() > 1 {
+            one.proof.first = one.proof.first.map(|first| format!("table {name}, {first}"));
+        }
+        all = Some(match all {
+            None => one,
+            Some(all) => all.and(one),
+        });
+    }
+    all.ok_or_else(|| crate::Error::invalid("no table"))
+}
+
+impl Proved {
+    /// Of two tables, together.
+    fn and(self, other: Proved) -> Proved {
+        let (a, b) = (self.proof, other.proof);
+        let proof = Proof {
+            records: a.records + b.records,
+            of: a.of + b.of,
+            equal: a.equal + b.equal,
+            reordered: a.reordered + b.reordered,
+            refused: a.refused + b.refused,
+            first: a.first.or(b.first),
+            ..a
+        };
+        let reordered = self.reordered.or(other.reordered);
+        Proved { proof, lossy: self.lossy || other.lossy, reordered }
+    }
+}
+
 /// Writes records into a table of its own, reads them back in the ways in which phases read them, many
 /// at once and one alone, compares, and drops the table. The proof says how many of how many.
 ///
 /// # Errors
 /// [`Mismatch`](ErrorKind::Mismatch) where a record does not come back or another one comes; those of the
 /// store, but for records it refuses.
-pub(super) async fn proof(
-    store: &Arc<dyn Store>,
-    table: &Table,
-    records: &Records,
-) -> Result<Proved> {
+async fn proof(store: &Arc<dyn Store>, table: &Table, records: &Records) -> Result<Proved> {
     let layout = records.layout(&Table { index: Vec::new(), ..table.clone() }, store.shape())?;
     store.prepare(&layout).await?;
     let declared = store.abilities().loses.to_owned();

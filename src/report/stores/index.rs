@@ -66,7 +66,8 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section {
         title: "What an index costs".into(),
         about: format!(
-            "index MB: on disk, the settled store with it less the same without it. writes: the same \
+            "index MB: as the store says, the settled store with it less the same without it (of those \
+             that do not say, what it grew by on disk). writes: the same \
              {} writes of one record each, one after another, before and after it was made; they \
              change the indexed fields and change them back. a write takes: the time with it over the \
              time without it, the median of the rounds.",

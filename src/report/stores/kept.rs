@@ -233,7 +233,9 @@ pub(super) fn space(results: &Results) -> Option<Section> {
             "Bytes allocated on disk at the end, data and log files together, less what an empty \
              store has, the median over starts. memory: the most the server had at the end of a \
              timed window, what is shared counted once (Pss). written: what the server wrote to \
-             disks during all timed windows of a round. /million: for a million records; of memory, \
+             disks during all timed windows of a round, as the kernel counts it (write_bytes of \
+             /proc/PID/io): whole pages, and new files of a log that are filled with zeros beforehand \
+             (PostgreSQL: 16 MB each) in full. /million: for a million records; of memory, \
              what it grew by from the empty server.{}",
             scaled(results)
         ),

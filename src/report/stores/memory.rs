@@ -78,11 +78,11 @@ fn section(results: &Results, name: &str) -> Option<Section> {
     footnotes.extend(refusals);
     (!table.rows.is_empty() || !footnotes.is_empty()).then(|| Section {
         title: format!("{name}: data larger than the cache"),
-        about: "cache: the size of the server's own cache, as a share of what the data take on disk. \
-                cold: the server just started, and its files dropped from the system's page cache. \
-                warm: after the same operations once before. The system's page cache is not limited, so \
-                a store that reads through it has more memory than its own cache; the settings below \
-                say how large that was. Milliseconds for one."
+        about: "cache: the size of the store's own cache, as a share of what the data take on disk. \
+                cold: it was just started or opened, and its files dropped from the system's page \
+                cache. warm: after the same operations once before. The system's page cache is not \
+                limited (by no control group either), so a store that reads through it has more memory \
+                than its own cache; the settings below say how large that was. Milliseconds for one."
             .into(),
         table: table.without_empty_columns(),
         footnotes,

@@ -338,6 +338,15 @@ impl Store for MySql {
         self.tidied().await.map(|()| true)
     }
 
+    async fn analyze(&self) -> Result<()> {
+        let name = dialect::quote(&self.table.name);
+        self.pool.define(&format!("ANALYZE LOCAL TABLE {name}")).await
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        self.table.index_bytes(&self.pool).await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }

@@ -50,6 +50,15 @@ impl Described for Column {
 }
 
 impl Lazy {
+    /// What the indexes take; of InnoDB without the one of the key, in which the records are. Not the
+    /// growth of the table's file, which has room to spare.
+    pub async fn index_bytes(&self, pool: &Pool) -> Result<Option<u64>> {
+        let statement = "SELECT CAST(index_length AS UNSIGNED) FROM information_schema.tables \
+                         WHERE table_schema = DATABASE() AND table_name = ?";
+        let rows = pool.rows(statement, vec![self.name.as_str().into()]).await?;
+        Ok(rows.into_iter().next().and_then(|row| row.get_opt::<Option<u64>, _>(0)?.ok()?))
+    }
+
     pub fn new(name: String, names: Names, facts: Arc<Facts>) -> Lazy {
         Lazy { name, facts, names, known: RwLock::default() }
     }

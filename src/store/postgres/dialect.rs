@@ -13,10 +13,17 @@
 //! ```
 //!
 //! Texts are compared by their bytes.
+//!
+//! Of these expressions the planner knows how many values fit only where an index is made on them: then
+//! `ANALYZE` looks at them. Without one it supposes that one in 200 fits each, one in 40,000 both. So a
+//! test of a path without an index is said in one condition, and equality by what the column's own
+//! statistics can answer: `record @> '{"status": "open"}'`, which is tried on the documents that `ANALYZE`
+//! kept. (It keeps none of more than 1 KB; of those the planner supposes that one in 100 fits.)
 
+use super::table::index_name;
 use crate::{
     Result,
-    record::{Kind, Value},
+    record::{Document, Kind, Value},
     store::{
         Column,
         query::{Order, Path, Test},
@@ -33,6 +40,13 @@ pub struct Postgres {
     pub as_jsonb: bool,
     /// Columns, as they are called, that cannot be NULL.
     pub not_null: Vec<String>,
+    /// The table, and the column of documents, quoted.
+    pub table: String,
+    pub body: String,
+    /// The key as text, in whose order keys are.
+    pub key: String,
+    /// The names of the table's indexes.
+    pub indexes: Vec<String>,
 }
 
 /// A name, quoted.
@@ -82,6 +96,71 @@ impl Postgres {
         let Ways { number, text, other } = self.ways(column, path);
         vec![By::nullable(number), By::nullable(text), By::nullable(other)]
     }
+
+    /// Whether documents have an index of steelyard's making on a path.
+    fn has_index(&self, path: &Path) -> bool {
+        if self.indexes.is_empty() {
+            return false;
+        }
+        let mut by = self.indexed(&self.body, path);
+        by.push(By::never_null(self.key.clone()));
+        self.indexes.contains(&index_name(&self.table, path, &on(&by)))
+    }
+
+    /// A test of a path that no index is on, so that the planner can tell how many records fit; false
+    /// where there is no other way to say it.
+    fn test_unindexed(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> bool {
+        if path.names().iter().any(|name| name.contains('\0')) {
+            return false;
+        }
+        let text = || self.ways(column, path).text;
+        match test {
+            Test::Eq(Value::Null) => {
+                let under = self.under(column, path);
+                sql.push(&format!("({under} IS NULL OR {under} = 'null')"));
+            }
+            Test::Eq(
+                value @ (Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::Time(_)),
+            ) => {
+                let value = match value {
+                    Value::Time(time) => Value::Text(time.to_string()),
+                    Value::Text(text) if text.contains('\0') => return false,
+                    value => value.clone(),
+                };
+                let inside = path.names().iter().rev().fold(value, |inside, name| {
+                    Value::Map(Document::from_iter([(&**name, inside)]))
+                });
+                let column = match self.as_jsonb {
+                    true => format!("CAST({column} AS jsonb)"),
+                    false => column.to_owned(),
+                };
+                sql.push(&column).push(" @> ").bind(inside);
+            }
+            Test::Prefix(start) => prefix(&text(), start, sql),
+            test => {
+                let (operator, value) = match comparison(test) {
+                    Some((operator, Value::Text(text))) => (operator, text.to_string()),
+                    // Times are text there.
+                    Some((operator, Value::Time(time))) => (operator, time.to_string()),
+                    _ => return false,
+                };
+                sql.push(&text()).push(operator).bind(Value::from(value.as_str()));
+            }
+        }
+        true
+    }
+}
+
+/// What an index is on, in words of SQL.
+pub fn on(by: &[By]) -> String {
+    let each: Vec<_> = by
+        .iter()
+        .map(|by| match by.nullable {
+            true => format!("({}) NULLS FIRST", by.text),
+            false => format!("({})", by.text),
+        })
+        .collect();
+    each.join(", ")
 }
 
 /// A value of a document as a number, as a text and, if it is neither, as a number for its kind.
@@ -105,6 +184,9 @@ impl Dialect for Postgres {
     }
 
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        if !self.has_index(path) && self.test_unindexed(column, path, test, sql) {
+            return Ok(());
+        }
         match test {
             Test::Exists(true) => sql.push(&self.under(column, path)).push(" IS NOT NULL"),
             Test::Exists(false) => sql.push(&self.under(column, path)).push(" IS NULL"),

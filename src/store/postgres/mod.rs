@@ -324,6 +324,21 @@ impl Store for PostgreSql {
         self.settled().await.map(|()| true)
     }
 
+    async fn analyze(&self) -> Result<()> {
+        let text = format!("ANALYZE {}", quote(&self.table.name));
+        self.pool.get().await?.batch(&text).await
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        let text = format!(
+            "SELECT CAST(sum(pg_relation_size(i.indexrelid)) AS bigint) FROM pg_index i \
+             WHERE i.indrelid = to_regclass({}) AND NOT i.indisprimary",
+            dialect::literal(&quote(&self.table.name))
+        );
+        let rows = self.pool.get().await?.query(&text, &[]).await?;
+        Ok(Some(rows[0].try_get::<Option<i64>>(0)?.unwrap_or(0) as u64))
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }

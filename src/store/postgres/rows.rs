@@ -16,6 +16,9 @@ use crate::{
     store::{Blob, Key, Row, Shape, blobs, json},
 };
 
+/// The version of the binary format of `jsonb`.
+const JSONB: u8 = 1;
+
 /// A column, and how values go into it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
@@ -201,8 +204,7 @@ impl Entry for Row {
         let mut length = 0;
         wire::field(to.field(1), |out| {
             if body.wire == Wire::Jsonb {
-                // The version of the format.
-                out.push(1);
+                out.push(JSONB);
             }
             let before = out.len();
             jsonb::write(&self.record, out)?;
@@ -344,6 +346,14 @@ impl Columns {
 /// # Errors
 /// None for what [`exact`](super::exact) leaves.
 pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
+    if let Value::Map(part) = value {
+        let mut field = Vec::new();
+        wire::field(&mut field, |out| {
+            out.push(JSONB);
+            jsonb::write(part, out)
+        })?;
+        return Ok((Type::JSONB, Bound::One(field)));
+    }
     let wire = match value {
         Value::Int(_) | Value::Float(_) if in_document => Wire::Numeric,
         Value::Int(_) => Wire::Int8,

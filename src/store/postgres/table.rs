@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use tokio_postgres::types::Type;
 
 use super::{
-    dialect::{Postgres, literal, quote},
+    dialect::{Postgres, literal, on, quote},
     pool::Pool,
     rows::{Field, Held},
     wire::{self, Bound, Wire},
@@ -98,7 +98,7 @@ impl Lazy {
             Shape::Blob => vec![Field::new(&body_column(shape, &names), Wire::Bytea)],
             Shape::Columns => Vec::new(),
         };
-        let usual = Arc::new(Known::new(shape, name, key, body, true, false));
+        let usual = Arc::new(Known::new(shape, name, key, body, true, false, Vec::new()));
         Ok(Lazy { shape, name: name.to_owned(), names, tier, known: RwLock::default(), usual })
     }
 
@@ -137,7 +137,7 @@ impl Lazy {
             let what = format!("no table {:?} in the database", self.name);
             return Err(Error::new(ErrorKind::NotFound, what));
         }
-        let known = Arc::new(self.understand(found)?);
+        let known = Arc::new(self.understand(found, indexes(pool, &self.name).await?)?);
         self.lasts(&known)?;
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known.clone());
         Ok(known)
@@ -157,7 +157,7 @@ impl Lazy {
         Error::new(ErrorKind::Conflict, format!("table {:?} {what}", self.name))
     }
 
-    fn understand(&self, found: Vec<Found>) -> Result<Known> {
+    fn understand(&self, found: Vec<Found>, indexes: Vec<String>) -> Result<Known> {
         let there = Existing { name: &self.name, columns: &found };
         let key = there.key(self.names.key.as_deref())?;
         let name = &key.field.name;
@@ -173,7 +173,8 @@ impl Lazy {
         };
         let in_order = key.by_bytes && key.primary;
         let unlogged = key.unlogged;
-        Ok(Known::new(self.shape, &self.name, key.field.clone(), fields, in_order, unlogged))
+        let key = key.field.clone();
+        Ok(Known::new(self.shape, &self.name, key, fields, in_order, unlogged, indexes))
     }
 
     /// Makes the table and its indexes.
@@ -201,7 +202,11 @@ impl Lazy {
         }
         let make =
             indexes.into_iter().map(|index| known.index(index)).collect::<Result<String>>()?;
-        pool.get().await?.batch(&(alone + &make)).await
+        pool.get().await?.batch(&(alone + &make)).await?;
+        // Queries are said by the indexes there are.
+        self.forget();
+        pool.forget();
+        self.known(pool).await.map(drop)
     }
 
     fn create(&self, layout: &Layout) -> Result<String> {
@@ -256,6 +261,7 @@ impl Known {
         fields: Vec<Field>,
         in_order: bool,
         unlogged: bool,
+        indexes: Vec<String>,
     ) -> Known {
         let key_is_field = shape == Shape::Columns && key.name != KEY;
         let column = |field: &Field| Column { name: field.name.clone(), kind: field.kind };
@@ -269,14 +275,19 @@ impl Known {
         let all = || std::iter::once(&key).chain(&fields);
         let no_text = |field: &&Field| field.wire != Wire::Text || !field.direct;
         let as_text = all().filter(no_text).map(|field| quote(&field.name)).collect();
-        let dialect = Postgres {
+        let mut dialect = Postgres {
             as_text,
             as_jsonb: shape == Shape::Document && fields[0].wire != Wire::Jsonb,
             not_null: all()
                 .filter(|field| field.not_null)
                 .map(|field| field.name.clone())
                 .collect(),
+            table: name.to_owned(),
+            body: fields.first().map(|field| quote(&field.name)).unwrap_or_default(),
+            key: String::new(),
+            indexes,
         };
+        dialect.key = dialect.by_bytes(&quote(&key.name));
         let table = Table { name: name.to_owned(), key: key.name.clone(), body };
         let say = Statements::new(&table.name, &key, &fields);
         Known { shape, table, dialect, key, fields, key_is_field, in_order, unlogged, say }
@@ -323,17 +334,10 @@ impl Known {
             },
         };
         by.push(By::never_null(self.key_text()));
-        let on: Vec<_> = by
-            .iter()
-            .map(|by| match by.nullable {
-                true => format!("({}) NULLS FIRST", by.text),
-                false => format!("({})", by.text),
-            })
-            .collect();
-        let on = on.join(", ");
+        let on = on(&by);
         Ok(format!(
             "CREATE INDEX IF NOT EXISTS {} ON {} ({on});",
-            quote(&index_name(&self.table.name, index, &on)),
+            quote(&index_name(&self.table.name, &index.path, &on)),
             quote(&self.table.name)
         ))
     }
@@ -458,7 +462,7 @@ fn declared(kind: Kind) -> &'static str {
 
 /// The name of an index: for people its table and path, and digits that nobody else has, as names
 /// are unique in the schema and have 63 bytes.
-fn index_name(table: &str, index: &Index, on: &str) -> String {
+pub fn index_name(table: &str, path: &Path, on: &str) -> String {
     let cut = |text: &str| {
         let mut end = text.len().min(25);
         while !text.is_char_boundary(end) {
@@ -466,7 +470,7 @@ fn index_name(table: &str, index: &Index, on: &str) -> String {
         }
         text[..end].to_owned()
     };
-    let path = index.path.to_string().replace('\0', " ");
+    let path = path.to_string().replace('\0', " ");
     format!("{}_{}_{:08x}", cut(table), cut(&path), hash(&format!("{table}\0{on}")))
 }
 
@@ -521,6 +525,16 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
     pool.get().await?.query(&text, &[]).await?.iter().map(found).collect()
 }
 
+/// The names of the indexes of a table.
+async fn indexes(pool: &Pool, table: &str) -> Result<Vec<String>> {
+    let text = format!(
+        "SELECT CAST(c.relname AS text) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
+         WHERE i.indrelid = to_regclass({}) AND i.indisvalid",
+        literal(&quote(table))
+    );
+    pool.get().await?.query(&text, &[]).await?.iter().map(|row| row.try_get(0)).collect()
+}
+
 /// Keys as a bound array, without those that no such column holds.
 pub fn keys(known: &Known, keys: &[crate::store::Key]) -> (Type, Bound) {
     let (mut fields, mut count) = (Vec::new(), 0);
@@ -541,10 +555,7 @@ mod tests {
 
     #[test]
     fn names_of_indexes_are_short_and_differ() {
-        let name = |table: &str, path: &str| {
-            let index = Index { path: path.parse().unwrap(), kind: Kind::Int };
-            index_name(table, &index, path)
-        };
+        let name = |table: &str, path: &str| index_name(table, &path.parse().unwrap(), path);
         let long = "ü".repeat(31);
         for (table, path) in [("people", "age"), (&*long, &*long), ("a", "b\0")] {
             let name = name(table, path);

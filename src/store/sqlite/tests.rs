@@ -93,7 +93,7 @@ async fn endless(pool: &Arc<Pool>) -> Result<i64> {
 #[tokio::test]
 async fn what_takes_too_long_is_interrupted_in_either_thread_and_what_follows_is_not() {
     let (path, timeout) = (String::new(), Duration::from_millis(200));
-    let pool = Arc::new(Pool::new(Settings { path, tier: None, timeout }, 1));
+    let pool = Arc::new(Pool::new(Settings { path, tier: None, timeout, cache: None }, 1));
     for _ in 0..2 {
         for late in [endless(&pool).await, blocking(endless(&pool)).await] {
             let error = late.unwrap_err();
@@ -104,6 +104,22 @@ async fn what_takes_too_long_is_interrupted_in_either_thread_and_what_follows_is
         assert_eq!(pool.run(one).await.unwrap(), 1);
         assert_eq!(blocking(pool.run(one)).await.unwrap(), 1);
     }
+}
+
+#[tokio::test]
+async fn all_connections_share_the_cache_they_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db").to_str().unwrap().to_owned();
+    for (cache, size, kib) in [(None, 4, 16_384), (Some(4 << 20), 4, 1024), (Some(10), 2, 1)] {
+        let timeout = Duration::from_secs(1);
+        let settings = Settings { path: path.clone(), tier: None, timeout, cache };
+        let pool = Arc::new(Pool::new(settings, size));
+        let told =
+            |c: &mut Connection| c.query_row("PRAGMA cache_size", [], |row| row.get::<_, i64>(0));
+        assert_eq!(pool.run(told).await.unwrap(), -kib);
+    }
+    let url = format!("sqlite:{path}?cache=much");
+    assert!(open(&url).await.map(drop).unwrap_err().to_string().contains("?cache=much"));
 }
 
 #[tokio::test]
@@ -125,7 +141,7 @@ async fn a_lock_is_waited_for_no_longer_than_an_operation_may_take() {
 #[tokio::test]
 async fn work_that_nobody_waits_for_keeps_its_connection_until_it_ends() {
     let (path, timeout) = (String::new(), Duration::from_secs(10));
-    let pool = Arc::new(Pool::new(Settings { path, tier: None, timeout }, 1));
+    let pool = Arc::new(Pool::new(Settings { path, tier: None, timeout, cache: None }, 1));
     pool.run(|c| c.execute_batch("CREATE TABLE t (a)")).await.unwrap();
     let (begun, begins) = std::sync::mpsc::channel();
     let (ends, end) = std::sync::mpsc::channel::<()>();

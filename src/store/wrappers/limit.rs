@@ -169,6 +169,16 @@ impl Store for Limit {
         self.inner.settle().await
     }
 
+    async fn analyze(&self) -> Result<()> {
+        let _turn = self.turn().await?;
+        self.inner.analyze().await
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        let _turn = self.turn().await?;
+        self.inner.index_bytes().await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         let _turn = self.turn().await?;
         self.inner.explain(request).await

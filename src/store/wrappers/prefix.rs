@@ -277,6 +277,10 @@ impl Store for Prefix {
         self.inner.settle().await
     }
 
+    async fn analyze(&self) -> Result<()> {
+        self.inner.analyze().await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         match request {
             Request::Get(keys) => self.inner.explain(Request::Get(&self.keys(keys))).await,

@@ -304,6 +304,14 @@ impl Store for Shards {
         Ok(self.all(|store| store.settle()).await?.contains(&true))
     }
 
+    async fn analyze(&self) -> Result<()> {
+        self.all(|store| store.analyze()).await.map(drop)
+    }
+
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        Ok(self.all(|store| store.index_bytes()).await?.into_iter().sum())
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         // Each is asked the same.
         self.stores[0].explain(request).await

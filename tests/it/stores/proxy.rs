@@ -1,7 +1,8 @@
 //! A wire between a client and a server: it can be cut in the middle of an answer or stand still, it
-//! counts connections, and it keeps what the client says.
+//! counts connections and requests that wait for an answer, and it keeps what the client says.
 
 use std::{
+    collections::HashSet,
     net::TcpStream as Socket,
     sync::{
         Arc, Mutex,
@@ -36,6 +37,9 @@ struct Wire {
 struct Clients {
     open: Vec<Socket>,
     most: usize,
+    /// Connections on which something was asked and nothing answered yet, by their numbers.
+    asking: HashSet<usize>,
+    most_asking: usize,
 }
 
 const WHOLE: usize = usize::MAX;
@@ -53,10 +57,11 @@ impl Proxy {
             Proxy { url: format!("{}{through}{}", &url[..start], &url[end..]), wire: wire.clone() };
         let address = url[start..end].to_owned();
         tokio::spawn(async move {
-            while let Ok((client, _)) = listener.accept().await {
+            for number in 0.. {
+                let Ok((client, _)) = listener.accept().await else { break };
                 let client = wire.clients.lock().unwrap().arrive(client);
                 let server = TcpStream::connect(&address).await.unwrap();
-                tokio::spawn(pass(client, server, wire.clone()));
+                tokio::spawn(pass(number, client, server, wire.clone()));
             }
         });
         proxy
@@ -88,6 +93,11 @@ impl Proxy {
         self.wire.clients.lock().unwrap().most
     }
 
+    /// The most requests that waited for an answer at once; each connection has one at a time.
+    pub fn most_asking(&self) -> usize {
+        self.wire.clients.lock().unwrap().most_asking
+    }
+
     /// What clients have said since this was last asked for.
     pub fn said(&self) -> Vec<u8> {
         std::mem::take(&mut *self.wire.said.lock().unwrap())
@@ -104,6 +114,11 @@ impl Clients {
         self.most = self.most.max(self.open.len());
         TcpStream::from_std(client).unwrap()
     }
+
+    fn asks(&mut self, number: usize) {
+        self.asking.insert(number);
+        self.most_asking = self.most_asking.max(self.asking.len());
+    }
 }
 
 impl Wire {
@@ -118,13 +133,14 @@ impl Wire {
     }
 }
 
-async fn pass(mut client: TcpStream, mut server: TcpStream, wire: Arc<Wire>) {
+async fn pass(number: usize, mut client: TcpStream, mut server: TcpStream, wire: Arc<Wire>) {
     let (mut from_client, mut to_client) = client.split();
     let (mut from_server, mut to_server) = server.split();
     let asks = async {
         let mut bytes = vec![0; 16 << 10];
         while let Ok(n @ 1..) = from_client.read(&mut bytes).await {
             wire.said.lock().unwrap().extend(&bytes[..n]);
+            wire.clients.lock().unwrap().asks(number);
             wire.flows().await;
             if to_server.write_all(&bytes[..n]).await.is_err() {
                 break;
@@ -134,6 +150,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, wire: Arc<Wire>) {
     let answers = async {
         let mut bytes = vec![0; 16 << 10];
         while let Ok(n @ 1..) = from_server.read(&mut bytes).await {
+            wire.clients.lock().unwrap().asking.remove(&number);
             wire.flows().await;
             let may = match wire.left.load(Ordering::SeqCst) {
                 WHOLE => n,
@@ -149,6 +166,7 @@ async fn pass(mut client: TcpStream, mut server: TcpStream, wire: Arc<Wire>) {
         }
     };
     tokio::select! { () = asks => {}, () = answers => {} }
+    wire.clients.lock().unwrap().asking.remove(&number);
     // The clone that counts it must not keep it open.
     let _ = socket2::SockRef::from(&client).shutdown(std::net::Shutdown::Both);
 }

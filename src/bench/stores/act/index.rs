@@ -33,20 +33,26 @@ impl Bout<'_> {
         if writes == 0 {
             let before = self.before();
             store.prepare(&layout).await?;
-            return Ok(self.after(before, paths.len() as u64));
+            let done = self.after(before, paths.len() as u64);
+            store.analyze().await?;
+            return Ok(done);
         }
         let ops = Ops::from(ops::in_place(records, writes, self.seed)?);
         let without = self.writes(phase, &ops).await?;
         store.settle().await?;
-        let plain = self.disk();
+        store.analyze().await?;
+        let (plain, own) = (self.disk(), store.index_bytes().await?);
         let before = self.before();
         store.prepare(&layout).await?;
         let done = self.after(before, paths.len() as u64);
         store.settle().await?;
+        store.analyze().await?;
         // Before the writes, which leave old versions behind.
-        let indexed = self.disk();
+        let (indexed, owned) = (self.disk(), store.index_bytes().await?);
         let with = self.writes(phase, &ops).await?;
-        let bytes = plain.zip(indexed).map(|(a, b)| b.total().saturating_sub(a.total()));
+        // What a file grows by says little where it had room to spare.
+        let grown = plain.zip(indexed).map(|(a, b)| b.total().saturating_sub(a.total()));
+        let bytes = own.zip(owned).map(|(a, b)| b.saturating_sub(a)).or(grown);
         let index =
             IndexCost { bytes, writes: ops.len() as u64, without_ns: without, with_ns: with };
         Ok(Done { index: Some(index), ..done })

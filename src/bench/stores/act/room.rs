@@ -1,7 +1,7 @@
-//! Data larger than memory: the private server's cache holds only a share of the data in some phases.
+//! Data larger than memory: the store's own cache holds only a share of the data in some phases.
 //!
-//! The server is stopped in good order, its files are dropped from the system's page cache, and it is
-//! started again on its data with a cache of that size. What the system's page cache then holds of the
+//! A private server is stopped in good order, its files are dropped from the system's page cache, and it is
+//! started again on its data with a cache of that size. SQLite, in this process, is opened again. What the system's page cache then holds of the
 //! files is not limited, and the report says so: a store that reads through it (PostgreSQL, MyISAM) has
 //! more memory than its own cache.
 
@@ -25,18 +25,26 @@ impl Bout<'_> {
         }
         let data = self.disk().map_or(0, |disk| disk.total());
         let bytes = wanted.map(|share| ((data as f64 * share) as u64).max(1));
-        let Some((server, (folder, _))) = self
-            .opened
-            .as_mut()
-            .and_then(|opened| opened.server.as_mut())
-            .zip(self.folder.as_ref())
-        else {
-            return Err(Error::unsupported("only the cache of a private server can be limited"));
+        let Some((folder, _)) = &self.folder else {
+            let what =
+                "only the cache of a private server or a store of the run's own can be limited";
+            return Err(Error::unsupported(what));
         };
-        let given = server.limit_cache(bytes)?;
-        server.rest();
-        let dropped = drop_pages(folder);
-        server.restart()?;
+        let server = self.opened.as_mut().and_then(|opened| opened.server.as_mut());
+        let (given, dropped) = match server {
+            Some(server) => {
+                let given = server.limit_cache(bytes)?;
+                server.rest();
+                let dropped = drop_pages(folder);
+                server.restart()?;
+                (given, dropped)
+            }
+            None => {
+                let usual = self.usual_url.get_or_insert_with(|| self.url.clone());
+                self.url = limited(usual, bytes)?;
+                (bytes, drop_pages(folder))
+            }
+        };
         if let Some((asked, given)) = bytes.zip(given) {
             let megabytes = |n: u64| format!("{:.1} MB", n as f64 / 1e6);
             let least = match given > asked {
@@ -59,6 +67,16 @@ impl Bout<'_> {
         self.limited = wanted;
         self.reopen().await
     }
+}
+
+/// The URL of a store in this process whose cache holds so many bytes, or as many as usual.
+fn limited(url: &str, bytes: Option<u64>) -> Result<String> {
+    if !url.starts_with("sqlite:") {
+        let what = "it has no cache beside its data that could be limited";
+        return Err(Error::unsupported(what));
+    }
+    let gap = if url.contains('?') { '&' } else { '?' };
+    Ok(bytes.map_or_else(|| url.to_owned(), |bytes| format!("{url}{gap}cache={bytes}")))
 }
 
 /// Drops what the system's page cache holds of the files of a folder, as far as it follows the advice;
@@ -84,6 +102,15 @@ fn drop_pages(folder: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_store_with_a_cache_can_have_less_of_it() {
+        let url = |url, bytes| limited(url, bytes).map_err(|e| e.to_string());
+        assert_eq!(url("sqlite:/a.db", Some(9)).unwrap(), "sqlite:/a.db?cache=9");
+        assert_eq!(url("sqlite:/a.db?pool=2", Some(9)).unwrap(), "sqlite:/a.db?pool=2&cache=9");
+        assert_eq!(url("sqlite:/a.db?pool=2", None).unwrap(), "sqlite:/a.db?pool=2");
+        assert!(url("dir:/a", Some(9)).unwrap_err().contains("no cache"));
+    }
 
     #[test]
     fn files_of_folders_are_dropped_and_what_is_not_there_is_said() {
