@@ -62,7 +62,11 @@ fn walk(value: &mut Value, lines: bool) -> bool {
             *text = seen;
             true
         }
-        Value::Array(all) => all.iter_mut().fold(false, |any, one| walk(one, lines) || any),
+        Value::Array(all) => {
+            // All of them, and not up to the first.
+            let seen: Vec<bool> = all.iter_mut().map(|one| walk(one, lines)).collect();
+            seen.contains(&true)
+        }
         Value::Object(map) => {
             let mut any = false;
             for (name, value) in std::mem::take(map) {

@@ -117,7 +117,8 @@ impl Url {
                     }
                 };
                 // Where there is no @, or several, what looks like a port may be a password.
-                let shows = authority.matches('@').count() == 1 || !authority.contains(':');
+                let shows = !query.contains('@')
+                    && (authority.matches('@').count() == 1 || !authority.contains(':'));
                 let read = hosts.split(',').filter(|h| !h.is_empty()).map(host);
                 url.hosts = read.collect::<Result<_>>().map_err(|e| match shows {
                     true => e,

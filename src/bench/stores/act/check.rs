@@ -60,12 +60,11 @@ struct Known {
     columns: Option<Vec<Column>>,
 }
 
+/// What was written under keys.
+type Written = HashMap<Key, Vec<Document>>;
+
 /// Adds what operations write under these keys.
-fn add(
-    ops: &[Op],
-    keys: &HashSet<Key>,
-    (whole, fields): (&mut HashMap<Key, Vec<Document>>, &mut HashMap<Key, Vec<Document>>),
-) {
+fn add(ops: &[Op], keys: &HashSet<Key>, (whole, fields): (&mut Written, &mut Written)) {
     for op in ops {
         let (all, key, record) = match op {
             Op::Put(row) => (&mut *whole, &row.key, &row.record),
@@ -384,7 +383,7 @@ impl Bout<'_> {
             record: loaded.get(&row.key).unwrap_or(&row.record).clone(),
         };
         let rows: Vec<Row> = rows.iter().map(row).collect();
-        for row in rows.iter().filter(|row| !query.matches(&row.key, &row.record)) {
+        if let Some(row) = rows.iter().find(|row| !query.matches(&row.key, &row.record)) {
             let what = format!("record {} came, which does not fit", row.key.shown());
             return Err(mismatch("find", what));
         }
