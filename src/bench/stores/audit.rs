@@ -16,6 +16,7 @@ use std::{
 use super::{
     own::Made,
     prove,
+    seen_files::names_files_as_we_do,
     sight::Sight,
     syncs::Syncs,
     target::{Opened, Target},
@@ -284,7 +285,11 @@ impl Look<'_> {
             None if self.target.own_url().is_none() => Some(self.folder),
             None => None,
         };
-        Sight::begin(&watched::processes(self.target, self.opened)?, folder)
+        let processes = watched::processes(self.target, self.opened)?;
+        // Where one has another root (FerretDB's PostgreSQL), names of files cannot be compared.
+        let folder =
+            folder.filter(|_| processes.iter().all(|process| names_files_as_we_do(*process)));
+        Sight::begin(&processes, folder)
     }
 }
 

@@ -136,8 +136,18 @@ fn kind(thread: u32, descriptor: u32, path: &str) -> Kind {
     }
 }
 
-/// Whether a folder, as a thread sees it, lies in one as this process sees it: a server may have another
-/// root, as FerretDB's PostgreSQL has.
+/// Whether names of files mean the same to a process as to this one: it has the same root and the same
+/// mounts. One that has ended names nothing.
+pub(super) fn names_files_as_we_do(process: u32) -> bool {
+    let link = |of: &str, name: &str| fs::read_link(format!("/proc/{of}/{name}")).ok();
+    let process = process.to_string();
+    ["root", "ns/mnt"].iter().all(|name| {
+        let theirs = link(&process, name);
+        theirs.is_none() || theirs == link("self", name)
+    })
+}
+
+/// Whether a folder, as a thread names it, is or lies in one as this process names it.
 fn is_under(thread: u32, inner: &Path, folder: &Path) -> bool {
     let Ok(wanted) = fs::metadata(folder) else { return false };
     let root = PathBuf::from(format!("/proc/{thread}/root"));
@@ -200,6 +210,11 @@ mod tests {
         assert_eq!(own.shared_file(), None);
         assert_eq!(mapped("7f00-7f10 rw-s 0 0:1 0").unwrap().shared_file(), None);
         assert!(mapped("").is_none());
+    }
+
+    #[test]
+    fn what_has_ended_names_no_files() {
+        assert!(names_files_as_we_do(std::process::id()) && names_files_as_we_do(u32::MAX));
     }
 
     #[test]
