@@ -64,6 +64,10 @@ pub(super) struct Bout<'a> {
     pub seed: u64,
     /// It keeps nothing, so nothing is checked.
     pub null: bool,
+    /// It is the user's own.
+    pub own: bool,
+    /// This program, where it is known.
+    pub program: Option<PathBuf>,
     /// It works on the threads of its callers ([`Target::is_embedded`](super::Target::is_embedded)).
     pub embedded: bool,
     /// Each phase says by which statements it was done.
@@ -147,6 +151,8 @@ impl<'a> Bout<'a> {
             usual_url: None,
             folder: None,
             seed,
+            own: false,
+            program: None,
             embedded: false,
             explains: false,
             prepared: HashSet::new(),

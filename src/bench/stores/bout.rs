@@ -55,7 +55,9 @@ impl Run<'_, '_, '_> {
             };
             tables.insert(table.name.clone(), store);
         }
-        let stores: Vec<Arc<dyn Store>> = tables.values().cloned().collect();
+        // Of a store of ours none is kept beside those of the bout, which may close it.
+        let own = target.as_ref().is_some_and(Target::is_own);
+        let stores: Vec<Arc<dyn Store>> = tables.values().filter(|_| own).cloned().collect();
         let probe = self.instruments.probe(self.rounds);
         self.shares = Shares::default();
         let url = opened.as_ref().map(|opened| opened.url.clone());
@@ -69,12 +71,10 @@ impl Run<'_, '_, '_> {
             steal: self.shares.steal(),
             ..probe
         });
-        if target.as_ref().is_some_and(Target::is_own) {
-            for store in &stores {
-                // Also where it failed: what is the user's is left as it was.
-                let dropped = store.drop_table().await;
-                dropped.or_else(|e| if done.is_err() { Ok(()) } else { Err(e) })?;
-            }
+        for store in &stores {
+            // Also where it failed: what is the user's is left as it was.
+            let dropped = store.drop_table().await;
+            dropped.or_else(|e| if done.is_err() { Ok(()) } else { Err(e) })?;
         }
         let Kept { disk, records } = done?;
         if let Some(bytes) = disk {
@@ -122,6 +122,7 @@ impl Run<'_, '_, '_> {
         let mut bout = Bout::new(workload, &records, tables, opened, seed);
         (bout.names, bout.url) = (names, at.url);
         bout.folder = at.folder.filter(|_| !own);
+        (bout.own, bout.program) = (own, options.program.clone());
         // What keeps nothing is asked as all others are; where they differ, as a server: one thread
         // does the work of all, which shows the most that the harness can cost.
         let target = self.targets.iter().find(|target| target.label == label);

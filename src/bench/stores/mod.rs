@@ -46,6 +46,7 @@ mod syncs;
 mod target;
 mod watch;
 mod watched;
+mod writer;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -59,6 +60,7 @@ use std::{
 pub use audit::{Audit, audit};
 pub use data::OwnRecords;
 pub use target::{Opened, Target};
+pub use writer::serve as serve_writer;
 
 use self::{
     data::{Expected, Records},
@@ -109,6 +111,10 @@ pub struct Options<'a> {
     pub out: Option<PathBuf>,
     /// Ends the run, at the next border of a phase.
     pub stop: Option<&'a AtomicBool>,
+    /// This program, for the process that a `recover` phase kills where a store has no server: it is
+    /// run as `PROGRAM bench store-writer`, which calls [`serve_writer`]. Without one, such stores have
+    /// no part in the phase.
+    pub program: Option<PathBuf>,
     /// What is put between clients and servers; stores in this process are as they are.
     pub network: Option<Network>,
     /// Put around each store that is opened: for trying the bench itself.
@@ -133,6 +139,7 @@ impl Options<'_> {
             folder: None,
             out: None,
             stop: None,
+            program: None,
             network: None,
             around: None,
             explain: false,

@@ -57,6 +57,9 @@ enum What {
     /// Delays what goes between a client and a server.
     #[command(hide = true)]
     NetworkRelay(stores::NetworkRelay),
+    /// Writes to a store until it is killed.
+    #[command(hide = true)]
+    StoreWriter(stores::StoreWriter),
     /// Stores: people, by key and by query: init, create, query, delete.
     #[command(after_help = stores::DOCUMENTS)]
     Documents(stores::Args),
@@ -131,6 +134,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     match args.what {
         Some(What::CacheAdapter(args)) => return cache::adapter(args),
         Some(What::NetworkRelay(args)) => return stores::relay(args),
+        Some(What::StoreWriter(args)) => return stores::writer(&args),
         _ => {}
     }
     // Ctrl-C ends it after the round; a second one at once.
@@ -142,6 +146,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::Cache(args)) => cache::run(args, stop),
         Some(What::CacheAdapter(args)) => cache::adapter(args),
         Some(What::NetworkRelay(args)) => stores::relay(args),
+        Some(What::StoreWriter(args)) => stores::writer(&args),
         Some(What::Documents(args)) => stores::run("documents", args, stop),
         Some(What::Inserts(args)) => stores::run("inserts", args, stop),
         Some(What::Relations(args)) => stores::run("relations", args, stop),

@@ -11,7 +11,7 @@ use steelyard::{
         network::{self, Network, RoundTrip},
         results::Dataset,
         schedule::Pace,
-        stores::{Options, OwnRecords, Target},
+        stores::{Options, OwnRecords, Target, serve_writer},
         workload::{Act, Workload},
     },
     durability::Tier,
@@ -21,7 +21,9 @@ use steelyard::{
 };
 
 use super::{
-    super::wrong, Common, Outcome, above_nothing, own_program, parsed, print, queries::Queries,
+    super::{stores::Stores, wrong},
+    Common, Outcome, above_nothing, own_program, parsed, print,
+    queries::Queries,
 };
 
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
@@ -104,6 +106,22 @@ pub struct NetworkRelay {
 pub fn relay(args: NetworkRelay) -> Result<Outcome> {
     let round_trip = Duration::from_nanos(args.round_trip_ns);
     network::serve((args.host, args.port), round_trip, |port| print(format!("{port}\n")))?;
+    Ok(Outcome::Well)
+}
+
+/// The process that a `recover` phase kills.
+#[derive(clap::Args)]
+pub struct StoreWriter {
+    /// The store.
+    url: String,
+    /// The table.
+    #[arg(long)]
+    table: String,
+}
+
+/// Writes what comes on standard input.
+pub fn writer(args: &StoreWriter) -> Result<Outcome> {
+    Stores::new()?.wait(serve_writer(&args.url, &args.table))?;
     Ok(Outcome::Well)
 }
 
@@ -274,6 +292,7 @@ impl On {
         options.as_published = self.as_published;
         options.durability = self.durability;
         options.audit = !self.no_audit;
+        options.program = own_program().ok();
         options.network = match self.network {
             Some(round_trip) => Some(Network { round_trip, program: own_program()? }),
             None => None,

@@ -1,4 +1,4 @@
-//! What was left after the server was killed in the middle of writes, and how long it took to answer.
+//! What was left after a kill in the middle of writes, and how long it took until there was an answer.
 
 use super::{
     super::{
@@ -48,13 +48,14 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     let mut all = marks.footnotes();
     all.extend(footnotes);
     (!table.rows.is_empty() || !all.is_empty()).then(|| Section {
-        title: "After a crash of the server".into(),
+        title: "After a crash".into(),
         about: "All processes of the server were killed (SIGKILL) while writes were on their way, and \
-                it was started again on its data. answers after: from its start until a client that \
-                connects anew is answered. acknowledged: writes it had answered before, of all rounds. \
-                This is a crash of the process, not of the machine: what the process had handed to the \
-                system is still there, synced or not. So t1 and t3 may lose nothing, t2 what it still \
-                held back itself, t0 everything."
+                it was started again on its data; of a store without a server, another process that \
+                wrote to it was killed, and the store opened again. answers after: from then until a \
+                new client has its first answer. acknowledged: writes that were answered before, of \
+                all rounds. This is a crash of the process, not of the machine: what the process had \
+                handed to the system is still there, synced or not. So t1 and t3 may lose nothing, t2 \
+                what it still held back itself, t0 everything."
             .into(),
         table: table.without_empty_columns(),
         footnotes: all,

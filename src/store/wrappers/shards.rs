@@ -416,7 +416,7 @@ mod tests {
             Shards::new(places.map(|place| place.store().clone()).into())
         };
         let error = of([&document, &blob]).err().unwrap();
-        assert!(error.to_string().contains("document and in layout blob"), "{error}");
+        assert!(error.to_string().contains("layouts document and blob"), "{error}");
         // The weaker of the two decides.
         let mixed = of([&blob, &other]).unwrap();
         assert_eq!(mixed.abilities().keeps.len(), 7);

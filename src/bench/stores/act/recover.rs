@@ -1,9 +1,11 @@
-//! A crash of the server: it is killed in the middle of writes and started again on its data.
+//! A crash: the server is killed in the middle of writes and started again on its data. For a store in
+//! this process, a process of its own that writes to it is killed (`writer.rs`), and the store opened again.
 //!
 //! What is tried is a crash of the process, not of the machine: what the process had handed to the
 //! system is still there, synced or not. So all tiers but t0 and some of t2 have to keep all of it.
 
 use std::{
+    path::{Path, PathBuf},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -13,7 +15,10 @@ use std::{
 
 use tokio::{sync::Notify, task::JoinSet};
 
-use super::{Bout, Done};
+use super::{
+    super::{data::Records, writer},
+    Bout, Done,
+};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -21,10 +26,10 @@ use crate::{
         schedule::Limit,
         workload::{Phase, Way},
     },
-    store::{Key, Row, Store},
+    store::{self, Key, Row, Store},
 };
 
-/// Writes that are acknowledged before the server is killed, where the phase does not say.
+/// Writes that are acknowledged before the kill, where the phase does not say.
 const USUAL: u64 = 1_000;
 /// Writes that are on their way at once.
 const WRITERS: u64 = 4;
@@ -33,7 +38,18 @@ const PATIENCE: u64 = 120_000_000_000;
 /// Keys that are asked for at once.
 const BATCH: usize = 1_000;
 
-/// The keys that were sent, and those whose writes were acknowledged.
+/// What is killed.
+enum Killed {
+    /// The private server.
+    Server,
+    /// A process of this program that writes to a store without a server.
+    Writer(PathBuf),
+}
+
+/// The keys that were sent, and of them those whose writes were acknowledged.
+type Keys = (Vec<Key>, Vec<Key>);
+
+/// The same while it goes on.
 #[derive(Default)]
 struct Sent {
     sent: Mutex<Vec<Key>>,
@@ -63,18 +79,15 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Bout<'_> {
     pub(super) async fn recover(&mut self, phase: &Phase) -> Result<Done> {
-        if self.server().is_none() {
-            let why = match self.opened.is_some() && self.folder.is_none() {
-                true => "a server of your own is not killed",
-                false => "it runs in this process, and ends with it: there is no server to kill",
-            };
-            return Err(Error::unsupported(why));
-        }
+        let killed = self.killed()?;
         if !self.there.contains_key(&phase.table) {
             self.make(phase).await?;
         }
         let there = self.there.get(&phase.table).copied().unwrap_or(0);
-        let sent = self.interrupted(phase).await?;
+        let (all, acknowledged) = match &killed {
+            Killed::Server => self.interrupted(phase).await?,
+            Killed::Writer(program) => self.writer_killed(phase, program).await?,
+        };
         let before = self.before();
         if let Some(server) = self.opened.as_mut().and_then(|opened| opened.server.as_mut()) {
             server.restart()?;
@@ -82,7 +95,6 @@ impl Bout<'_> {
         self.answers(phase).await?;
         let done = self.after(before, 1);
         let store = Arc::clone(self.table(&phase.table)?);
-        let (all, acknowledged) = (lock(&sent.sent).clone(), lock(&sent.acknowledged).clone());
         let found = found(&*store, &acknowledged).await?;
         let earlier = there - self.left(phase, &*store, there, &all).await?;
         // What came after the load is taken out again, for the phases that follow.
@@ -102,15 +114,42 @@ impl Bout<'_> {
         Ok(Done { recovery: Some(recovery), server: None, ..done })
     }
 
-    /// Writes until enough is acknowledged, and kills the server while more is on its way.
-    async fn interrupted(&mut self, phase: &Phase) -> Result<Arc<Sent>> {
-        let (store, records) = (Arc::clone(self.table(&phase.table)?), self.records(&phase.table)?);
-        let wanted = match phase.limit {
-            Some(Limit::Count(n)) => n,
-            Some(Limit::Seconds(_)) | None => USUAL,
+    /// What can be killed.
+    fn killed(&self) -> Result<Killed> {
+        let why = match (self.server(), &self.program) {
+            (Some(_), _) => return Ok(Killed::Server),
+            _ if self.own => "a store of your own is not made to crash",
+            _ if self.url.starts_with("memory:") => "it is in the memory of this process only",
+            (None, Some(program)) => return Ok(Killed::Writer(program.clone())),
+            (None, None) => "there is no program that could write to it and be killed",
         };
-        let sent = Arc::new(Sent { left: AtomicU64::new(wanted), ..Sent::default() });
-        let first = records.count + self.grown.get(&phase.table).copied().unwrap_or(0);
+        Err(Error::unsupported(why))
+    }
+
+    /// Has another process write until enough is acknowledged, and kills it while more is on its way.
+    /// This one has closed the store meanwhile.
+    async fn writer_killed(&mut self, phase: &Phase, program: &Path) -> Result<Keys> {
+        self.tables.clear();
+        if let Some(opened) = &mut self.opened {
+            opened.place = store::open("memory:").await?;
+        }
+        let (records, first) = self.further(phase)?;
+        let rows = (first..).map(|n| records.row(n));
+        let name = self.names.get(&phase.table).map_or(&*phase.table, String::as_str);
+        writer::killed(program, (&self.url, name), rows, wanted(phase))
+    }
+
+    /// The records of a table, and the number of the first that is not in it.
+    fn further(&self, phase: &Phase) -> Result<(&Records, u64)> {
+        let records = self.records(&phase.table)?;
+        Ok((records, records.count + self.grown.get(&phase.table).copied().unwrap_or(0)))
+    }
+
+    /// Writes until enough is acknowledged, and kills the server while more is on its way.
+    async fn interrupted(&mut self, phase: &Phase) -> Result<Keys> {
+        let store = Arc::clone(self.table(&phase.table)?);
+        let (records, first) = self.further(phase)?;
+        let sent = Arc::new(Sent { left: AtomicU64::new(wanted(phase)), ..Sent::default() });
         let mut writers = JoinSet::new();
         for writer in 0..WRITERS {
             let (store, sent, records) = (Arc::clone(&store), Arc::clone(&sent), records.clone());
@@ -135,7 +174,7 @@ impl Bout<'_> {
             server.kill();
         }
         writers.shutdown().await;
-        Ok(sent)
+        Ok((lock(&sent.sent).clone(), lock(&sent.acknowledged).clone()))
     }
 
     /// Waits until a client that connects anew is answered.
@@ -174,6 +213,14 @@ impl Bout<'_> {
                 Ok(found(store, &keys).await?.min(there))
             }
         }
+    }
+}
+
+/// How many writes are to be acknowledged before.
+fn wanted(phase: &Phase) -> u64 {
+    match phase.limit {
+        Some(Limit::Count(n)) => n,
+        Some(Limit::Seconds(_)) | None => USUAL,
     }
 }
 
