@@ -308,7 +308,7 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         None => "it was broken off",
     };
     notes.push(format!(
-        "Measured in {} s, {}; ended because {ended}. Seed {}. Figures are medians of rounds with 95 % intervals ({} resamples, by start; of logarithms). ±?: too few rounds for an interval, or one wider than 10 times the figure.",
+        "Measured in {} s, {}; ended because {ended}. Seed {}. Figures are medians of rounds with 95 % intervals ({} resamples, by start; of logarithms).",
         fixed(results.seconds, 0),
         repeats(results),
         results.plan.seed,

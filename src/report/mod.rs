@@ -68,12 +68,17 @@ pub fn html(results: &Results) -> String {
 }
 
 fn page(results: &Results) -> page::Page {
-    match results.bench.as_str() {
+    let mut page = match results.bench.as_str() {
         "objects" => objects::page(results),
         "stores" => stores::page(results),
         "cache" => cache::page(results),
         _ => formats::page(results),
+    };
+    if page.sections.iter().any(|section| section.table.shows(number::UNKNOWN)) {
+        let meaning = "too few rounds for an interval, or one wider than 10 times the figure.";
+        page.notes.push(format!("{}: {meaning}", number::UNKNOWN));
     }
+    page
 }
 
 #[cfg(test)]

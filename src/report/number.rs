@@ -5,6 +5,9 @@ use crate::bench::results::Figure;
 /// What stands where a figure does not apply.
 pub(super) const NONE: &str = "-";
 
+/// What stands in place of an interval that there is not, or that says nothing.
+pub(super) const UNKNOWN: &str = "±?";
+
 /// A whole number with its thousands parted: `18,881`.
 pub(super) fn whole(n: u64) -> String {
     parted(&n.to_string())
@@ -76,13 +79,13 @@ const WIDEST: f64 = 10.0;
 /// cannot be negative is shown by its ends, `5.0 (2.1 to 12)`, for `±` would reach below 0. `±?`
 /// where there were too few rounds for an interval, or where it is wider than 10 times its figure.
 pub(super) fn ranged(figure: &Figure) -> String {
-    let Some(reach) = figure.reach() else { return format!("{} ±?", short(figure.middle)) };
+    let Some(reach) = figure.reach() else { return format!("{} {UNKNOWN}", short(figure.middle)) };
     if !figure.middle.is_finite() {
         return NONE.into();
     }
     let size = figure.middle.abs();
     if size > 0.0 && reach > (WIDEST - 1.0) * size {
-        return format!("{} ±?", short(figure.middle));
+        return format!("{} {UNKNOWN}", short(figure.middle));
     }
     if let Some((low, high)) = figure.low.zip(figure.high)
         && low > 0.0

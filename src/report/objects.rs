@@ -113,7 +113,8 @@ fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section 
     }
     let mut footnotes: Vec<String> =
         phases.iter().map(|p| format!("{}: {}", p.name, p.about)).collect();
-    footnotes.push("1st: no other was shown to be faster in this series".into());
+    let first = "1st: no other was shown to be faster in this series";
+    footnotes.extend(table.shows(" 1st").then(|| first.to_owned()));
     if !refused.is_empty() {
         footnotes.push(format!("not for objects: {}", refused.join(", ")));
     }

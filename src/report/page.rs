@@ -62,6 +62,11 @@ pub struct Column {
 }
 
 impl Table {
+    /// Whether any cell holds this mark.
+    pub fn shows(&self, mark: &str) -> bool {
+        self.rows.iter().flatten().any(|cell| cell.contains(mark))
+    }
+
     /// An empty table; a head that begins with `<` stands left, any other right.
     pub fn new(heads: &[&str]) -> Table {
         let column = |head: &&str| Column {

@@ -21,6 +21,7 @@ mod samples;
 
 mod fixtures;
 mod hostile;
+mod marks;
 
 use self::fixtures::{cache, objects};
 

@@ -34,8 +34,9 @@ pub(super) fn overview(results: &Results) -> Option<Section> {
         }
         table.rows.push(row);
     }
-    let mut footnotes =
-        vec!["1st: no other of the same durability was shown to be faster".to_owned()];
+    let first = "1st: no other of the same durability was shown to be faster";
+    let mut footnotes: Vec<String> =
+        table.shows(" 1st").then(|| first.to_owned()).into_iter().collect();
     footnotes.extend(marks.footnotes());
     (phases.len() > 1 && !table.rows.is_empty()).then(|| Section {
         title: "At a glance".into(),
