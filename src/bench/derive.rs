@@ -46,7 +46,7 @@ pub fn first_wide(results: &Results, precision: f64, hint: usize) -> Option<usiz
         .contrasts
         .iter()
         .filter_map(|c| Some((results.cell(&c.of.0, &c.of.1)?, results.cell(&c.to.0, &c.to.1)?)));
-    let means = |cell: &Cell| cell.means(results.plan.basis);
+    let means = |cell: &Cell| cell.means(results.figures());
     let series: Vec<Vec<f64>> = with_baseline
         .chain(contrasts)
         .map(|(of, to)| by_start(&paired(&means(of), &means(to))))
@@ -96,8 +96,8 @@ fn add_sums(results: &mut Results) {
 }
 
 /// The means of a cell's rounds; of a sum, the sums of its parts within each round.
-pub(super) fn means_of(results: &Results, cell: usize) -> Means {
-    sum_or_own(results, &results.cells[cell], &|cell| cell.means(results.plan.basis))
+fn means_of(results: &Results, cell: usize) -> Means {
+    sum_or_own(results, &results.cells[cell], &|cell| cell.means(results.figures()))
 }
 
 /// What `of` gives for a cell; for one whose phase is a sum, the sums of its parts within each round.
@@ -122,7 +122,7 @@ fn sum_or_own(results: &Results, cell: &Cell, of: &dyn Fn(&Cell) -> Means) -> Me
 
 /// What a cell's rounds cost an operation on a basis: of processor time, the client's and its
 /// server's. Nothing where a server's part is not known, which cannot be compared then.
-fn costs(results: &Results, at: usize, basis: Basis) -> Means {
+pub(super) fn costs(results: &Results, at: usize, basis: Basis) -> Means {
     let cell = &results.cells[at];
     let kept = results.competitor(&cell.competitor).and_then(|c| c.store.as_ref());
     let (Some(kept), Basis::Processor) = (kept, basis) else {
@@ -207,7 +207,7 @@ impl Tools {
             return None;
         }
         let cost = results.cell(&null.name, &cell.phase)?;
-        let values: Vec<f64> = cost.means(results.plan.basis).iter().map(|m| m.2).collect();
+        let values: Vec<f64> = cost.means(results.figures()).iter().map(|m| m.2).collect();
         Some(median(&values)? / ns)
     }
 }

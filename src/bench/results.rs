@@ -420,6 +420,12 @@ impl Results {
         self.family.as_ref()?.answer((of, phase), (to, phase))
     }
 
+    /// The time that figures are made of: a store's are what its clients wait for, whatever verdicts go
+    /// by (`--cpu`), as the client's processor time is only a part of what a store costs.
+    pub fn figures(&self) -> Basis {
+        if self.bench == "stores" { Basis::Elapsed } else { self.plan.basis }
+    }
+
     /// The share of rounds with noisy surroundings, and whether that marks the run. A round is noisy
     /// where one turn in it was.
     pub fn noise(&self) -> (f64, bool) {

@@ -19,7 +19,7 @@ mod differences;
 
 use self::{controls::controls, differences::differences};
 use super::{
-    derive::{derive, judged, means_of},
+    derive::{costs, derive, judged},
     results::{Basis, Cell, Comparison, Pace, Pair, Results, Run, Stopped, Versus},
     stats::{Paired, Rule, Sample, autocorrelation, by_start, paired},
 };
@@ -77,7 +77,9 @@ pub fn compare(new: &Results, old: &Results) -> Comparison {
 
 /// The ratios of two programs that took turns, by the cells of each.
 fn in_turns(new: &Results, old: &Results, cells: &[(usize, usize)]) -> Vec<Option<Paired>> {
-    let series = |&(i, j): &(usize, usize)| by_start(&paired(&means_of(new, i), &means_of(old, j)));
+    let series = |&(i, j): &(usize, usize)| {
+        by_start(&paired(&costs(new, i, new.plan.basis), &costs(old, j, old.plan.basis)))
+    };
     let series: Vec<Vec<f64>> = cells.iter().map(series).collect();
     let serial = autocorrelation(series.iter().map(Vec::as_slice));
     series.iter().map(|logs| Paired::of(logs, serial)).collect()
@@ -141,7 +143,7 @@ fn timed(results: &Results) -> impl Iterator<Item = (usize, &Cell)> {
 
 /// A logarithm of its time for each start of a cell.
 fn logs(results: &Results, cell: usize) -> Vec<f64> {
-    let means = means_of(results, cell).into_iter().filter(|m| m.2 > 0.0);
+    let means = costs(results, cell, results.plan.basis).into_iter().filter(|m| m.2 > 0.0);
     by_start(&means.map(|(start, _, ns)| Sample { start, value: ns.ln() }).collect::<Vec<_>>())
 }
 

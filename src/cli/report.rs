@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr};
 use steelyard::{
     Error, Result,
     bench::{
-        results::{Comparison, Results},
+        results::{Comparison, Pair, Results},
         runs, save,
     },
     report::{
@@ -155,6 +155,11 @@ pub fn run(args: Args) -> Result<Outcome> {
 /// How many pairs are named one by one.
 const MANY: usize = 6;
 
+/// A comparison that could only have seen a slowdown of so many times the limit has compared nothing.
+const BLIND: f64 = 10.0;
+/// A limit below this is taken for it there: few runs can see less.
+const SMALL: f64 = 0.05;
+
 /// Whether anything became slower by more than the limit, or could not be compared; says what, and
 /// what could have been seen.
 pub fn gate(comparisons: &[Comparison], Percent(limit): Percent) -> Outcome {
@@ -186,7 +191,9 @@ pub fn gate(comparisons: &[Comparison], Percent(limit): Percent) -> Outcome {
             ));
             outcome = worse(outcome, Outcome::Found);
         }
-        if c.pairs.iter().any(|p| c.holds(p) && p.visible(limit / 100.0).is_none()) {
+        let by = limit / 100.0;
+        let blind = |p: &Pair| p.visible(by).is_none_or(|least| least > BLIND * by.max(SMALL));
+        if c.pairs.iter().any(|p| c.holds(p) && blind(p)) {
             outcome = worse(outcome, Outcome::NotComparable);
         }
         seen(c, limit);

@@ -83,10 +83,11 @@ pub(super) fn lead<'a>(
     Some(Lead { results, cells: leaders, next, known })
 }
 
-/// True where answers are of processor time though times are elapsed ones: on a noisy machine.
+/// True where answers are of processor time though times are elapsed ones: on a noisy machine, and of stores
+/// with `--cpu`.
 pub(super) fn on_processor_time(results: &Results) -> bool {
     let basis = results.family.as_ref().map_or(results.plan.basis, |family| family.basis);
-    basis != results.plan.basis && basis == Basis::Processor
+    basis != results.figures() && basis == Basis::Processor
 }
 
 /// Processor time of an operation in nanoseconds, the client's and its server's.
@@ -185,6 +186,7 @@ fn span(v: f64) -> String {
     match v {
         ..0.1 => "under 0.1".into(),
         ..10.0 => fixed(v, 2),
-        _ => short(v),
+        ..=100.0 => short(v),
+        _ => "over 100".into(),
     }
 }

@@ -315,11 +315,17 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         whole(u64::from(results.plan.resamples)),
     ));
     notes.extend(together(results));
-    if results.plan.basis == Basis::Processor {
-        notes.push(
+    match (results.plan.basis, results.figures()) {
+        (Basis::Processor, Basis::Processor) => notes.push(
             "Times are processor time, user and system of all threads, not what a user waits for."
                 .into(),
-        );
+        ),
+        (Basis::Processor, Basis::Elapsed) => notes.push(
+            "Ranks, ratios and answers are of processor time, the client's and its private \
+             server's, as --cpu asks for; rates and latencies are of elapsed time."
+                .into(),
+        ),
+        (Basis::Elapsed, _) => {}
     }
     for (name, value) in &results.settings {
         notes.push(format!("{name}: {value}"));

@@ -29,7 +29,7 @@ pub(super) fn pass(results: &Results, phase: &Phase) -> Option<Chart> {
             })
         })
         .collect();
-    let what = match results.plan.basis {
+    let what = match results.figures() {
         Basis::Elapsed => "seconds",
         Basis::Processor => "CPU seconds",
     };

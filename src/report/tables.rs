@@ -38,7 +38,7 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
         1e9.. => ("seconds", 1e9),
         _ => ("ms", 1e6),
     };
-    let unit = match results.plan.basis {
+    let unit = match results.figures() {
         Basis::Elapsed => unit.to_owned(),
         Basis::Processor => format!("CPU {unit}"),
     };
@@ -114,7 +114,7 @@ pub(super) fn rank(summary: &Summary) -> String {
 /// What stands above the ratios to the baseline, which are of processor time on a noisy machine.
 pub(super) fn share_of_baseline(results: &Results) -> String {
     let family = results.family.as_ref().map(|family| family.basis);
-    let other = family.is_some_and(|basis| basis != results.plan.basis);
+    let other = family.is_some_and(|basis| basis != results.figures());
     let cpu = if other { "CPU " } else { "" };
     format!("{cpu}% of {}", results.baseline)
 }

@@ -36,6 +36,8 @@ pub struct Explained {
     /// The database's own explanation of how it will answer; none where it has none, and for
     /// statements that it does not explain.
     pub plan: Option<String>,
+    /// What follows it, with when in front of it, where one statement is not the whole operation.
+    pub then: Option<String>,
 }
 
 impl Explained {
@@ -51,6 +53,12 @@ impl Explained {
         self
     }
 
+    /// The same, where this follows it.
+    #[must_use]
+    pub fn followed_by(self, then: impl Into<String>) -> Explained {
+        Explained { then: Some(then.into()), ..self }
+    }
+
     /// The same with these keys as values.
     #[must_use]
     pub fn with_keys<'k>(mut self, keys: impl IntoIterator<Item = &'k Key>) -> Explained {
@@ -59,20 +67,20 @@ impl Explained {
     }
 }
 
-/// The statement, and its values after it.
+/// The statement, its values, and what follows it.
 impl fmt::Display for Explained {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 5;
         f.write_str(&self.statement)?;
-        if self.values.is_empty() {
-            return Ok(());
-        }
         let shown = self.values.len().min(SHOWN);
-        write!(f, "\nvalues: {}", self.values[..shown].join(", "))?;
-        match self.values.len() - shown {
-            0 => Ok(()),
-            more => write!(f, " and {more} more"),
+        if shown > 0 {
+            write!(f, "\nvalues: {}", self.values[..shown].join(", "))?;
         }
+        match self.values.len() - shown {
+            0 => {}
+            more => write!(f, " and {more} more")?,
+        }
+        self.then.as_ref().map_or(Ok(()), |then| write!(f, "\n{then}"))
     }
 }
 
@@ -111,5 +119,7 @@ mod tests {
         let text = Explained::new("x").with_values(&many).to_string();
         assert_eq!(text, "x\nvalues: 1, 1, 1, 1, 1 and 4 more");
         assert_eq!(Explained::new("GET a").to_string(), "GET a");
+        let both = Explained::new("x").with_values(&[Value::Int(1)]).followed_by("then y");
+        assert_eq!(both.to_string(), "x\nvalues: 1\nthen y");
     }
 }

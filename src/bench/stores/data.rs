@@ -346,6 +346,23 @@ pub(super) fn expected(workload: &Workload, records: &[(String, Records)]) -> Ve
     all
 }
 
+/// A range is drawn among whole numbers, so nothing else may be in its field.
+fn only_whole_numbers(phase: &str, field: &Path, records: &Records) -> Result<()> {
+    for n in 0..records.count {
+        let document = records.document(n);
+        let kind = match value(&document, field.names()) {
+            None | Some(Value::Null | Value::Int(_)) => continue,
+            Some(other) => other.kind().name(),
+        };
+        return Err(Error::invalid(format!(
+            "phase {phase}: a range is of whole numbers, and {field} of record {} holds a {kind}; ask \
+             for such values with `where`",
+            n + 1
+        )));
+    }
+    Ok(())
+}
+
 /// What belongs to whom, where it is found by what it names.
 fn belonging(by: Relation, to: &Records, field: &Path) -> Expected {
     let documents = || (0..to.count).map(|n| to.document(n));
@@ -392,6 +409,9 @@ pub(super) fn sound(
             }
         }
         let Act::Find { filter, range, expect, .. } = &phase.act else { continue };
+        if let Some(range) = range {
+            only_whole_numbers(&phase.name, &range.field, of)?;
+        }
         let found = match (expected, range) {
             (Expected::Records(n), _) => Some(*n),
             (Expected::Numbers(numbers), Some(_)) if numbers.is_empty() => Some(0),

@@ -114,7 +114,8 @@ struct Common {
     #[arg(long, value_name = "OLD_BINARY")]
     against: Option<PathBuf>,
     /// With --against: exit with status 1 where something became slower by more than this (5%), and
-    /// with status 4 where nothing did but some of it could not be compared.
+    /// with status 4 where nothing did but some of it could not be compared, or only a slowdown of
+    /// over ten times that could have been seen.
     #[arg(long, value_name = "PERCENT", value_parser = parsed::<Percent>)]
     fail_on_regression: Option<Percent>,
 }

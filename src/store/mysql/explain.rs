@@ -49,7 +49,16 @@ impl MySql {
                 (Explained::new(statement).with_keys(borders), values)
             }
             Request::Scan(_) => return Ok(None),
-            Request::Find(query) => of_sql(&self.find_statement(&known, query)?),
+            Request::Find(query) => {
+                let (first, cells) = of_sql(&self.find_statement(&known, query)?);
+                match Self::finds_keys(query) {
+                    true => (
+                        first.followed_by(format!("then, many keys at a time: {}", known.get_one)),
+                        cells,
+                    ),
+                    false => (first, cells),
+                }
+            }
             Request::Delete(filter) => {
                 let query = self.fitted(&known, &Query::new(filter.clone()))?;
                 of_sql(&known.table.delete(&known.dialect, &query.filter)?)
@@ -73,10 +82,19 @@ impl MySql {
             };
             return known.table.select_sorted(&known.dialect, &known.what(), &fitted, how);
         }
-        match (&query.filter, &*query.sort, query.limit) {
-            (Filter::All, [], None) => known.table.select(&known.dialect, &known.what(), &fitted),
-            _ => Ok(read::keys_statement(known, &fitted, None, query.limit.unwrap_or(u64::MAX))?.0),
+        match Self::finds_keys(query) {
+            false => known.table.select(&known.dialect, &known.what(), &fitted),
+            true => {
+                let limit = query.limit.unwrap_or(u64::MAX);
+                Ok(read::keys_statement(known, &fitted, None, limit)?.0)
+            }
         }
+    }
+
+    /// Whether the keys of a query are found first, and then the records by these.
+    fn finds_keys(query: &Query) -> bool {
+        let few = query.limit.is_some_and(|limit| limit <= read::AT_ONCE);
+        !few && !matches!((&query.filter, &*query.sort, query.limit), (Filter::All, [], None))
     }
 }
 

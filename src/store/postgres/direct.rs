@@ -107,9 +107,25 @@ impl Direct {
         values: &[(Type, Bound)],
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<u64> {
+        self.run_for(ALL, what, text, values, row).await
+    }
+
+    /// The same where at most so many rows are wanted. The server plans as if all were, as it does for a
+    /// cursor; `LIMIT` would make it choose another plan.
+    ///
+    /// # Errors
+    /// As [`Direct::run`].
+    pub async fn run_for(
+        &self,
+        most: u32,
+        what: &str,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<u64> {
         let mut lease = self.lines.lease(async || self.connect().await).await?;
         let (line, prepared) = lease.line();
-        let new = prepared.ask(line.out(), text, values)?;
+        let new = prepared.ask(line.out(), text, values, most)?;
         let mut end = End::default();
         let answer = line.ask(what, self.limits.operation, |bytes| end.find(bytes)).await;
         let answer = answer.map(|answer| Answer::read(answer, row));
@@ -181,7 +197,7 @@ impl Session<'_> {
     ) -> Result<u64> {
         let direct = self.direct;
         let (line, prepared) = self.line();
-        let new = prepared.ask(line.out(), text, values)?;
+        let new = prepared.ask(line.out(), text, values, ALL)?;
         let mut end = End::default();
         let answer = line.ask(what, direct.limits.operation, |bytes| end.find(bytes)).await;
         let answer = answer.map(|answer| Answer::read(answer, row));
@@ -274,6 +290,7 @@ impl Prepared {
         out: &mut Vec<u8>,
         text: &str,
         values: &[(Type, Bound)],
+        most: u32,
     ) -> Result<Option<u64>> {
         let known =
             self.known.iter().find(|(_, known, of)| known == text && of.iter().eq(types(values)));
@@ -308,11 +325,16 @@ impl Prepared {
             values.iter().for_each(|(_, value)| value.write(out));
             out.put_slice(&[0, 1, 0, 1]);
         })?;
-        // That portal, all rows; and the end.
-        out.put_slice(b"E\0\0\0\x09\0\0\0\0\0S\0\0\0\x04");
+        // That portal, so many rows; and the end.
+        out.put_slice(b"E\0\0\0\x09\0");
+        out.put_u32(most);
+        out.put_slice(b"S\0\0\0\x04");
         Ok(new.then_some(id))
     }
 }
+
+/// What stands for all rows where so many are wanted at most.
+const ALL: u32 = 0;
 
 /// The name of a prepared statement.
 fn name(out: &mut Vec<u8>, id: u64) {
@@ -555,7 +577,7 @@ mod tests {
         let values = [(Type::TEXT, Bound::One(vec![0, 0, 0, 1, b'k']))];
         let mut ask = |text: &str, values: &[(Type, Bound)]| {
             let mut out = Vec::new();
-            let new = prepared.ask(&mut out, text, values).unwrap();
+            let new = prepared.ask(&mut out, text, values, ALL).unwrap();
             if let Some(id) = new {
                 prepared.known.push((id, text.into(), types(values).cloned().collect()));
             }

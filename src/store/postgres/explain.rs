@@ -3,7 +3,7 @@
 use super::{
     PostgreSql,
     exact::exact,
-    read::{Bounds, Pace, bound, by_keys, page},
+    read::{Bounds, FEW, Pace, bound, by_keys, page},
 };
 use crate::{
     Result,
@@ -37,7 +37,12 @@ impl PostgreSql {
             }
             Request::Find(query) => {
                 let sql = self.select(&known, query)?;
-                (Explained::new(&*sql.text).with_values(&sql.values), bound(&sql, &known)?)
+                let explained = Explained::new(&*sql.text).with_values(&sql.values);
+                let few = query.limit.is_some_and(|limit| limit <= FEW);
+                let pages = format!(
+                    "where more than {FEW} rows come, then all again in pages of up to {FEW}, by key"
+                );
+                (if few { explained } else { explained.followed_by(pages) }, bound(&sql, &known)?)
             }
             Request::Delete(filter) => {
                 let filter = exact(filter, known.columns());

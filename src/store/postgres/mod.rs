@@ -281,7 +281,7 @@ impl Store for PostgreSql {
             rows.into_iter().map(project).collect()
         };
         if query.limit.is_some_and(|limit| limit <= AT_ONCE) {
-            let rows = project(self.at_once(query, rows::row).await?);
+            let rows = project(self.first(query, AT_ONCE, rows::row).await?);
             return Ok(super::in_batches(rows.into_iter()).boxed());
         }
         Ok(self.streamed(query, rows::row).await?.map_ok(project).boxed())

@@ -111,6 +111,27 @@ impl Pool {
         }
     }
 
+    /// The first rows of a statement, at most so many (not 0), as [`Pool::rows`]. The crate has no word for
+    /// that outside of a transaction, so there it is a `LIMIT`.
+    ///
+    /// # Errors
+    /// As [`Pool::rows`].
+    pub async fn first_rows(
+        &self,
+        most: u32,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<()> {
+        match &self.of {
+            Of::Own(direct) => direct.run_for(most, "a query", text, values, row).await.map(drop),
+            Of::Crate(_) => {
+                let text = format!("SELECT * FROM ({text}) AS found LIMIT {most}");
+                self.rows(&text, values, row).await
+            }
+        }
+    }
+
     /// Does a statement by the shortest way, and answers how many rows it touched.
     ///
     /// # Errors

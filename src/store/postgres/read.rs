@@ -25,6 +25,10 @@ use crate::{
     },
 };
 
+/// So many rows of a query come by one statement; of more, these are dropped and all come in pages, so
+/// that no connection is held in between.
+pub(super) const FEW: u64 = Pace::MOST as u64;
+
 /// What `read` makes of rows.
 pub type Read<R> = fn(&Known, &dyn Cells) -> Result<R>;
 
@@ -85,8 +89,8 @@ impl PostgreSql {
         Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
     }
 
-    /// All rows of a query that are not too many, as `read` makes them.
-    pub(super) async fn at_once<R>(&self, query: &Query, read: Read<R>) -> Result<Vec<R>> {
+    /// The first rows of a query, at most so many, as `read` makes them.
+    pub(super) async fn first<R>(&self, query: &Query, most: u64, read: Read<R>) -> Result<Vec<R>> {
         let known = self.known().await?;
         let sql = self.select(&known, query)?;
         let values = bound(&sql, &known)?;
@@ -95,7 +99,8 @@ impl PostgreSql {
             rows.push(read(&known, row)?);
             Ok(())
         };
-        self.noted(self.pool.rows(&sql.text, &values, row).await)?;
+        let most = u32::try_from(most).unwrap_or(u32::MAX);
+        self.noted(self.pool.first_rows(most, &sql.text, &values, row).await)?;
         Ok(rows)
     }
 
@@ -118,10 +123,11 @@ impl PostgreSql {
         query: &Query,
         read: Read<R>,
     ) -> Result<BoxStream<'s, Result<Vec<R>>>> {
-        const FEW: u64 = Pace::MOST as u64;
         let limit = query.limit.unwrap_or(u64::MAX);
-        let asked = Query { limit: Some(limit.min(FEW + 1)), ..query.clone() };
-        let rows = self.at_once(&asked, read).await?;
+        if limit == 0 {
+            return Ok(in_batches(Vec::new().into_iter()).boxed());
+        }
+        let rows = self.first(query, limit.min(FEW + 1), read).await?;
         if rows.len() as u64 <= FEW.min(limit) {
             return Ok(in_batches(rows.into_iter()).boxed());
         }

@@ -29,9 +29,15 @@ impl Sqlite3 {
                 (Explained::new(statement).with_keys(borders), cells)
             }
             Request::Find(query) => {
-                let at_once = query.limit.is_some_and(|limit| limit <= AT_ONCE);
-                let what = if at_once { &*known.what() } else { "rowid" };
-                of_sql(known.table.select(&Sqlite, what, query)?)
+                let (explained, cells) =
+                    of_sql(known.table.select(&Sqlite, &known.what(), query)?);
+                let then = format!(
+                    "where more than {AT_ONCE} rows come, then all their rowids, and each row by its"
+                );
+                match query.limit.is_some_and(|limit| limit <= AT_ONCE) {
+                    true => (explained, cells),
+                    false => (explained.followed_by(then), cells),
+                }
             }
             Request::Delete(filter) => {
                 Query::new(filter.clone()).check()?;

@@ -437,27 +437,29 @@ impl Store for Sqlite3 {
         self.abilities().can(query)?;
         let known = self.known().await?;
         let query = query.clone();
-        if query.limit.is_some_and(|limit| limit <= AT_ONCE) {
-            let sql = known.table.select(&Sqlite, &known.what(), &query)?;
-            let rows: Vec<Row> = self
-                .pool
-                .attempt(move |connection| {
-                    let mut statement =
-                        connection.prepare_cached(&sql.text).map_err(pool::error)?;
-                    let values = sql.values.iter().map(table::cell);
-                    let mut cursor =
-                        statement.query(params_from_iter(values)).map_err(pool::error)?;
-                    let mut rows = Vec::new();
-                    while let Some(row) = cursor.next().map_err(pool::error)? {
-                        let Row { key, record } = known.row(row)?;
-                        rows.push(Row { key, record: query.project(record) });
+        let sql = known.table.select(&Sqlite, &known.what(), &query)?;
+        let (of, asked) = (known.clone(), query.clone());
+        let rows = self
+            .pool
+            .attempt(move |connection| {
+                let mut statement = connection.prepare_cached(&sql.text).map_err(pool::error)?;
+                let values = sql.values.iter().map(table::cell);
+                let mut cursor = statement.query(params_from_iter(values)).map_err(pool::error)?;
+                let mut rows = Vec::new();
+                while let Some(row) = cursor.next().map_err(pool::error)? {
+                    if rows.len() as u64 == AT_ONCE {
+                        return Ok(None);
                     }
-                    Ok(rows)
-                })
-                .await?;
+                    let Row { key, record } = of.row(row)?;
+                    rows.push(Row { key, record: asked.project(record) });
+                }
+                Ok(Some(rows))
+            })
+            .await?;
+        if let Some(rows) = rows {
             return Ok(super::in_batches(rows.into_iter()).boxed());
         }
-        // Row numbers first, in the order asked for: eight bytes each, and no lock is held while
+        // They are many: row numbers first, in the order asked for: eight bytes each, and no lock is held while
         // whoever reads the stream writes.
         let sql = known.table.select(&Sqlite, "rowid", &query)?;
         let numbers: Vec<i64> = self

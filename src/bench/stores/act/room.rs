@@ -1,9 +1,9 @@
 //! Data larger than memory: the store's own cache holds only a share of the data in some phases.
 //!
 //! A private server is stopped in good order, its files are dropped from the system's page cache, and it is
-//! started again on its data with a cache of that size. SQLite, in this process, is opened again. What the system's page cache then holds of the
-//! files is not limited, and the report says so: a store that reads through it (PostgreSQL, MyISAM) has
-//! more memory than its own cache.
+//! started again on its data with a cache of that size. SQLite, in this process, is opened again. What the
+//! system's page cache then holds of the files is not limited, and the report says so: a store that reads
+//! through it (PostgreSQL, MyISAM) has more memory than its own cache.
 
 use std::{fs, path::Path};
 
@@ -23,7 +23,8 @@ impl Bout<'_> {
         if as_it_is || self.null {
             return Ok(());
         }
-        let data = self.disk().map_or(0, |disk| disk.total());
+        // Logs are read after a crash only: a cache that is to hold a share of the data is not theirs.
+        let data = self.disk().map_or(0, |disk| disk.data);
         let bytes = wanted.map(|share| ((data as f64 * share) as u64).max(1));
         let Some((folder, _)) = &self.folder else {
             let what =
@@ -58,7 +59,7 @@ impl Bout<'_> {
                 false => "the system did not drop its files from the page cache",
             };
             let told = format!(
-                "{}{least} of {} on disk; {pages}, which is not limited itself",
+                "{}{least} of {} of data on disk, without logs; {pages}, which is not limited itself",
                 megabytes(given),
                 megabytes(data)
             );
