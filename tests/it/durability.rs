@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
 use steelyard::{
@@ -27,12 +27,17 @@ const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
 /// be started with less (t1) than a client can ask for.
 const DIFFER: [&str; 3] = ["couchdb", "s3", "ferretdb?durability=t1"];
 
-/// Held by each test that looks at calls. strace follows what this process starts while a store in it is
-/// audited, and who is followed by one strace cannot be by another.
-fn alone() -> MutexGuard<'static, ()> {
-    static ONE: Mutex<()> = Mutex::new(());
+/// A test that audits a store in this process holds it alone, every other one beside others: strace
+/// follows what this process starts meanwhile, and who is followed by one strace cannot be by another.
+static LOOKED_AT: RwLock<()> = RwLock::new(());
+
+fn alone() -> RwLockWriteGuard<'static, ()> {
     // That another test has failed is no reason to fail here.
-    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+    LOOKED_AT.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    LOOKED_AT.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What is observed of a store, named as for a bench; none where it is not on this machine, or cannot
@@ -97,7 +102,11 @@ macro_rules! claims {
 claims!(memory dir sqlite mariadb postgres redis memcached ferretdb couchdb s3 tyrant);
 
 fn claims(name: &str) {
-    let _alone = alone();
+    let in_this_process = ["memory", "dir", "sqlite"].contains(&name);
+    let _guard = match in_this_process {
+        true => (Some(alone()), None),
+        false => (None, Some(beside_others())),
+    };
     let tiers = match PROGRAMS.iter().find(|program| program.name == name) {
         Some(program) => program.tiers.iter().map(|tier| tier.name()).collect(),
         None => match name {
@@ -114,7 +123,7 @@ fn claims(name: &str) {
 /// A server whose settings are not told, and that syncs each write, is durable all the same.
 #[test]
 fn ferretdb_is_what_is_seen_of_it() {
-    let _alone = alone();
+    let _others = beside_others();
     let Some(audit) = seen("ferretdb") else { return };
     assert_eq!(audit.durability.set, None);
     assert_eq!(audit.durability.class().phrase(), "durable when acknowledged (t3)");
@@ -123,7 +132,7 @@ fn ferretdb_is_what_is_seen_of_it() {
 /// PostgreSQL that opens its log with `O_DSYNC` calls no fsync, and is durable.
 #[test]
 fn writes_that_sync_are_syncs() {
-    let _alone = alone();
+    let _others = beside_others();
     for method in ["open_datasync", "open_sync"] {
         let on = format!("postgres?durability=t3&wal_sync_method={method}");
         let Some(audit) = seen(&on) else { return };
@@ -141,7 +150,7 @@ fn writes_that_sync_are_syncs() {
 
 #[test]
 fn what_settings_take_back_is_read() {
-    let _alone = alone();
+    let _others = beside_others();
     for (on, why) in [
         ("mariadb?flush_method=nosync", "innodb_flush_method=nosync"),
         ("mariadb?doublewrite=off", "innodb_doublewrite=OFF"),
@@ -247,7 +256,7 @@ fn library_that_syncs_nothing(folder: &Path, text: &str) -> Option<PathBuf> {
 
 #[test]
 fn a_server_of_the_users_own_is_observed_where_it_runs_here() {
-    let _alone = alone();
+    let _others = beside_others();
     for name in ["redis", "postgres", "mariadb"] {
         let Some(server) = Elsewhere::start(name, &["--durability", "t3"], None) else { continue };
         let audit = seen(&server.with("durability=t3")).unwrap();
@@ -262,7 +271,7 @@ fn a_server_of_the_users_own_is_observed_where_it_runs_here() {
 
 #[test]
 fn a_server_under_a_library_that_syncs_nothing_is_not_durable() {
-    let _alone = alone();
+    let _others = beside_others();
     let folder = tempfile::tempdir().unwrap();
     let tried =
         [("redis", NOTHING), ("postgres", NOTHING), ("mariadb", NOTHING), ("redis", MEMORY)];
@@ -283,7 +292,7 @@ fn a_server_under_a_library_that_syncs_nothing_is_not_durable() {
 
 #[test]
 fn what_flush_tables_writes_is_not_synced() {
-    let _alone = alone();
+    let _others = beside_others();
     for (asked, status) in [("t1", 0), ("t2", 1), ("t3", 1)] {
         if seen("mariadb?engine=myisam").is_none() {
             return;
@@ -308,7 +317,7 @@ fn in_memory() -> Option<tempfile::TempDir> {
 
 #[test]
 fn what_lies_in_memory_is_not_durable() {
-    let _alone = alone();
+    let _others = beside_others();
     let Some(folder) = in_memory() else { return };
     let url = format!("sqlite:{}/x.db", folder.path().display());
     let said = "t3 by its settings; its data lie on tmpfs, which is memory: t1";
@@ -330,7 +339,7 @@ fn what_lies_in_memory_is_not_durable() {
 /// Where the usual place is memory, private servers and embedded stores lie on a disk, if there is one.
 #[test]
 fn data_lie_on_a_disk_where_the_usual_place_is_memory() {
-    let _alone = alone();
+    let _others = beside_others();
     let Some(folder) = in_memory() else { return };
     if Target::parse("redis").unwrap().program().unwrap().find().is_none() {
         return programs::skip("there is no redis on this machine");
@@ -345,7 +354,7 @@ fn data_lie_on_a_disk_where_the_usual_place_is_memory() {
 /// In a mount namespace of its own: memory wherever data could lie, and an overlay on memory.
 #[test]
 fn an_overlay_on_memory_is_memory() {
-    let _alone = alone();
+    let _others = beside_others();
     let mounts = "set -e; mount -t tmpfs none /dev/shm; cd /dev/shm; mkdir lower upper work merged\n\
                   mount -t overlay none -o lowerdir=lower,upperdir=/dev/shm/upper,workdir=work merged\n\
                   mount -t tmpfs none /var/tmp; mount -t tmpfs none \"$1\"; export HOME=/dev/shm TMPDIR=\"$1\"\n\

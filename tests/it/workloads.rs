@@ -48,11 +48,6 @@ fn built_in_workloads_run_on_the_stores_in_this_process() {
         let workload = Workload::named(name).unwrap().scaled(0.02);
         let results = run(&options(workload.clone(), &["sqlite", "memory"])).unwrap();
         for cell in results.cells.iter().filter(|c| c.competitor == "sqlite") {
-            let phase = results.phase(&cell.phase).unwrap();
-            if phase.room.is_some() {
-                assert!(cell.refused.is_some(), "{name}, {}: there is no server", cell.phase);
-                continue;
-            }
             assert_eq!(cell.refused, None, "{name}, {}", cell.phase);
             assert!(cell.rounds.len() == 1 && cell.rounds[0].units > 0, "{name}, {}", cell.phase);
             let tally = cell.tally.unwrap();
@@ -197,10 +192,7 @@ fn logs_count_as_disk() {
     assert!(disk.total() > 1_000_000, "{disk:?}");
     assert_eq!(disk.records, 10_000);
     let text = steelyard::report::text(&results);
-    assert!(
-        text.contains("disk MB/million") && text.contains("Scaled up from 10,000 records"),
-        "{text}"
-    );
+    assert!(text.contains("disk MB/million"), "{text}");
 }
 
 #[test]
@@ -289,7 +281,7 @@ fn roomy(on: &str) {
     }
     assert_eq!(results.cell(on, "scan").unwrap().rounds[0].units, 2000);
     let told = &results.settings[&format!("{on}, cache 0.1")];
-    assert!(told.contains("MB on disk") && told.contains("not limited itself"), "{told}");
+    assert!(told.contains("MB of data on disk") && told.contains("not limited itself"), "{told}");
     assert!(steelyard::report::text(&results).contains("get: data larger than the cache"));
 }
 
@@ -297,10 +289,11 @@ fn roomy(on: &str) {
 fn caches_of_servers_are_limited_to_a_share_of_the_data() {
     roomy("mariadb");
     roomy("postgres");
+    roomy("sqlite");
     let get = "[[phase]]\nname = \"get\"\ndo = \"get\"\ncount = 200\ncache = 0.5\n";
-    let results = run(&options(people(100, get), &["sqlite"])).unwrap();
-    let refused = results.cell("sqlite", "get, cache 0.5, cold").unwrap().refused.clone();
-    assert!(refused.unwrap().contains("private server"), "it says why");
+    let results = run(&options(people(100, get), &["dir"])).unwrap();
+    let refused = results.cell("dir", "get, cache 0.5, cold").unwrap().refused.clone();
+    assert!(refused.unwrap().contains("no cache"), "it says why");
 }
 
 /// By a socket or by a port: the report says which, and it is that one.
