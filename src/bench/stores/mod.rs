@@ -232,6 +232,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         }
         let expected = data::expected(workload, &records);
         data::sound(workload, &records, &expected)?;
+        followed.extend(ops::unchanged(workload, &records)?);
         let mut targets = match options.targets.is_empty() {
             true => Target::usual(),
             false => options.targets.clone(),

@@ -9,7 +9,7 @@ use crate::{
     Error, Result,
     bench::{
         schedule::Limit,
-        workload::{Act, Draw, Kind, Phase, Range, Spread},
+        workload::{Act, Draw, Kind, Phase, Range, Spread, Workload},
     },
     record::{Document, Value},
     store::{
@@ -143,6 +143,39 @@ fn mixed(kind: Kind, records: &Records, n: u64, draw: &mut Draw) -> Result<Op> {
     })
 }
 
+/// Of each phase that updates, what has to be said of records that hold already what it sets: a store
+/// may do nothing for those.
+///
+/// # Errors
+/// [`Invalid`](ErrorKind::Invalid) where all records do.
+pub(super) fn unchanged(workload: &Workload, records: &[(String, Records)]) -> Result<Vec<String>> {
+    let mut told = Vec::new();
+    for phase in &workload.phases {
+        let Act::Update { set, .. } = &phase.act else { continue };
+        let Some((_, of)) = records.iter().find(|r| r.0 == phase.table) else { continue };
+        let holds = |n: &u64| {
+            let record = of.document(*n);
+            set.iter().all(|(name, value)| record.get(name) == Some(value))
+        };
+        match (0..of.count).filter(holds).count() as u64 {
+            0 => {}
+            all if all == of.count => {
+                return Err(Error::invalid(format!(
+                    "phase {}: every record holds already what it sets: nothing would be written",
+                    phase.name
+                )));
+            }
+            some => told.push(format!(
+                "{}: {:.0} % of the records held already what it sets; a store may write nothing for \
+                 them",
+                phase.name,
+                100.0 * some as f64 / of.count as f64
+            )),
+        }
+    }
+    Ok(told)
+}
+
 fn key_path() -> Result<Path> {
     Path::KEY.parse()
 }
@@ -216,7 +249,7 @@ pub(super) fn keys(rows: &[Row]) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{stores::data, workload::Workload};
+    use crate::bench::stores::data;
 
     fn made(name: &str, phase: &str) -> (Vec<Op>, u64) {
         let workload = Workload::named(name).unwrap().scaled(0.05);
@@ -255,5 +288,27 @@ mod tests {
         let (ops, _) = made("mixed", "f");
         let changes = ops.iter().filter(|op| matches!(op, Op::Change(..))).count();
         assert!((90..160).contains(&changes), "{changes} of {}", ops.len());
+    }
+
+    #[test]
+    fn updates_that_change_nothing_are_told_or_refused() {
+        let text = |value: &str| {
+            format!(
+                "name = \"x\"\nabout = \"x\"\n[table.records]\ndataset = \"people\"\ncount = 100\n\
+                 [[phase]]\nname = \"load\"\ndo = \"load\"\n\
+                 [[phase]]\nname = \"set\"\ndo = \"update\"\nset = {{ {value} }}\n"
+            )
+        };
+        let of = |value: &str| {
+            let workload = Workload::parse(&text(value)).unwrap();
+            let table = &workload.tables[0];
+            let records = vec![(table.name.clone(), Records::new(table, None, 1).unwrap())];
+            unchanged(&workload, &records)
+        };
+        assert_eq!(of("\"is_admin?\" = 7").unwrap(), Vec::<String>::new());
+        let some = of("\"is_admin?\" = true").unwrap();
+        assert!(some.len() == 1 && some[0].contains("% of the records held already"), "{some:?}");
+        let all = of("name = \"Bob Jones\"").unwrap_err();
+        assert!(all.to_string().contains("phase set: every record holds already"), "{all}");
     }
 }
