@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(held.index(&path).unwrap().kind, Kind::Int);
         let said = remarks(&workload, &[("records".into(), held)], 1);
         assert!(said[0].starts_with("zip: number in 99 %, text in 1 % of"), "{said:?}");
-        let only = (0..45_000).map(|n| (n == 44_321).then(|| Value::Int(7)));
+        let only = (0..45_000).map(|n| (n == 44_321).then_some(Value::Int(7)));
         assert_eq!(records(&workload, only).index(&path).unwrap().kind, Kind::Int);
         assert!(records(&workload, (0..9).map(|_| None)).index(&path).is_err());
     }
