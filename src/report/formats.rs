@@ -1,6 +1,7 @@
 //! The page of `bench formats`: which format, for these records.
 
 use super::{
+    lead::{be_faster, has_ranks},
     marks,
     number::{bytes, fixed, percent, short, times},
     page::Page,
@@ -25,12 +26,20 @@ pub(super) fn page(results: &Results) -> Page {
         title: format!("Formats for {} ({})", results.dataset.name, records(&results.dataset)),
         lead,
         sections,
-        notes: [vec![COLUMNS.to_owned()], marks::notes(results)].concat(),
+        notes: [vec![columns(results)], marks::notes(results)].concat(),
     }
 }
 
 /// What the columns of the tables hold.
-const COLUMNS: &str = "rank: 1 more than there are that were shown to be faster. user and \
+fn columns(results: &Results) -> String {
+    let rank = match has_ranks(results) {
+        true => format!("rank: 1 more than there are that were shown to {}. ", be_faster(results)),
+        false => String::new(),
+    };
+    rank + COLUMNS
+}
+
+const COLUMNS: &str = "user and \
     system: processor time of all threads, in the unit of the column before. MB/s counts each \
     format's own bytes, records/s is what compares. allocs: allocations a record.";
 

@@ -15,8 +15,8 @@ pub(super) struct Lead<'a> {
     results: &'a Results,
     /// The quickest first.
     pub cells: Vec<&'a Cell>,
-    /// The quickest of the others.
-    pub next: Option<&'a Cell>,
+    /// The others that were compared, the quickest first: each was shown to be slower than another.
+    pub others: Vec<&'a Cell>,
     /// What is known of them.
     pub known: Known,
 }
@@ -42,10 +42,13 @@ pub(super) fn lead<'a>(
     phase: &str,
     among: impl Fn(&Contender) -> bool,
 ) -> Option<Lead<'a>> {
-    let timed =
-        ranked(results, phase).into_iter().filter(|(c, cell)| cell.summary.is_some() && among(c));
+    let on_processor = on_processor_time(results);
+    let timed = ranked(results, phase).into_iter().filter(|(c, cell)| {
+        // Whose server nobody could look at has no processor time to be told beside others'.
+        cell.summary.is_some() && among(c) && !(on_processor && hides_processor_time(c, cell))
+    });
     let mut cells: Vec<&Cell> = timed.map(|t| t.1).collect();
-    if on_processor_time(results) {
+    if on_processor {
         cells.sort_by(|a, b| processor(a).total_cmp(&processor(b)));
     }
     let all = cells.len();
@@ -79,8 +82,9 @@ pub(super) fn lead<'a>(
         _ if alike() => Known::Alike,
         _ => Known::Unclear,
     });
-    let next = judged.iter().copied().find(|cell| !leaders.iter().any(|l| std::ptr::eq(*l, *cell)));
-    Some(Lead { results, cells: leaders, next, known })
+    let leads = |cell: &Cell| leaders.iter().any(|l| std::ptr::eq(*l, cell));
+    let others = judged.iter().copied().filter(|cell| !leads(cell)).collect();
+    Some(Lead { results, cells: leaders, others, known })
 }
 
 /// True where answers are of processor time though times are elapsed ones: on a noisy machine, and of stores
@@ -88,6 +92,26 @@ pub(super) fn lead<'a>(
 pub(super) fn on_processor_time(results: &Results) -> bool {
     let basis = results.family.as_ref().map_or(results.plan.basis, |family| family.basis);
     basis != results.figures() && basis == Basis::Processor
+}
+
+/// What a first one was not shown to be beaten in: `be faster`, on a noisy machine by processor time.
+pub(super) fn be_faster(results: &Results) -> &'static str {
+    match on_processor_time(results) {
+        true => "take less processor time",
+        false => "be faster",
+    }
+}
+
+/// True where anybody has a rank.
+pub(super) fn has_ranks(results: &Results) -> bool {
+    results.cells.iter().filter_map(|cell| cell.summary.as_ref()).any(|s| s.group > 0)
+}
+
+/// True where the work is done by a server whose processor time is not known: one that is not ours.
+pub(super) fn hides_processor_time(contender: &Contender, cell: &Cell) -> bool {
+    let Some(kept) = &contender.store else { return false };
+    let unseen = kept.server.is_some() && super::stores::server_ns(cell).is_none();
+    kept.is_elsewhere() || unseen
 }
 
 /// Processor time of an operation in nanoseconds, the client's and its server's.
@@ -108,7 +132,7 @@ impl Lead<'_> {
         let first = self.cells[0];
         match self.known {
             Known::Alone => format!("({}{unit})", figure(first)),
-            Known::First => match self.next {
+            Known::First => match self.others.first() {
                 Some(next) => format!(
                     "({}{unit}; next: {}, {})",
                     figure(first),
@@ -120,17 +144,18 @@ impl Lead<'_> {
             Known::Alike | Known::Untested | Known::Unclear if self.cells.len() > FEW => {
                 let last = self.cells[self.cells.len() - 1];
                 format!(
-                    "({} of them, {} to {}{unit})",
+                    "({} of them, {} to {}{unit}{})",
                     self.cells.len(),
                     figure(first),
-                    figure(last)
+                    figure(last),
+                    self.behind()
                 )
             }
             Known::Alike | Known::Untested => {
                 let each: Vec<String> = (self.cells.iter())
                     .map(|c| format!("{} {}", c.competitor, figure(c)))
                     .collect();
-                format!("({}{unit})", list(&each))
+                format!("({}{unit}{})", list(&each), self.behind())
             }
             Known::Unclear => {
                 let each = |cell: &&Cell| {
@@ -142,9 +167,27 @@ impl Lead<'_> {
                     format!("{} {}{span}", cell.competitor, figure(cell))
                 };
                 let others: Vec<String> = self.cells[1..].iter().map(each).collect();
-                format!("({} {}{unit}; {})", first.competitor, figure(first), others.join("; "))
+                format!(
+                    "({} {}{unit}; {}{})",
+                    first.competitor,
+                    figure(first),
+                    others.join("; "),
+                    self.behind()
+                )
             }
         }
+    }
+
+    /// Those that do not lead, behind several that do: `; slower: folder`.
+    fn behind(&self) -> String {
+        let names: Vec<String> = self.others.iter().map(|c| c.competitor.clone()).collect();
+        let who = match names.len() {
+            0 => return String::new(),
+            1..=FEW => list(&names),
+            n => format!("{n} others"),
+        };
+        let how = if on_processor_time(self.results) { "more" } else { "slower" };
+        format!("; {how}: {who}")
     }
 }
 

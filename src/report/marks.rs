@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    lead::on_processor_time,
+    lead::{has_ranks, on_processor_time},
     number::{fixed, short, whole},
 };
 use crate::bench::results::{
@@ -154,12 +154,20 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
     }
     let (share, marked) = results.noise();
     if marked {
-        let so = match on_processor_time(results) {
-            true => {
-                "elapsed times have no verdict here; ranks, ratios and answers are of processor \
-                 time (the client's and its server's), which does not count waiting"
-            }
-            false => "times are longer than on a quiet one",
+        let ratios = results.cells.iter().filter_map(|c| c.summary.as_ref());
+        let of_processor =
+            match (has_ranks(results), ratios.into_iter().any(|s| s.versus.is_some())) {
+                _ if !on_processor_time(results) => None,
+                (true, _) => Some("ranks, ratios and answers are"),
+                (false, true) => Some("ratios are"),
+                (false, false) => None,
+            };
+        let so = match of_processor {
+            Some(what) => format!(
+                "elapsed times have no verdict here; {what} of processor time (the client's and its \
+                 server's), which does not count waiting"
+            ),
+            None => "times are longer than on a quiet one".into(),
         };
         said.push(format!(
             "Noisy: something else used this machine in {} % of the rounds; {so}.",
@@ -258,8 +266,8 @@ fn starts(results: &Results) -> u32 {
 fn together(results: &Results) -> Option<String> {
     let family = results.family.as_ref().filter(|f| f.decided() > 0)?;
     let decided = match family.decided() {
-        1 => "1 comparison".to_owned(),
-        n => format!("{} comparisons", whole(n as u64)),
+        1 => "1 comparison is decided,".to_owned(),
+        n => format!("{} comparisons are decided together (Holm),", whole(n as u64)),
     };
     let level = 100.0 * family.level;
     let widened = match family.autocorrelation {
@@ -270,7 +278,7 @@ fn together(results: &Results) -> Option<String> {
         ),
     };
     Some(format!(
-        "{decided} are decided together (Holm), so that all ranks and verdicts of a page are right in 95 of 100 runs. The interval of each ratio is at {} %. Faster or slower: it excludes 100 %, and the ratio is at least 3 % away. Alike (=): it lies within 3 %. Cannot tell (?): neither.{widened}",
+        "{decided} so that all ranks and verdicts of a page are right in 95 of 100 runs. The interval of each ratio is at {} %. Faster or slower: it excludes 100 %, and the ratio is at least 3 % away. Alike (=): it lies within 3 %. Cannot tell (?): neither.{widened}",
         short(100.0 - level).trim_end_matches('0').trim_end_matches('.'),
     ))
 }

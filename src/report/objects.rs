@@ -1,6 +1,7 @@
 //! The page of `bench objects`: what it costs to serialize a program's objects, and what a wrap adds.
 
 use super::{
+    lead::{be_faster, on_processor_time},
     marks::{self, Marks},
     number::{NONE, fixed, percent, ranged, short, whole},
     page::{Page, Section, Table},
@@ -113,13 +114,14 @@ fn series_table(results: &Results, phases: &[&Phase], title: String) -> Section 
     }
     let mut footnotes: Vec<String> =
         phases.iter().map(|p| format!("{}: {}", p.name, p.about)).collect();
-    let first = "1st: no other was shown to be faster in this series";
-    footnotes.extend(table.shows(" 1st").then(|| first.to_owned()));
+    let first = || format!("1st: no other was shown to {} in this series", be_faster(results));
+    footnotes.extend(table.shows(" 1st").then(first));
     if !refused.is_empty() {
         footnotes.push(format!("not for objects: {}", refused.join(", ")));
     }
     footnotes.extend(marks.footnotes());
-    Section { title, table, footnotes, ..Section::default() }
+    let about = if on_processor_time(results) { "Figures are of elapsed time." } else { "" };
+    Section { title, about: about.into(), table, footnotes, ..Section::default() }
 }
 
 /// What a wrap adds to each series it stands in.

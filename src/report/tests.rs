@@ -7,7 +7,7 @@ use crate::bench::{
     results::{
         CacheClient, CacheRow, Cell, Clock, Code, Comparison, Contender, Contrast, Dataset,
         Histogram, Latency, Machine, Memory, Pace, Phase, Plan, Probe, Proof, Published, Round,
-        SCHEMA, Tally,
+        SCHEMA, ServerUse, Tally,
     },
     runs::compare,
     schedule::Stopped,
@@ -22,6 +22,7 @@ mod samples;
 mod fixtures;
 mod hostile;
 mod marks;
+mod unknown;
 
 use self::fixtures::{cache, objects};
 

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Durability;
-use crate::bench::histogram::Histogram;
+use super::{Durability, Figure, Round};
+use crate::bench::{
+    histogram::Histogram,
+    stats::{Paired, Sample, by_start},
+};
 
 /// A store that took part.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -151,6 +154,22 @@ pub struct IndexCost {
     pub without_ns: u64,
     /// Nanoseconds for all of them with it.
     pub with_ns: u64,
+}
+
+impl IndexCost {
+    /// So many times as long writes take with it as without it, by the rounds of a cell: the same
+    /// arithmetic as of two competitors, with an interval from 5 starts on. `serial` is by how much a
+    /// round is like the one before, `error` the share of intervals that may miss.
+    pub fn ratio(rounds: &[Round], serial: f64, error: f64) -> Option<Figure> {
+        let logs = rounds.iter().filter_map(|round| {
+            let index = round.index.filter(|i| i.without_ns > 0 && i.with_ns > 0)?;
+            let value = (index.with_ns as f64 / index.without_ns as f64).ln();
+            Some(Sample { start: round.start, value })
+        });
+        let pair = Paired::of(&by_start(&logs.collect::<Vec<_>>()), serial)?;
+        let ends = pair.interval(error);
+        Some(Figure { middle: pair.ratio(), low: ends.map(|e| e.0), high: ends.map(|e| e.1) })
+    }
 }
 
 /// What was left after the server was killed in the middle of writes.

@@ -8,7 +8,10 @@ use std::{
     sync::Arc,
 };
 
-use super::relate::{Belong, naming, naming_in_pairs};
+use super::{
+    kinds::Kinds,
+    relate::{Belong, naming, naming_in_pairs},
+};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -251,7 +254,7 @@ impl Records {
         }
     }
 
-    /// How they are to lie: columns are found from a sample, kinds of indexes from the first value.
+    /// How they are to lie: columns are found from a sample, kinds of indexes from a larger one.
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) where columns cannot hold them.
@@ -269,23 +272,17 @@ impl Records {
             layout = layout.with_columns(columns?);
         }
         for path in &table.index {
-            layout.indexes.push(self.index(path, &sample)?);
+            layout.indexes.push(self.index(path)?);
         }
         Ok(layout)
     }
 
-    /// An index on a path, of the kind of value that is there.
-    pub fn index(&self, path: &Path, sample: &[Document]) -> Result<Index> {
-        let first;
-        let sample = match sample {
-            [] => {
-                first = [self.document(0)];
-                &first[..]
-            }
-            sample => sample,
-        };
-        let kind = sample.iter().find_map(|d| Some(value(d, path.names())?.kind()));
-        let kind = kind.ok_or_else(|| {
+    /// An index on a path, of the kind that most of the values there are.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) where no record has any.
+    pub fn index(&self, path: &Path) -> Result<Index> {
+        let kind = Kinds::of(self, path, self.seed).usual().ok_or_else(|| {
             Error::invalid(format!("no record has a field {path} to make an index of"))
         })?;
         Ok(Index { path: path.clone(), kind })

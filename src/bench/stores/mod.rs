@@ -6,6 +6,7 @@
 //!
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
+//! - `kinds.rs`: of which kind the values are that indexes hold
 //! - `bout.rs`: one store's run of the workload on one start
 //! - `act.rs`: its phases, a file for each larger kind in `act/`;
 //!   `drive.rs`, `pace.rs`: the timed loops, which `crew.rs` does, by tasks or threads
@@ -29,6 +30,7 @@ mod crew;
 mod data;
 mod delay;
 mod drive;
+mod kinds;
 #[cfg(test)]
 mod liar;
 mod note;
@@ -258,6 +260,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let mut instruments = Real::new(scratch.path());
         let mut results = plan::blank(options, &records, &expected);
         results.dataset.remarks.extend(followed);
+        results.dataset.remarks.extend(kinds::remarks(workload, &records, options.plan.seed));
         Ok(Run {
             results,
             begin: instruments.now(),

@@ -163,6 +163,30 @@ impl Act {
         matches!(self, Act::Update { .. } | Act::Mix { .. })
     }
 
+    /// The tables whose records have to be there before it, of a phase with table `own`. A mix of
+    /// inserts alone needs none, nor does a crash, which writes its own.
+    pub fn needs<'a>(&'a self, own: &'a str) -> Vec<&'a str> {
+        match self {
+            Act::Prepare | Act::Load { .. } | Act::Settle | Act::Recover => Vec::new(),
+            Act::Index { writes: 0, .. } => Vec::new(),
+            Act::Mix { shares, .. }
+                if shares.iter().all(|(kind, share)| *kind == Kind::Insert || *share == 0.0) =>
+            {
+                Vec::new()
+            }
+            Act::Relate { by: Relation::Embedded, .. } => vec![own],
+            Act::Relate { to, .. } => vec![own, to],
+            Act::Index { .. }
+            | Act::Get { .. }
+            | Act::Find { .. }
+            | Act::Update { .. }
+            | Act::Delete(_)
+            | Act::Scan
+            | Act::Mix { .. }
+            | Act::Rewrite { .. } => vec![own],
+        }
+    }
+
     /// Which records it touches, where it draws them.
     pub fn spread(&self) -> Option<&Spread> {
         match self {

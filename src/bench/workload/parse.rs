@@ -52,6 +52,8 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
         tables.push(table(name, raw.into_inner()).map_err(|e| at(span, e))?);
     }
     let mut phases: Vec<Phase> = Vec::with_capacity(raw.phase.len());
+    let mut loaded: Vec<String> = Vec::new();
+    let mut empty = None;
     for raw in raw.phase {
         let span = raw.span();
         let written = phase(raw.into_inner(), &tables).map_err(|e| at(span.clone(), e))?;
@@ -60,14 +62,32 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
                 let what = format!("a second phase {:?}", phase.name);
                 return Err(at(span, Error::invalid(what)));
             }
+            empty = empty.or_else(|| Some((span.clone(), not_loaded(&phase, &loaded)?)));
+            if let Act::Load { .. } = phase.act {
+                loaded.push(phase.table.clone());
+            }
             phases.push(phase);
         }
     }
     if phases.is_empty() {
         return Err(Error::invalid("a workload without a [[phase]]"));
     }
+    if let Some((span, e)) = empty {
+        return Err(at(span, e));
+    }
     let (name, about, source) = (raw.name, raw.about, raw.source);
     Ok(Workload { name, about, source, tables, phases, text: text.to_owned() })
+}
+
+/// What is wrong with a phase that works on records which no phase before it has loaded.
+fn not_loaded(phase: &Phase, loaded: &[String]) -> Option<Error> {
+    let needed = phase.act.needs(&phase.table);
+    let table = needed.into_iter().find(|table| !loaded.iter().any(|name| name == table))?;
+    Some(Error::invalid(format!(
+        "phase {:?} needs the records of table {table:?}, and no phase before it loads them; put \
+         before it a [[phase]] with do = \"load\" and table = {table:?}",
+        phase.family()
+    )))
 }
 
 fn table(name: String, raw: RawTable) -> Result<Table> {
@@ -303,6 +323,45 @@ mod tests {
         format!("{:?}", workload(text).unwrap_err())
     }
 
+    const LOAD: &str = "[[phase]]\nname = \"load\"\ndo = \"load\"\n";
+
+    #[test]
+    fn what_works_on_records_that_nothing_loads_is_refused() {
+        let two = format!("{HEAD}[table.others]\ndataset = \"people\"\n");
+        let phase = |rest: &str| format!("[[phase]]\nname = \"a\"\n{rest}\n");
+        let related = |by: &str, to: &str| {
+            phase(&format!("do = \"relate\"\nby = {by:?}\nto = {to:?}\nfield = \"x\""))
+        };
+        for (body, table) in [
+            (phase("do = \"get\""), "records"),
+            (phase("do = \"scan\"\ntable = \"others\""), "others"),
+            (phase("do = \"get\"\ntable = \"others\"\nconcurrency = [1, 4]"), "others"),
+            (phase("do = \"rewrite\"\ntable = \"others\""), "others"),
+            (phase("do = \"delete\"\nwhere = \"age>=90\"\ntable = \"others\""), "others"),
+            (phase("do = \"mix\"\nshares = {read = 1}\ntable = \"others\""), "others"),
+            (phase("do = \"index\"\nindex = [\"age\"]\nwrites = 9\ntable = \"others\""), "others"),
+            (related("index", "others"), "others"),
+        ] {
+            // A load of `records` is none of `others`, and one that comes later is too late.
+            let before = if table == "others" { LOAD } else { "" };
+            let after = if table == "records" { LOAD } else { "" };
+            let said = refused(&format!("{two}{before}{body}{after}"));
+            let line = two.lines().count() + before.lines().count() + 1;
+            for wanted in
+                [format!("line {line}"), "phase \"a\"".into(), format!("table \"{table}\"")]
+            {
+                assert!(said.contains(&wanted), "{wanted}: {body}: {said}");
+            }
+        }
+        for body in [
+            phase("do = \"mix\"\nshares = {insert = 1}\ntable = \"others\""),
+            phase("do = \"recover\"\ntable = \"others\""),
+            related("embedded", "others"),
+        ] {
+            workload(&format!("{two}{LOAD}{body}")).unwrap_or_else(|e| panic!("{body}: {e:?}"));
+        }
+    }
+
     const HEAD: &str = "name = \"x\"\nabout = \"y\"\n[table.records]\ndataset = \"people\"\n";
 
     #[test]
@@ -389,9 +448,10 @@ mod tests {
             _ => "",
         };
         for (word, _) in ACTS {
-            let text = format!("{HEAD}[[phase]]\nname = \"a\"\ndo = \"{word}\"\n{}", more(word));
+            let phase = format!("[[phase]]\nname = \"a\"\ndo = \"{word}\"\n{}", more(word));
+            let text = format!("{HEAD}{LOAD}{phase}");
             let parsed = workload(&text).unwrap_or_else(|e| panic!("{word}: {e:?}"));
-            assert_eq!(parsed.phases[0].act.kind(), *word);
+            assert_eq!(parsed.phases[1].act.kind(), *word);
             assert!(docs.contains(&format!("| `{word}` |")), "docs/workloads.md has no {word}");
         }
     }
@@ -401,7 +461,8 @@ mod tests {
         let body = "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = [1, 4]\n\
                     [[phase]]\nname = \"b\"\ndo = \"get\"\ncache = [2, 0.5]\n\
                     [[phase]]\nname = \"c\"\ndo = \"get\"\npace = {share = 0.5}\n";
-        let workload = workload(&format!("{HEAD}{body}")).unwrap();
+        let mut workload = workload(&format!("{HEAD}{LOAD}{body}")).unwrap();
+        workload.phases.remove(0);
         let names: Vec<&str> = workload.phases.iter().map(|p| p.name.as_str()).collect();
         let caches =
             ["b, cache 2, cold", "b, cache 2, warm", "b, cache 0.5, cold", "b, cache 0.5, warm"];

@@ -4,6 +4,7 @@
 use super::{
     super::{
         chart::{Chart, Plot, Ratio, Ratios},
+        lead::{be_faster, on_processor_time},
         marks::Marks,
         number::{NONE, fixed, ranged, short},
         page::{Section, Table},
@@ -80,11 +81,13 @@ pub(super) fn overview(results: &Results, name: &str) -> Option<Section> {
         }
         table.rows.push(texts);
     }
-    let first = "1st: no other client was shown to be faster; the floor is none";
-    let first = table.shows(" 1st").then(|| first.to_owned());
+    let first =
+        || format!("1st: no other client was shown to {}; the floor is none", be_faster(results));
+    let first = table.shows(" 1st").then(first);
+    let elapsed = if on_processor_time(results) { " Figures are of elapsed time." } else { "" };
     (table.rows.len() > 1 && !names.is_empty()).then(|| Section {
         title: format!("At a glance: {name}"),
-        about: "Microseconds a call.".into(),
+        about: format!("Microseconds a call.{elapsed}"),
         table,
         footnotes: first.into_iter().collect(),
         ..Section::default()

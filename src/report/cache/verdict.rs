@@ -28,7 +28,11 @@ fn fastest(results: &Results, table: &str) -> Option<String> {
         let told = lead.told(&|cell| short(micros(cell)), " µs");
         Some((lead, format!("{} {told}", row_name(row))))
     });
-    let told = lead::told(leads, "is the fastest client")?;
+    let fastest = match lead::on_processor_time(results) {
+        true => "is the client that takes the least processor time",
+        false => "is the fastest client",
+    };
+    let told = lead::told(leads, fastest)?;
     Some(format!("Values of {table}: {told}."))
 }
 

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        lead::hides_processor_time,
         marks::Marks,
         number::{NONE, beside, short},
         page::{Section, Table},
@@ -34,15 +35,17 @@ pub(super) fn section(results: &Results) -> Option<Section> {
             // A nanosecond for one is a thousandth of a second for a million.
             let client = (summary.user_ns + summary.system_ns) / 1e3;
             let server = server(cell).map(|ns| ns / 1e3);
+            let known = !hides_processor_time(c, cell);
             let all = client + server.unwrap_or(0.0);
+            let of_all = |text: String| if known { text } else { NONE.into() };
             table.rows.push(vec![
                 phase.name.clone(),
                 c.name.clone(),
                 tier(c, &mut marks),
                 beside(client, all),
                 server.map_or(NONE.into(), |s| beside(s, all)),
-                short(all),
-                written(cell).map_or(NONE.into(), short),
+                of_all(short(all)),
+                of_all(written(cell).map_or(NONE.into(), short)),
             ]);
         }
     }
@@ -51,7 +54,9 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         about: "Processor seconds of this program (the client) and of the private server, and \
                 megabytes that both had written to disks, scaled from what was done to a million \
                 operations of each phase. Written is counted by the kernel, log files filled with zeros \
-                beforehand (PostgreSQL: 16 MB each) in full. Not known for a server of your own."
+                beforehand (PostgreSQL: 16 MB each) in full. What an earlier phase changed may be written in a later one, so what reads are \
+                said to have written can be of the writes before them. CPU and written are not known \
+                (-) of a server of your own."
             .into(),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),

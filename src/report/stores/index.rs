@@ -3,7 +3,7 @@
 use super::{
     super::{
         marks::Marks,
-        number::{NONE, fixed, megabytes, ranged, short, whole},
+        number::{NONE, megabytes, ranged, short, whole},
         page::{Section, Table},
         tables,
     },
@@ -41,12 +41,8 @@ pub(super) fn section(results: &Results) -> Option<Section> {
             };
             let (without, with) = (rate(|i| i.without_ns), rate(|i| i.with_ns));
             // Within each round: what slows one slows the other.
-            let mut ratios: Vec<f64> = (all.iter().filter(|i| i.without_ns > 0))
-                .map(|i| i.with_ns as f64 / i.without_ns as f64)
-                .collect();
-            ratios.sort_by(f64::total_cmp);
-            let half = |n: usize| ratios.get(n / 2).copied();
-            let ratio = half(ratios.len().saturating_sub(1)).zip(half(ratios.len()));
+            let serial = results.family.as_ref().map_or(0.0, |family| family.autocorrelation);
+            let ratio = IndexCost::ratio(&cell.rounds, serial, 1.0 - results.plan.level);
             let seconds = cell.summary.as_ref().map(|s| s.ns.scaled(phase.units as f64 / 1e9));
             let rate = |rate: Option<f64>| rate.map_or(NONE.into(), short);
             table.rows.push(vec![
@@ -57,7 +53,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
                 middle(all.iter().filter_map(|i| i.bytes).collect()).map_or(NONE.into(), megabytes),
                 rate(without),
                 rate(with),
-                ratio.map_or(NONE.into(), |(a, b)| format!("{} times", fixed(a.midpoint(b), 2))),
+                ratio.map_or(NONE.into(), |ratio| format!("{} times", ranged(&ratio))),
             ]);
         }
     }
@@ -70,8 +66,9 @@ pub(super) fn section(results: &Results) -> Option<Section> {
              that do not say, what it grew by on disk). writes: the same \
              {} writes of one record each, one after another, before and after it was made; they \
              change the indexed fields and change them back. a write takes: the time with it over the \
-             time without it, the median of the rounds.",
-            whole(writes)
+             time without it, in the same rounds, with its {} % interval.",
+            whole(writes),
+            short(100.0 * results.plan.level)
         ),
         table: table.without_empty_columns(),
         footnotes: all,

@@ -142,7 +142,7 @@ pub(super) struct Space {
     pub total: Option<u64>,
     pub data: Option<u64>,
     pub logs: Option<u64>,
-    /// On disk for a million records.
+    /// Data files on disk for a million records. Logs are as large for any number of them.
     pub disk_million: Option<u64>,
     /// What its server's memory has grown by for a million records.
     pub memory_million: Option<u64>,
@@ -166,14 +166,15 @@ impl Space {
             let of = rounds.iter().filter(|r| r.round == round);
             of.filter_map(|r| r.server).map(|s| s.written).sum::<u64>()
         };
-        let million = |of: fn(&Disk) -> u64| {
-            let known = disk.iter().filter(|d| d.records >= SCALED);
+        let million = |least: u64, of: fn(&Disk) -> u64| {
+            let known = disk.iter().filter(|d| d.records >= least);
             middle(known.map(|d| (of(d) as f64 * 1e6 / d.records as f64) as u64).collect())
         };
         Space {
             total: middle(disk.iter().map(Disk::total).collect()),
-            disk_million: million(Disk::total),
-            memory_million: million(|d| d.memory.saturating_sub(d.memory_empty)).filter(|n| *n > 0),
+            disk_million: million(DISK_SCALED, |d| d.data),
+            memory_million: million(MEMORY_SCALED, |d| d.memory.saturating_sub(d.memory_empty))
+                .filter(|n| *n > 0),
             data: middle(disk.iter().map(|d| d.data).collect()),
             logs: middle(disk.iter().map(|d| d.logs).collect()),
             memory: used().map(|s| s.memory).max(),
@@ -194,7 +195,7 @@ pub(super) fn space(results: &Results) -> Option<Section> {
         "of it logs",
         "memory MB",
         "written MB",
-        "disk MB/million",
+        "data MB/million",
         "memory MB/million",
     ];
     let mut table = Table::new(&heads);
@@ -235,8 +236,11 @@ pub(super) fn space(results: &Results) -> Option<Section> {
              timed window, what is shared counted once (Pss). written: what the server wrote to \
              disks during all timed windows of a round, as the kernel counts it (write_bytes of \
              /proc/PID/io): whole pages, and new files of a log that are filled with zeros beforehand \
-             (PostgreSQL: 16 MB each) in full. /million: for a million records; of memory, \
-             what it grew by from the empty server.{}",
+             (PostgreSQL: 16 MB each) in full. /million: for a million records. data: \
+             the data files without logs, from {} records on. memory: what it grew by from the empty \
+             server, from {} records on; with fewer, caches and connections are most of it.{}",
+            whole(DISK_SCALED),
+            whole(MEMORY_SCALED),
             scaled(results)
         ),
         table: table.without_empty_columns(),
@@ -245,13 +249,15 @@ pub(super) fn space(results: &Results) -> Option<Section> {
 }
 
 /// Fewer records say nothing of a million: most of what they take is what any number of them would.
-const SCALED: u64 = 10_000;
+const DISK_SCALED: u64 = 10_000;
+/// A server's memory holds more that does not depend on them: buffers that fill, connections.
+const MEMORY_SCALED: u64 = 100_000;
 
 /// Says that figures for a million records were scaled up, where they were.
 fn scaled(results: &Results) -> String {
     let of = |c: &Contender| {
         let disk = c.store.as_ref().map_or(&[][..], |kept| &kept.disk);
-        disk.iter().map(|d| d.records).filter(|n| *n >= SCALED).max()
+        disk.iter().map(|d| d.records).filter(|n| *n >= DISK_SCALED).max()
     };
     match contenders(results).filter_map(of).max() {
         Some(most) if most < 1_000_000 => format!(" Scaled up from {} records.", whole(most)),

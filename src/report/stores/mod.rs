@@ -18,6 +18,7 @@ mod recovery;
 mod verdict;
 
 use super::{
+    lead::{be_faster, has_ranks},
     marks,
     number::{bytes, short},
     page::Page,
@@ -55,7 +56,7 @@ pub(super) fn page(results: &Results) -> Page {
     sections.extend(kept::space(results));
     sections.extend(cost::section(results));
     sections.extend(kept::stores(results));
-    let mut notes = vec![COLUMNS.to_owned()];
+    let mut notes = vec![columns(results)];
     notes.extend(about(results));
     notes.extend(kept::settings(results));
     notes.extend(marks::notes(results));
@@ -69,8 +70,18 @@ pub(super) fn page(results: &Results) -> Page {
 }
 
 /// What the columns of the tables hold.
-const COLUMNS: &str = "rank: 1 more than there are stores of the same durability that were shown to be \
-    faster. user, system, total: processor time of this program, the client, in \
+fn columns(results: &Results) -> String {
+    let rank = match has_ranks(results) {
+        true => format!(
+            "rank: 1 more than there are stores of the same durability that were shown to {}. ",
+            be_faster(results)
+        ),
+        false => String::new(),
+    };
+    rank + COLUMNS
+}
+
+const COLUMNS: &str = "user, system, total: processor time of this program, the client, in \
     seconds. real: elapsed time. server CPU: processor time of the private server, all its \
     processes. durability: t0 volatile, t1 survives the end of the process, t2 bounded loss when the \
     machine crashes, t3 durable when acknowledged; by settings: its syncs were not counted, and it is not \

@@ -2,6 +2,7 @@
 
 use super::{
     super::{
+        lead::{be_faster, on_processor_time},
         marks::Marks,
         number::{NONE, beside, ranged, short, whole},
         page::{Listing, Section, Table},
@@ -34,13 +35,16 @@ pub(super) fn overview(results: &Results) -> Option<Section> {
         }
         table.rows.push(row);
     }
-    let first = "1st: no other of the same durability was shown to be faster";
-    let mut footnotes: Vec<String> =
-        table.shows(" 1st").then(|| first.to_owned()).into_iter().collect();
+    let first =
+        || format!("1st: no other of the same durability was shown to {}", be_faster(results));
+    let mut footnotes: Vec<String> = table.shows(" 1st").then(first).into_iter().collect();
+    let elapsed = if on_processor_time(results) { " Rates are of elapsed time." } else { "" };
     footnotes.extend(marks.footnotes());
     (phases.len() > 1 && !table.rows.is_empty()).then(|| Section {
         title: "At a glance".into(),
-        about: "Operations a second, one after another as fast as they are answered.".into(),
+        about: format!(
+            "Operations a second, one after another as fast as they are answered.{elapsed}"
+        ),
         table,
         footnotes,
         ..Section::default()

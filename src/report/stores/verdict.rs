@@ -50,6 +50,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
         }
     }
     said.extend(unknown(results));
+    said.extend(hidden(results));
     said.extend(broken(results));
     said.extend(response(results));
     said.extend(overloaded(results));
@@ -103,6 +104,25 @@ fn unknown(results: &Results) -> Option<String> {
     let names: Vec<&str> =
         contenders(results).filter(is_unknown).map(|c| c.name.as_str()).collect();
     (!names.is_empty()).then(|| format!("Of unknown durability, so not ranked: {}.", list(&names)))
+}
+
+/// Stores of which nothing can be said on a noisy machine, where answers are of processor time.
+fn hidden(results: &Results) -> Option<String> {
+    let timed = |cell: &&Cell| {
+        cell.summary.is_some() && results.phase(&cell.phase).is_some_and(is_asked_for)
+    };
+    let is_hidden = |c: &Contender| {
+        let mut own = results.cells.iter().filter(|cell| cell.competitor == c.name).filter(timed);
+        own.any(|cell| lead::hides_processor_time(c, cell))
+    };
+    let names: Vec<&str> =
+        contenders(results).filter(|c| is_hidden(c)).map(|c| c.name.as_str()).collect();
+    (lead::on_processor_time(results) && !names.is_empty()).then(|| {
+        format!(
+            "Not compared, as the processor time of a server that is not private is not known: {}.",
+            list(&names)
+        )
+    })
 }
 
 /// Stores that are not what they were asked to be.

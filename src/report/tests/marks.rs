@@ -7,8 +7,10 @@ const MARKS: [char; 10] = ['*', '†', '‡', '~', '=', '?', '^', '§', '≠', '
 
 /// The marks at the end of a cell; the question mark of an interval that is not known is none.
 fn borne(cell: &str) -> impl Iterator<Item = char> {
-    let cell = cell.trim_end_matches(number::UNKNOWN).trim_end_matches(" 1st");
-    cell.chars().rev().take_while(|c| MARKS.contains(c) || *c == ' ').filter(|c| *c != ' ')
+    let cell = cell.replace(number::UNKNOWN, "±");
+    let ends = cell.trim_end_matches(" 1st").chars().rev();
+    let marks: Vec<char> = ends.take_while(|c| MARKS.contains(c) || *c == ' ').collect();
+    marks.into_iter().filter(|c| *c != ' ')
 }
 
 fn explained(page: &page::Page) {
@@ -42,11 +44,12 @@ fn marks_and_their_meanings_stand_together() {
         for rounds in [1, 2, 4, usize::MAX] {
             for noisy in [false, true] {
                 let mut results = results.clone();
-                results.probes.iter_mut().for_each(|probe| probe.noisy = noisy);
+                results.probes.iter_mut().for_each(|probe| probe.steal = noisy.then_some(0.2));
                 for cell in &mut results.cells {
                     cell.rounds.truncate(rounds);
                 }
                 derive(&mut results);
+                assert_eq!(results.noise().1, noisy);
                 explained(&page(&results));
             }
         }

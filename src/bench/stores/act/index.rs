@@ -28,7 +28,7 @@ impl Bout<'_> {
         let (table, records) = (self.declared(&phase.table)?, self.records(&phase.table)?);
         let mut layout = records.layout(table, store.shape())?;
         for path in paths {
-            layout.indexes.push(records.index(path, &[])?);
+            layout.indexes.push(records.index(path)?);
         }
         if writes == 0 {
             let before = self.before();
