@@ -48,7 +48,7 @@ pub(super) fn killed(
     let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(Error::unavailable("the process that writes has no pipes"));
     };
-    let (mut from, mut sent, mut acknowledged) = (from.bytes(), Vec::new(), 0);
+    let (mut from, mut sent, mut acknowledged) = (BufReader::new(from).bytes(), Vec::new(), 0);
     while acknowledged < wanted {
         while sent.len() < acknowledged as usize + AHEAD {
             let Some(row) = rows.next().transpose()? else { break };

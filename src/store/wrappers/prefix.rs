@@ -281,6 +281,11 @@ impl Store for Prefix {
         self.inner.analyze().await
     }
 
+    async fn index_bytes(&self) -> Result<Option<u64>> {
+        // That of the whole table says nothing of a part.
+        Ok(None)
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         match request {
             Request::Get(keys) => self.inner.explain(Request::Get(&self.keys(keys))).await,
