@@ -207,8 +207,10 @@ mod tests {
                 let hidden = Secrets::of([&text]).hidden(&format!("-ERR with args: 'u' '{secret}'"));
                 prop_assert!(!hidden.contains("MARKED"), "{text}: {hidden}");
                 prop_assert!(hidden.starts_with("-ERR with args: "), "{hidden}");
-                let typed = text.replace("://", ":");
-                prop_assert!(!shown(&format!("redis?x=1&{}", typed.split('?').next_back().unwrap())).contains("MARKED") || !text.contains('?'));
+                if let Some((_, options)) = text.split_once('?') {
+                    let typed = shown(&format!("redis?x=1&{options}"));
+                    prop_assert!(!typed.contains("MARKED"), "{typed}");
+                }
             }
         }
     }

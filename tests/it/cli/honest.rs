@@ -1,6 +1,8 @@
 //! What must not pass without a word: queries that nothing answers, records that cannot be read, stores
 //! that cannot be looked at, passwords, characters that give orders to a terminal.
 
+use std::io::{Read, Write};
+
 use super::Desk;
 
 /// A desk with ten orders, of which three are open.
