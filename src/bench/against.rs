@@ -19,7 +19,7 @@ use super::{
     results::{Cell, Disk, Plan, Probe, Results, Round},
     run::{Progress, Stage},
     runs, save,
-    schedule::{Orders, Stopped},
+    schedule::{Orders, Stopped, interrupted},
     scratch::Scratch,
 };
 use crate::{Error, Result};
@@ -119,7 +119,7 @@ pub fn run(
     }
     match both {
         [Some(new), Some(old)] => Ok((new, old)),
-        _ => Err(Error::unavailable("no round was finished")),
+        _ => Err(interrupted()),
     }
 }
 

@@ -21,7 +21,7 @@ use super::{
     instruments::Instruments,
     layout::deeper,
     results::{Basis, Cell, Memory, Phase, Results},
-    schedule::{Orders, Stopped},
+    schedule::{Orders, Stopped, interrupted},
     stats::{LAST, Steady, WINDOWS},
     windows::{self, Row, STARTS, Told},
 };
@@ -137,7 +137,7 @@ pub struct Watch<'a> {
     pub progress: &'a mut dyn FnMut(Progress<'_>),
     /// Is handed the results after each round.
     pub save: &'a mut dyn FnMut(&Results) -> Result<()>,
-    /// Says whether to end after this round.
+    /// Says whether to end before the next cell.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -154,7 +154,10 @@ pub fn run(
     watch: &mut Watch<'_>,
 ) -> Result<()> {
     let mut run = Run::new(results, entries, instruments, watch);
-    let ended = run.go();
+    let ended = match run.go() {
+        Err(e) if (run.watch.stop)() && e.is_outage() && run.rounds > 0 => Ok(Stopped::Interrupted),
+        ended => ended,
+    };
     run.results.seconds = run.seconds();
     derive(run.results);
     run.results.stopped = Some(ended?);
@@ -296,6 +299,9 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
     fn prepare(&mut self, start: u32) -> Result<()> {
         for e in 0..self.entries.len() {
             self.tell(Stage::Preparing, (e, self.entries.len()), Some((e, None)));
+            if (self.watch.stop)() {
+                return Err(interrupted());
+            }
             let entry = &mut self.entries[e];
             entry.competitor.prepare(start).map_err(|error| error.in_place(entry.name.as_str()))?;
         }
@@ -340,6 +346,9 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
             for (place, s) in seats.into_iter().enumerate() {
                 let seat = &self.seats[p][s];
                 let who = (seat.entry, Some(seat.phase));
+                if (self.watch.stop)() {
+                    return Err(interrupted());
+                }
                 self.tell(stage, (done, cells), Some(who));
                 visit(self, p, s, place as u32)?;
                 done += 1;

@@ -7,12 +7,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use serde_json::Value as Json;
+
 use super::{
     derive::derive,
     results::{Phase, Results, SCHEMA},
     workload::Workload,
 };
-use crate::{Error, ErrorKind, Result, format::Wrap};
+use crate::{Error, ErrorKind, Result, format::Wrap, store::Secrets};
 
 /// Writes a results file. It is written beside the old one and then put in its place, so that
 /// whoever reads it, or interrupts us, finds a whole one.
@@ -48,6 +50,32 @@ pub fn write(results: &Results, path: &Path) -> Result<()> {
         }
         named(e)
     })
+}
+
+/// Keeps secrets out of all that results tell: a server may answer with what it was sent. Names stay, as
+/// parts of results find each other by them; they are made without secrets.
+pub(super) fn hide(results: &mut Results, secrets: &Secrets) {
+    const NAMES: [&str; 9] =
+        ["name", "competitor", "phase", "id", "baseline", "of", "workload", "kind", "unit"];
+    fn walk(value: &mut Json, secrets: &Secrets) {
+        match value {
+            Json::String(text) => *text = secrets.hidden(text),
+            Json::Array(all) => all.iter_mut().for_each(|value| walk(value, secrets)),
+            Json::Object(all) => all
+                .iter_mut()
+                .filter(|(name, _)| !NAMES.contains(&name.as_str()))
+                .for_each(|(_, value)| walk(value, secrets)),
+            _ => {}
+        }
+    }
+    let Ok(mut value) = serde_json::to_value(&*results) else { return };
+    if !secrets.are_in(&value.to_string()) {
+        return;
+    }
+    walk(&mut value, secrets);
+    if let Ok(hidden) = serde_json::from_value(value) {
+        *results = hidden;
+    }
 }
 
 /// How a file may be packed: the ending of its name, how, and what it begins with then.

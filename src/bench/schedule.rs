@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::random::Random;
+use crate::Error;
 
 /// An endless supply of orders of `n` competitors, in blocks that are balanced: over a block each
 /// competitor stands in each position equally often and follows each other one equally often, so
@@ -58,6 +59,11 @@ impl Orders {
         self.random.shuffle(&mut rows);
         rows
     }
+}
+
+/// The error of a run that was ended before it had a round to tell of.
+pub(crate) fn interrupted() -> Error {
+    Error::unavailable("interrupted before the first round was done")
 }
 
 /// How much load a phase gets.

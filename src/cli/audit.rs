@@ -6,7 +6,9 @@ use steelyard::{
     durability::Tier,
 };
 
-use super::{Outcome, bench::stores::Named, chain, parsed, print, visible};
+use super::{
+    Outcome, bench::stores::Named, chain, hidden::without_passwords, parsed, print, visible,
+};
 
 /// Counts the syncs of each acknowledged write: whether a store keeps its promise of durability.
 ///
@@ -56,7 +58,8 @@ pub fn run(args: Args) -> Result<Outcome> {
             }
         };
         print(told(&audit))?;
-        if audit.durability.broken || audit.durability.is_less_than_set() {
+        let unseen = audit.durability.syncs.is_none();
+        if unseen || audit.durability.broken || audit.durability.is_less_than_set() {
             outcome = Outcome::Found;
         }
     }
@@ -78,7 +81,7 @@ fn told(audit: &Audit) -> String {
     };
     let found = durability.class().name();
     let mut text = line([&audit.label, &asked, &set, &syncs, &found, &seen]);
-    let mut more = |what: &str| text += &format!("    {}\n", visible(what));
+    let mut more = |what: &str| text += &format!("    {}\n", visible(&without_passwords(what)));
     durability.remark.iter().for_each(|remark| more(remark));
     if !audit.idle.is_empty() {
         let idle: Vec<_> = audit.idle.iter().map(|(what, n)| format!("{n} {what}")).collect();
@@ -101,5 +104,5 @@ fn told(audit: &Audit) -> String {
 
 fn line([label, asked, set, syncs, found, rest]: [&str; 6]) -> String {
     let line = format!("{label:28} {asked:6} {set:5} {syncs:>13}  {found:14} {rest}");
-    format!("{}\n", visible(line.trim_end()))
+    format!("{}\n", visible(&without_passwords(line.trim_end())))
 }

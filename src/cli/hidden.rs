@@ -1,12 +1,7 @@
 //! Passwords stay out of what is printed: also where a URL is so wrong that nothing knows which part of
 //! it is one. Whatever stands before the last `@` of an argument with `://` may be.
 
-use std::borrow::Cow;
-
-/// Names of options whose values are secrets, as in the URLs of stores.
-const SECRETS: [&str; 5] = ["password", "secret", "secret_access_key", "token", "session_token"];
-/// A shorter word is not looked for by itself: it would be found inside of other words.
-const WORD: usize = 4;
+use steelyard::store::Secrets;
 
 /// A text without the passwords of this program's arguments.
 pub fn without_passwords(text: &str) -> String {
@@ -15,44 +10,7 @@ pub fn without_passwords(text: &str) -> String {
 }
 
 fn without(text: &str, args: impl Iterator<Item = String>) -> String {
-    let mut text = text.to_owned();
-    for arg in args {
-        for secret in secrets(&arg) {
-            // Errors quote what is wrong, and then write some characters as escapes.
-            let quoted = format!("{secret:?}");
-            let quoted = &quoted[1..quoted.len() - 1];
-            for written in [&*secret, quoted, &secret.escape_debug().to_string()] {
-                text = text.replace(written, "***");
-            }
-        }
-    }
-    text
-}
-
-/// What of an argument must not be shown, the longest first.
-fn secrets(arg: &str) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
-    let Some((_, rest)) = arg.split_once(':') else { return all };
-    let rest = rest.strip_prefix("//").unwrap_or(rest);
-    if let Some((login, _)) = rest.rsplit_once('@') {
-        let password = login.split_once(':').map_or("", |(_, password)| password);
-        // As a whole wherever it stands; and in pieces, for a URL that was taken apart wrongly.
-        all.push(format!(":{password}@"));
-        all.push(password.to_owned());
-        all.extend(password.split(['/', '?', '#', '@', ':', '&', '=', ',']).map(str::to_owned));
-    }
-    let options = arg.split(['?', '&']).filter_map(|option| option.split_once('='));
-    all.extend(options.filter(|o| SECRETS.contains(&o.0)).map(|o| o.1.to_owned()));
-    let decoded: Vec<String> = (all.iter())
-        .map(|secret| match percent_encoding::percent_decode_str(secret).decode_utf8_lossy() {
-            Cow::Owned(decoded) => decoded,
-            Cow::Borrowed(_) => String::new(),
-        })
-        .collect();
-    all.extend(decoded);
-    all.retain(|secret| secret.len() >= WORD || (secret.len() > 2 && secret.starts_with(':')));
-    all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
-    all
+    Secrets::of(args).hidden(text)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use std::{
     fs,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicI32, Ordering},
     thread,
 };
 
@@ -14,6 +14,8 @@ use steelyard::file::Staged;
 
 /// Set by the first signal, where a verb looks at it.
 static STOP: AtomicBool = AtomicBool::new(false);
+/// Which signal that was; 0 before.
+static FIRST: AtomicI32 = AtomicI32::new(0);
 /// Whether a verb does.
 static GENTLY: AtomicBool = AtomicBool::new(false);
 
@@ -35,7 +37,9 @@ pub fn watch() {
     }
     let wait = move || {
         while let Ok(signal) = wanted.wait() {
-            if GENTLY.load(Ordering::Relaxed) && !STOP.swap(true, Ordering::Relaxed) {
+            if GENTLY.load(Ordering::Relaxed) && FIRST.load(Ordering::Relaxed) == 0 {
+                FIRST.store(signal as i32, Ordering::Relaxed);
+                STOP.store(true, Ordering::Relaxed);
                 continue;
             }
             Staged::abandon_all();
@@ -52,6 +56,15 @@ pub fn watch() {
 pub fn at_first() -> &'static AtomicBool {
     GENTLY.store(true, Ordering::Relaxed);
     &STOP
+}
+
+/// Ends the process by the signal that a verb was ended by, so that whoever runs us knows; does nothing
+/// where none came.
+pub fn pass_on() {
+    if let Ok(signal) = Signal::try_from(FIRST.load(Ordering::Relaxed)) {
+        let _ = SigSet::from(signal).thread_unblock();
+        let _ = raise(signal);
+    }
 }
 
 /// The signals that are ignored, a bit each from the lowest: proc(5). None where it cannot be told.

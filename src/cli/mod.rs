@@ -115,7 +115,7 @@ pub fn run() -> ExitCode {
         Verb::Completions(args) => completions::run(args, Cli::command()),
         Verb::Man(args) => completions::man(args, Cli::command()),
     };
-    match done {
+    let code = match done {
         Ok(Outcome::Well) => ExitCode::SUCCESS,
         Ok(Outcome::Found) => ExitCode::from(1),
         Ok(Outcome::NotComparable) => ExitCode::from(4),
@@ -127,7 +127,10 @@ pub fn run() -> ExitCode {
             say(format_args!("steelyard: {}", chain(&e)));
             ExitCode::from(if e.kind() == ErrorKind::Invalid { 2 } else { 3 })
         }
-    }
+    };
+    // All was told and removed: what ended it is the status.
+    interrupt::pass_on();
+    code
 }
 
 /// Ends the program where the command line is wrong, or asks for help: as clap does, but without the

@@ -27,6 +27,7 @@ mod couchdb;
 mod databases;
 mod dir;
 mod explain;
+mod hidden;
 mod join;
 // As with blocking.
 #[allow(dead_code)]
@@ -49,6 +50,9 @@ mod names;
 #[cfg(test)]
 mod nonsense;
 mod objects;
+// As with blocking.
+#[allow(dead_code)]
+mod onward;
 #[cfg(feature = "postgres")]
 mod postgres;
 pub mod query;
@@ -88,6 +92,7 @@ pub use blobs::{Blob, Blobs, Encoded};
 pub use blocking::{Blocking, blocking};
 pub use databases::{Databases, Scratch};
 pub use explain::{Explained, Request};
+pub use hidden::{Secrets, shown};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};

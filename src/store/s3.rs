@@ -42,7 +42,9 @@ use super::{
     blobs::{fits, named},
     key::padded,
     limits::{late, permit},
-    names, tls, within,
+    names,
+    onward::Onward,
+    tls, within,
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
@@ -320,12 +322,15 @@ impl S3 {
                     yield (from.clone(), head);
                 }
             }
-            let mut objects = self.objects(range.from.as_ref());
+            let (mut objects, mut walk) = (self.objects(range.from.as_ref()), Onward::new());
             loop {
                 let next = self.within("a list", async {
                     let _permit = self.place.permit().await?;
                     objects.try_next().await
                 }).await?;
+                if let Some((key, _)) = &next {
+                    walk.at(key, "a list")?;
+                }
                 match next {
                     Some((key, object)) if range.contains(&key) => yield (key, object),
                     _ => break,

@@ -47,9 +47,6 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What options' names mean secrets.
-const SECRETS: [&str; 5] = ["password", "secret", "secret_access_key", "token", "session_token"];
-
 impl Url {
     /// Takes a URL apart.
     ///
@@ -140,7 +137,7 @@ impl Url {
             shown += if i == 0 { "?" } else { "&" };
             shown += name;
             shown += "=";
-            shown += if SECRETS.contains(&name) { "***" } else { value };
+            shown += &super::hidden::of_url(name, value);
             // A plus stays a plus: it stands in names of formats.
             url.options.push((decoded(name)?, decoded(value)?));
         }

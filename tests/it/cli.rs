@@ -17,6 +17,7 @@ mod terminal;
 use std::{
     ffi::OsStr,
     io::Write,
+    os::unix::process::ExitStatusExt,
     path::Path,
     process::{Command, Stdio},
     sync::LazyLock,
@@ -32,6 +33,8 @@ const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
 struct Ran {
     /// The exit status; none where a signal ended it.
     status: Option<i32>,
+    /// The signal that ended it.
+    signal: Option<i32>,
     out: Vec<u8>,
     err: String,
 }
@@ -118,7 +121,7 @@ impl Desk {
 
 fn ran(done: std::process::Output) -> Ran {
     let err = String::from_utf8(done.stderr).expect("messages are text");
-    Ran { status: done.status.code(), out: done.stdout, err }
+    Ran { status: done.status.code(), signal: done.status.signal(), out: done.stdout, err }
 }
 
 /// 120 records with the oddities of real catalogues.

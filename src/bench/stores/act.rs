@@ -15,7 +15,7 @@ mod singles;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
-    sync::Arc,
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use futures_util::TryStreamExt;
@@ -25,7 +25,7 @@ use super::{
     Opened,
     crew::Crew,
     data::{Expected, Records},
-    drive::{Stores, Window},
+    drive::{Stores, Window, going_on},
     statement, watch,
 };
 use crate::{
@@ -72,6 +72,8 @@ pub(super) struct Bout<'a> {
     pub embedded: bool,
     /// Each phase says by which statements it was done.
     pub explains: bool,
+    /// Set where the run is to end.
+    pub ended: Arc<AtomicBool>,
     /// Tables that are there.
     prepared: HashSet<String>,
     /// Tables whose indexes the store cannot have, and why.
@@ -155,6 +157,7 @@ impl<'a> Bout<'a> {
             program: None,
             embedded: false,
             explains: false,
+            ended: Arc::default(),
             prepared: HashSet::new(),
             unindexed: HashMap::new(),
             unmade: HashMap::new(),
@@ -212,6 +215,7 @@ impl<'a> Bout<'a> {
                 let (mut read, mut first, mut last) = (0, Vec::new(), Vec::new());
                 while let Some(batch) = rows.try_next().await? {
                     read += batch.len() as u64;
+                    going_on(&self.ended)?;
                     match first.is_empty() {
                         true => first = batch,
                         false => last = batch,
@@ -372,10 +376,12 @@ impl<'a> Bout<'a> {
     /// of ours may keep it from its next moment.
     fn crew(&self, phase: &Phase) -> Result<Crew> {
         let workers = phase.concurrency as usize;
-        match self.embedded && (workers > 1 || phase.pace != Pace::Free) {
-            true => Crew::of_threads(workers),
-            false => Ok(Crew::of_tasks(workers)),
-        }
+        let mut crew = match self.embedded && (workers > 1 || phase.pace != Pace::Free) {
+            true => Crew::of_threads(workers)?,
+            false => Crew::of_tasks(workers),
+        };
+        crew.ended = Arc::clone(&self.ended);
+        Ok(crew)
     }
 }
 

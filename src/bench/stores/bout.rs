@@ -131,6 +131,7 @@ impl Run<'_, '_, '_> {
             None => self.targets.iter().all(Target::is_embedded),
         };
         bout.explains = self.rounds == 0;
+        bout.ended = Arc::clone(&self.ended);
         bout.lossy = self.lossy.contains(label);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {

@@ -8,7 +8,7 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Barrier, mpsc},
+    sync::{Arc, Barrier, atomic::AtomicBool, mpsc},
     thread,
 };
 
@@ -22,6 +22,8 @@ pub(super) struct Crew {
     workers: usize,
     /// Where each takes its work from; none where they are tasks.
     threads: Vec<mpsc::Sender<Job>>,
+    /// Set where the run is to end.
+    pub ended: Arc<AtomicBool>,
 }
 
 /// What one worker does in a window, and where what it came to is awaited.
@@ -33,7 +35,7 @@ struct Job {
 impl Crew {
     /// So many workers, as tasks of the runtime.
     pub fn of_tasks(workers: usize) -> Crew {
-        Crew { workers, threads: Vec::new() }
+        Crew { workers, threads: Vec::new(), ended: Arc::default() }
     }
 
     /// So many workers, each a thread.
@@ -42,7 +44,8 @@ impl Crew {
     /// Where the system gives no more threads or files.
     pub fn of_threads(workers: usize) -> Result<Crew> {
         let ready = Arc::new(Barrier::new(workers + 1));
-        let mut crew = Crew { workers, threads: Vec::with_capacity(workers) };
+        let threads = Vec::with_capacity(workers);
+        let mut crew = Crew { workers, threads, ended: Arc::default() };
         for _ in 0..workers {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             let (jobs, mine) = mpsc::channel();

@@ -7,7 +7,10 @@
 
 use std::{
     ops::{Deref, Range},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use futures_util::TryStreamExt;
@@ -23,7 +26,7 @@ use crate::{
     bench::{
         clock::Monotonic,
         results::{Latency, Tally},
-        schedule::Moments,
+        schedule::{Moments, interrupted},
     },
     record::Document,
     store::{Key, Query, Row, Store},
@@ -155,7 +158,8 @@ pub(super) struct Stores {
 /// or, where `until` is given, until that moment, again from the first where need be.
 ///
 /// # Errors
-/// None of the operations': those are counted.
+/// [`Unavailable`](ErrorKind::Unavailable) where the run is to end; none of the operations': those are
+/// counted.
 pub(super) async fn closed(
     crew: &Crew,
     clock: Monotonic,
@@ -165,7 +169,7 @@ pub(super) async fn closed(
 ) -> Result<Window> {
     let workers = crew.workers();
     let work = |worker| {
-        let (stores, ops) = (stores.clone(), ops.clone());
+        let (stores, ops, ended) = (stores.clone(), ops.clone(), Arc::clone(&crew.ended));
         async move {
             let (ops, mut window) = (&*ops, Window::new(false));
             let mut aside = Aside::of(ops.len(), workers);
@@ -186,7 +190,7 @@ pub(super) async fn closed(
                 }
                 begin = end;
                 at += workers;
-                if until.is_some_and(|until| end >= until) {
+                if until.is_some_and(|until| end >= until) || ended.load(Relaxed) {
                     break;
                 }
             }
@@ -195,7 +199,17 @@ pub(super) async fn closed(
             Ok(window)
         }
     };
-    crew.work(true, work).await
+    let window = crew.work(true, work).await?;
+    going_on(&crew.ended)?;
+    Ok(window)
+}
+
+/// Whether a run goes on.
+///
+/// # Errors
+/// [`interrupted`] where it is to end.
+pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
+    if ended.load(Relaxed) { Err(interrupted()) } else { Ok(()) }
 }
 
 /// Sends operations at planned moments; as many may be on their way at once as the crew has workers.
@@ -213,6 +227,7 @@ pub(super) async fn open(
     let plan = Plan::new(clock, moments, seconds);
     let work = |worker| {
         let (stores, ops, plan) = (stores.clone(), ops.clone(), plan.clone());
+        let ended = Arc::clone(&crew.ended);
         async move {
             let (ops, mut window) = (&*ops, Window::new(true));
             let mut aside = Aside::of(ops.len(), workers);
@@ -225,12 +240,16 @@ pub(super) async fn open(
                 let end = clock.now();
                 window.add_planned(outcome, planned, sent, end);
                 at += workers;
+                if ended.load(Relaxed) {
+                    break;
+                }
             }
             window.answers = aside.into_answers();
             Ok(window)
         }
     };
     let mut window = crew.work(false, work).await?;
+    going_on(&crew.ended)?;
     window.tally.skipped = plan.skipped();
     Ok(window)
 }

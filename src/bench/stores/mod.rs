@@ -57,6 +57,8 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
+    thread,
+    time::Duration,
 };
 
 pub use audit::{Audit, audit};
@@ -76,7 +78,7 @@ use super::{
     results::{self, Cell, Plan, Results},
     run::{Measured, Progress, Stage},
     save,
-    schedule::{Orders, Stopped},
+    schedule::{Orders, Stopped, interrupted},
     scratch::Scratch,
     workload::{Spread, Table, Workload},
 };
@@ -84,7 +86,7 @@ use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
     server,
-    store::{self, Place, Store},
+    store::{self, Place, Secrets, Store},
 };
 
 /// Puts something around a store.
@@ -111,7 +113,7 @@ pub struct Options<'a> {
     pub folder: Option<PathBuf>,
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
-    /// Ends the run, at the next border of a phase.
+    /// Ends the run, within an operation or a batch.
     pub stop: Option<&'a AtomicBool>,
     /// This program, for the process that a `recover` phase kills where a store has no server: it is
     /// run as `PROGRAM bench store-writer`, which calls [`serve_writer`]. Without one, such stores have
@@ -155,6 +157,8 @@ const NULL: &str = "null";
 const STORE: &str = "store";
 /// The table of the proof.
 const PROOF: &str = "proof";
+/// How often the flag is looked at that ends a run.
+const LOOKS: Duration = Duration::from_millis(100);
 
 /// Proves, audits, measures and compares.
 ///
@@ -162,8 +166,36 @@ const PROOF: &str = "proof";
 /// [`Mismatch`](crate::ErrorKind::Mismatch) where a count does not agree, naming store, phase and round;
 /// those of stores and servers. What was measured before stands in [`Options::out`].
 pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results> {
+    options.workload.bounded()?;
+    let ended = Arc::new(AtomicBool::new(false));
+    let done = AtomicBool::new(false);
+    let stop = options.stop;
+    thread::scope(|scope| {
+        // Workers are threads that outlive no run but know no borrowed flag: theirs is set after it.
+        let look = thread::Builder::new().name("bench stop".into());
+        let watching = look.spawn_scoped(scope, || {
+            while !done.load(Relaxed) && !ended.load(Relaxed) {
+                if stop.is_some_and(|stop| stop.load(Relaxed)) {
+                    ended.store(true, Relaxed);
+                }
+                thread::park_timeout(LOOKS);
+            }
+        })?;
+        let results = measure(options, &ended, progress);
+        done.store(true, Relaxed);
+        watching.thread().unpark();
+        results
+    })
+}
+
+fn measure(
+    options: &Options<'_>,
+    ended: &Arc<AtomicBool>,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<Results> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut run = Run::new(options, progress)?;
+    run.ended = Arc::clone(ended);
     let ended = runtime.block_on(run.go());
     // However it ended: what is the user's is left as it was.
     let dropped = runtime.block_on(run.made.drop_all());
@@ -175,21 +207,22 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
             Err(Error::new(e.kind(), what).in_place(e.place().name.clone()))
         }
     };
-    let mut results = run.results;
+    let (mut results, rounds) = (run.results, run.rounds);
     derive(&mut results);
-    match ended {
-        Ok(stopped) => results.stopped = Some(stopped),
-        Err(e) => {
-            if let Some(path) = &options.out {
-                save::write(&results, path)?;
-            }
-            return Err(e);
-        }
-    }
-    if let Some(path) = &options.out {
+    save::hide(&mut results, &secrets(options));
+    let ended = match ended {
+        Ok(Stopped::Interrupted) if rounds == 0 => Err(interrupted()),
+        ended => ended.map(|stopped| results.stopped = Some(stopped)),
+    };
+    // Without a round there is nothing to put in the place of an earlier file.
+    if let Some(path) = options.out.as_ref().filter(|_| rounds > 0) {
         save::write(&results, path)?;
     }
-    Ok(results)
+    ended.map(|()| results)
+}
+
+fn secrets(options: &Options<'_>) -> Secrets {
+    Secrets::of(options.targets.iter().filter_map(Target::own_url))
 }
 
 struct Run<'o, 'a, 'p> {
@@ -213,6 +246,8 @@ struct Run<'o, 'a, 'p> {
     lossy: HashSet<String>,
     /// What became of the machine's processors inside the windows of this turn.
     shares: Shares,
+    /// Set where the run is to end, for workers.
+    ended: Arc<AtomicBool>,
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
@@ -232,9 +267,13 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                 followed.push(format!("{}: {}.", phase.name, records.follow(file)?));
             }
         }
-        let expected = data::expected(workload, &records);
-        data::sound(workload, &records, &expected)?;
+        let stop = || options.stop.is_some_and(|stop| stop.load(Relaxed));
+        let expected = data::expected(workload, &records, &stop);
+        data::sound(workload, &records, &expected, &stop)?;
         followed.extend(ops::unchanged(workload, &records)?);
+        if stop() {
+            return Err(interrupted());
+        }
         let mut targets = match options.targets.is_empty() {
             true => Target::usual(),
             false => options.targets.clone(),
@@ -277,6 +316,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             broken: HashSet::new(),
             lossy: HashSet::new(),
             shares: Shares::default(),
+            ended: Arc::default(),
         })
     }
 
@@ -285,7 +325,10 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if let Some(network) = &self.options.network {
             self.results.network = Some(network.measure()?);
         }
-        self.prove().await?;
+        match self.prove().await {
+            Err(_) if self.stopped() => return Ok(Stopped::Interrupted),
+            proved => proved?,
+        }
         let rule = self.results.plan.stop;
         let mut stopping = rule.watch();
         let mut orders = Orders::new(self.targets.len() + 1, self.results.plan.seed);
@@ -307,6 +350,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             if let Some(path) = &self.options.out {
                 let mut results = self.results.clone();
                 derive(&mut results);
+                save::hide(&mut results, &secrets(self.options));
                 save::write(&results, path)?;
             }
             if self.stopped() {

@@ -256,7 +256,7 @@ mod tests {
         let records: Vec<_> = (workload.tables.iter())
             .map(|table| (table.name.clone(), Records::new(table, None, 1).unwrap()))
             .collect();
-        let expected = data::expected(&workload, &records);
+        let expected = data::expected(&workload, &records, &|| false);
         let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
         let phase = &workload.phases[at];
         let records = &records.iter().find(|r| r.0 == phase.table).unwrap().1;

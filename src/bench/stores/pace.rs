@@ -39,7 +39,7 @@ impl Plan {
     /// A plan of so many seconds that begins now.
     pub fn new(clock: Monotonic, moments: Moments, seconds: f64) -> Plan {
         let end = (seconds * 1e9) as u64;
-        let last = end + (seconds * GRACE * 1e9) as u64;
+        let last = end.saturating_add((seconds * GRACE * 1e9) as u64);
         let planned = Planned { clock, begin: clock.now(), end, last, moments, skipped: 0 };
         Plan(Arc::new(Mutex::new(planned)))
     }

@@ -202,7 +202,7 @@ mod tests {
             let records = |table| Records::new(table, None, 1).unwrap();
             let all: Vec<(String, Records)> =
                 workload.tables.iter().map(|t| (t.name.clone(), records(t))).collect();
-            let expected = data::expected(&workload, &all);
+            let expected = data::expected(&workload, &all, &|| false);
             let blank = blank(&Options::new(workload.clone()), &all, &expected);
             let filled = filled(&workload, &all);
             assert_eq!(filled.len() > 1, name == "relations");

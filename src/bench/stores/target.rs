@@ -8,7 +8,7 @@ use crate::{
     bench::{network::Relay, results::IN_PROCESS},
     durability::Tier,
     server::{self, PROGRAMS, Program, Server, Wish},
-    store::{self, DRIVERS, Driver, POOL, Place, Url},
+    store::{self, DRIVERS, Driver, POOL, Place, Url, shown},
 };
 
 /// A store to be measured, as people name it: `sqlite`, `mariadb?engine=myisam`, `mysql://…`; under
@@ -78,7 +78,7 @@ impl Target {
         let built = |name: &str| DRIVERS.iter().any(|driver| driver.name == name);
         if let Some((name, _)) = EMBEDDED.iter().find(|e| e.0 == name && built(name)) {
             let options = [common, own].concat();
-            return Ok(Target { label: text.to_owned(), at: At::Embedded(name), options, delay });
+            return Ok(Target { label: shown(text), at: At::Embedded(name), options, delay });
         }
         match PROGRAMS.iter().find(|program| program.name == name) {
             Some(program) => {
@@ -94,7 +94,7 @@ impl Target {
                 };
                 program.check(&settings)?;
                 let at = At::Private { name: program.name, settings, socket };
-                Ok(Target { label: text.to_owned(), at, options: common, delay })
+                Ok(Target { label: shown(text), at, options: common, delay })
             }
             None => {
                 let known: Vec<&str> = (EMBEDDED.iter().map(|e| e.0))

@@ -8,6 +8,7 @@
 //! phase: see `act.rs`.
 
 mod act;
+pub mod bounds;
 mod draw;
 mod parse;
 mod raw;

@@ -49,7 +49,8 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
     let mut tables = Vec::with_capacity(raw.table.len());
     for (name, raw) in raw.table {
         let span = raw.span();
-        tables.push(table(name, raw.into_inner()).map_err(|e| at(span, e))?);
+        let read = table(name, raw.into_inner()).and_then(|table| table.bounded().map(|()| table));
+        tables.push(read.map_err(|e| at(span, e))?);
     }
     let mut phases: Vec<Phase> = Vec::with_capacity(raw.phase.len());
     let mut loaded: Vec<String> = Vec::new();
@@ -58,6 +59,7 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
         let span = raw.span();
         let written = phase(raw.into_inner(), &tables).map_err(|e| at(span.clone(), e))?;
         for phase in written {
+            phase.bounded().map_err(|e| at(span.clone(), e))?;
             if phases.iter().any(|p| p.name == phase.name) {
                 let what = format!("a second phase {:?}", phase.name);
                 return Err(at(span, Error::invalid(what)));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::Spread;
+use super::{Spread, bounds};
 use crate::{
     Error, Result,
     record::Document,
@@ -105,7 +105,7 @@ impl RawPhase {
             Some(OneOrMore::One(n)) => vec![n],
             Some(OneOrMore::More(all)) => all,
         };
-        match all.iter().find(|n| !(1..=10_000).contains(*n)) {
+        match all.iter().find(|n| !bounds::CONCURRENCY.contains(*n)) {
             Some(n) => Err(Error::invalid(format!("concurrency = {n}: 1 to 10000"))),
             None if all.is_empty() => Err(Error::invalid("concurrency = []: no number")),
             None => Ok(all),
@@ -145,6 +145,9 @@ impl RawPhase {
                     return Err(Error::invalid("shares of hot keys are between 0 and 1"));
                 }
                 Spread::Hot { records, operations }
+            }
+            Some(RawSpread::Trace(file)) if file.is_empty() => {
+                return Err(Error::invalid("keys = { trace = \"\" }: the name of a file"));
             }
             Some(RawSpread::Trace(file)) => Spread::Trace(file.into()),
         })

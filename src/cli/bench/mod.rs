@@ -36,7 +36,8 @@ use super::{
 /// Alone, it is a guided tour: a seeded sample catalogue through every format, and people through the
 /// stores that need no server, in about a minute. Competitors take turns in balanced order; records
 /// are proved to come back before anything is timed; a difference is called only where its 95 %
-/// interval excludes none and it is 3 % at least. Ctrl-C ends the run and reports what was measured.
+/// interval excludes none and it is 3 % at least. Ctrl-C ends the run: it
+/// reports what was measured, and then ends as that signal does; a second one ends it at once.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -138,7 +139,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::StoreWriter(args)) => return stores::writer(&args),
         _ => {}
     }
-    // Ctrl-C ends it after the round; a second one at once.
+    // Ctrl-C ends it within an operation; a second one at once.
     let stop = interrupt::at_first();
     match args.what {
         None => tour(&args.common, stop),

@@ -12,7 +12,7 @@ use steelyard::{
         results::Dataset,
         schedule::Pace,
         stores::{Options, OwnRecords, Target, serve_writer},
-        workload::{Act, Workload},
+        workload::{Act, Workload, bounds},
     },
     durability::Tier,
     file::Reading,
@@ -43,15 +43,15 @@ pub struct Args {
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
     /// Use N of them, a random sample where there are more [default: 20000].
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     sample: Option<u64>,
     #[command(flatten)]
     queries: Queries,
     /// Send reads, queries and mixes at this rate a second, at random moments (an open loop).
-    #[arg(long, value_name = "OPS", value_parser = above_nothing, allow_negative_numbers = true)]
+    #[arg(long, value_name = "OPS", value_parser = rate, allow_negative_numbers = true)]
     rate: Option<f64>,
     /// So many operations may be on their way at once.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: Option<u32>,
     /// Keep the plan of each statement, as the store's own EXPLAIN has it, and print it.
     #[arg(long)]
@@ -133,6 +133,15 @@ impl std::str::FromStr for Named {
     type Err = Error;
     fn from_str(text: &str) -> Result<Named> {
         Target::parse(text).map(Named)
+    }
+}
+
+/// Operations a second.
+fn rate(text: &str) -> Result<f64, String> {
+    let (least, most) = (bounds::RATE.start(), bounds::RATE.end());
+    match above_nothing(text)? {
+        rate if bounds::RATE.contains(&rate) => Ok(rate),
+        _ => Err(format!("a number from {least} to {most} is expected")),
     }
 }
 
@@ -287,6 +296,7 @@ impl On {
             (false, Some(by)) => workload.scaled(by),
             (false, None) => workload,
         };
+        workload.bounded()?;
         let mut options = Options::new(workload);
         options.targets = self.targets();
         options.as_published = self.as_published;

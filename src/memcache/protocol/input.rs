@@ -2,6 +2,9 @@
 
 /// How much room there is at first.
 const ROOM: usize = 16 << 10;
+/// How much more room is made at once for a reply of a known length, unless that much has come: what a
+/// server says of lengths costs no more before the bytes are there.
+const AT_ONCE: usize = 1 << 20;
 /// Room beyond this is given back when it is not needed any more.
 const KEPT: usize = 256 << 10;
 
@@ -58,7 +61,8 @@ impl Input {
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         // A batch of replies is read in few large pieces, a single one in one small one.
-        if self.end == self.bytes.len() || self.start + self.wanted > self.bytes.len() {
+        if self.end == self.bytes.len() || self.start + self.wanted.min(AT_ONCE) > self.bytes.len()
+        {
             self.make_room();
         }
         &mut self.bytes[self.end..]
@@ -68,7 +72,8 @@ impl Input {
     fn make_room(&mut self) {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        let least = self.wanted.max(self.end + ROOM / 2);
+        let wanted = self.wanted.min(AT_ONCE.max(2 * self.end));
+        let least = wanted.max(self.end + ROOM / 2);
         if least > self.bytes.len() {
             // Twice as much, that many small pieces are not copied many times; exactly what is
             // wanted where that is known.
@@ -93,6 +98,20 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_announced_costs_nothing_before_it_comes() {
+        const ANNOUNCED: usize = 1 << 30;
+        let mut input = Input::default();
+        input.room()[0] = 7;
+        input.filled(1);
+        input.want(ANNOUNCED);
+        for _ in 0..1000 {
+            let room = input.room().len().min(5_000);
+            input.filled(room);
+            assert!(input.capacity() <= AT_ONCE.max(3 * input.unread().len()));
+        }
+    }
 
     #[test]
     fn it_grows_for_what_is_wanted_and_shrinks_again() {

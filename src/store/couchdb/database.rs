@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     record::Document,
-    store::{Key, KeyRange},
+    store::{Key, KeyRange, onward::Onward},
 };
 
 /// A database of a server.
@@ -127,8 +127,12 @@ impl Database {
         };
         let mut from = range.from.clone().filter(said).map(|from| name::id(&from).into_owned());
         let mut limit = MANY / 4;
+        let mut walk = Onward::new();
         Box::pin(async_stream::try_stream! {
             loop {
+                if let Some(from) = &from {
+                    walk.at(from, "_all_docs")?;
+                }
                 // One more than wanted: where to go on.
                 let mut body = json!({ "limit": limit + 1, "include_docs": whole });
                 if let Some(from) = &from {
@@ -187,7 +191,7 @@ impl Database {
         }
         let mut limit = MANY / 4;
         Box::pin(async_stream::try_stream! {
-            let mut bookmark: Option<String> = None;
+            let (mut bookmark, mut walk): (Option<String>, _) = (None, Onward::new());
             loop {
                 let mut body = json!({ "selector": selector, "limit": limit });
                 if let Some(bookmark) = &bookmark {
@@ -205,6 +209,9 @@ impl Database {
                 }
                 let full = page.docs.len() >= limit;
                 bookmark = page.bookmark.filter(|mark| mark != "nil" && !mark.is_empty());
+                if let Some(bookmark) = bookmark.as_ref().filter(|_| full) {
+                    walk.at(bookmark, "_find")?;
+                }
                 if full && bookmark.is_none() {
                     // A server without bookmarks: it is asked for the keys, and then by those.
                     let body = json!({ "selector": selector, "limit": i32::MAX, "fields": ["_id"] });
@@ -266,11 +273,13 @@ impl Database {
                 answer.done()?;
             }
         }
+        const TRIES: usize = 10;
         #[derive(Deserialize)]
         struct Note {
             layout: String,
         }
-        loop {
+        // Whoever is quicker has written it by then.
+        for _ in 0..TRIES {
             let answer = self.http.get(&self.path(NOTE)).await?;
             let what = match answer.status {
                 StatusCode::NOT_FOUND => None,
@@ -294,6 +303,8 @@ impl Database {
                 return answer.done();
             }
         }
+        let what = format!("{NOTE} of {:?} is there and is not, by turns", self.name);
+        Err(Error::malformed(what))
     }
 
     fn other_layout(&self, there: &str, layout: &str) -> Error {

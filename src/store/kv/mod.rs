@@ -14,4 +14,6 @@ pub(super) use flat::{Field, Flat, SCALARS, seconds};
 pub(super) use namespace::Namespace;
 pub(super) use portion::{Portion, chunks};
 pub(super) use spool::Spool;
+#[cfg_attr(not(feature = "redis"), allow(unused_imports))]
+pub(super) use wire::as_many;
 pub(super) use wire::{Address, Limits, Pool, Socket, out_of_step};

@@ -89,6 +89,21 @@ pub fn out_of_step(asked: &str, answer: &[u8]) -> Error {
     Error::malformed(format!("the server's answer to {asked} is none: {shown:?}"))
 }
 
+/// As many values as were asked for, no fewer and no more.
+///
+/// # Errors
+/// [`Malformed`](crate::ErrorKind::Malformed) otherwise.
+#[cfg_attr(not(feature = "redis"), allow(dead_code))]
+pub fn as_many<T>(asked: &str, keys: usize, values: Vec<T>) -> Result<Vec<T>> {
+    match values.len() == keys {
+        true => Ok(values),
+        false => Err(Error::malformed(format!(
+            "the answer to {asked} has {} values for {keys} keys",
+            values.len()
+        ))),
+    }
+}
+
 /// The connections to one server.
 pub struct Pool {
     address: Address,

@@ -24,6 +24,7 @@ use crate::{
         Client as Speaks, Common, Description, Key, KeyRange, Shape,
         key::padded,
         limits::{permit, unconnected},
+        onward::Onward,
         within,
     },
 };
@@ -214,7 +215,7 @@ impl Table {
             if range.is_all() {
                 self.keys_are_text().await?;
             }
-            let mut ids = in_range(&range);
+            let (mut ids, mut walk) = (in_range(&range), Onward::new());
             loop {
                 let filter = if ids.is_empty() { doc! {} } else { doc! {ID: ids.clone()} };
                 let page = Find {
@@ -234,6 +235,7 @@ impl Table {
                 }
                 match last {
                     Some(last) if count >= BATCH as usize => {
+                        walk.at(&last, "find")?;
                         ids.remove("$gte");
                         ids.insert("$gt", last.as_str());
                     }

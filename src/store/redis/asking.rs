@@ -8,7 +8,7 @@ use redis::{
     aio::ConnectionLike,
 };
 
-use super::pool::error;
+use super::{MAX_RECORD, pool::error};
 use crate::{
     Error, Result,
     store::{kv::out_of_step, line::Line},
@@ -111,6 +111,8 @@ fn value(answer: &[u8]) -> RedisResult<Value> {
     }
 }
 
+/// The bytes of the shortest value there is in a list.
+const SHORTEST: usize = 3;
 /// How deep lists are read here.
 const DEEP: usize = 4;
 
@@ -125,13 +127,14 @@ fn read(bytes: &[u8], deep: usize) -> Option<(Value, &[u8])> {
     let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
     match (kind, usize::try_from(number)) {
         (b':', _) => Some((Value::Int(number), rest)),
-        (b'$' | b'*', Err(_)) => Some((Value::Nil, rest)),
+        (b'$' | b'*', Err(_)) => (number == -1).then_some((Value::Nil, rest)),
         (b'$', Ok(len)) => {
             let (value, rest) = rest.split_at_checked(len)?;
             Some((Value::BulkString(value.to_vec()), rest.get(2..)?))
         }
         (b'*', Ok(count)) if deep > 0 => {
-            let (mut values, mut left) = (Vec::with_capacity(count.min(rest.len())), rest);
+            let (mut values, mut left) =
+                (Vec::with_capacity(count.min(rest.len() / SHORTEST)), rest);
             for _ in 0..count {
                 let (value, rest) = read(left, deep - 1)?;
                 values.push(value);
@@ -181,14 +184,19 @@ impl Ends {
                 b'+' | b'-' | b':' => {}
                 b'$' | b'*' => {
                     let number = std::str::from_utf8(text).ok().and_then(|n| n.parse::<i64>().ok());
-                    match (kind, number.map(usize::try_from)) {
-                        (_, None) => return none(),
+                    match (kind, number, number.map(usize::try_from)) {
                         // There is nothing.
-                        (_, Some(Err(_))) => {}
-                        (b'$', Some(Ok(bytes))) => {
-                            len = len.saturating_add(bytes).saturating_add(2)
+                        (_, Some(-1), _) => {}
+                        (_, None, _) | (_, _, None | Some(Err(_))) => return none(),
+                        // Before anything is kept for it: the longest value there is.
+                        (b'$', Some(bytes), _) if bytes.unsigned_abs() > MAX_RECORD => {
+                            return Err(Error::malformed(format!(
+                                "the answer to {what} is to have a value of {bytes} bytes, and Redis \
+                                 has none beyond {MAX_RECORD}"
+                            )));
                         }
-                        (_, Some(Ok(values))) => self.left = self.left.saturating_add(values),
+                        (b'$', _, Some(Ok(bytes))) => len = len.saturating_add(bytes + 2),
+                        (_, _, Some(Ok(values))) => self.left = self.left.saturating_add(values),
                     }
                     if len > rest.len() {
                         return Ok(None);
@@ -272,12 +280,15 @@ mod tests {
     #[test]
     fn what_is_no_answer_is_malformed() {
         let long = "x".repeat(70 << 10);
-        for wrong in ["HTTP/1.1 400\r\n", "$x\r\n", "*\r\n", "+OK\n", "\n", &long] {
+        let lengths =
+            ["$-2\r\n", "$-99\r\n", "*-2\r\n", "$536870913\r\n", "$9223372036854775807\r\n"];
+        let others = ["HTTP/1.1 400\r\n", "$x\r\n", "*\r\n", "+OK\n", "\n", &long];
+        for wrong in lengths.into_iter().chain(others) {
             let error = Ends::new(1).find(wrong.as_bytes(), "GET").unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
         }
         // What it says of lengths costs nothing.
-        for large in ["$9223372036854775807\r\n", "*9223372036854775807\r\n:1\r\n"] {
+        for large in ["$536870912\r\nabc", "*9223372036854775807\r\n:1\r\n"] {
             assert_eq!(Ends::new(1).find(large.as_bytes(), "GET").unwrap(), None);
         }
     }

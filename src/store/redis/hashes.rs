@@ -15,7 +15,7 @@ use crate::{
         Rows, Shape, Store,
         blobs::{fits, keys_of, named, one_part},
         in_batches,
-        kv::{Field, Flat, Portion, chunks},
+        kv::{Field, Flat, Portion, as_many, chunks},
         wrappers::cut,
     },
 };
@@ -73,6 +73,7 @@ impl Hashes {
             get.cmd("HGETALL").arg(self.0.space.full(key));
         }
         let found: Vec<Vec<Field>> = self.0.pool.run("HGETALL", &get).await?;
+        let found = as_many("HGETALL", keys.len(), found)?;
         let bytes = found.iter().map(|fields| size(fields)).sum();
         let read = |(key, fields): (&Key, Vec<Field>)| match fields.is_empty() {
             true => Ok(None),

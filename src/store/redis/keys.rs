@@ -14,7 +14,7 @@ use redis::cmd;
 use super::pool::Pool;
 use crate::{
     Result,
-    store::{Key, kv::Namespace},
+    store::{Key, kv::Namespace, onward::Onward},
 };
 
 /// How many places of the table of keys to look at with one command.
@@ -28,6 +28,7 @@ pub struct Keys<'a> {
     /// None at the end.
     cursor: Option<u64>,
     recent: Recent,
+    walk: Onward<u64>,
     /// How many of its commands were asked.
     pub rounds: u64,
 }
@@ -35,7 +36,8 @@ pub struct Keys<'a> {
 impl<'a> Keys<'a> {
     pub fn new(pool: &'a Pool, space: &'a Namespace) -> Keys<'a> {
         let pattern = format!("{}*", literally(space.prefix()));
-        Keys { pool, space, pattern, cursor: Some(0), recent: Recent::default(), rounds: 0 }
+        let (recent, walk) = (Recent::default(), Onward::new());
+        Keys { pool, space, pattern, cursor: Some(0), recent, walk, rounds: 0 }
     }
 
     /// Some keys more, perhaps none; `None` at the end.
@@ -44,6 +46,7 @@ impl<'a> Keys<'a> {
         let mut scan = cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(PLACES);
         let (next, found): (u64, Vec<Vec<u8>>) = self.pool.ask("SCAN", &scan).await?;
+        self.walk.at(&next, "SCAN")?;
         self.cursor = Some(next).filter(|next| *next != 0);
         self.rounds += 1;
         let mut keys = Vec::with_capacity(found.len());

@@ -23,6 +23,8 @@ mod asking;
 mod explain;
 mod hashes;
 mod keys;
+#[cfg(test)]
+mod lies;
 mod pool;
 mod strings;
 
@@ -35,7 +37,7 @@ use self::{keys::Keys, pool::Pool};
 use super::{
     Abilities, Common, Description, Driver, Encoded, Key, Shape, Store, Url,
     blobs::CANNOT,
-    kv::{Namespace, chunks},
+    kv::{Namespace, as_many, chunks},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -68,6 +70,7 @@ const ABILITIES: Abilities = Abilities {
 };
 
 /// `proto-max-bulk-len`, where nobody set it otherwise.
+/// The longest value that there is.
 const MAX_RECORD: u64 = 512 << 20;
 
 /// How far to look for a key of a table, to see which layout it has: a million places.
@@ -142,6 +145,7 @@ impl Table {
             types.cmd("TYPE").arg(self.space.full(key));
         }
         let types: Vec<String> = self.pool.run("TYPE", &types).await?;
+        let types = as_many("TYPE", keys.len(), types)?;
         match keys.iter().zip(types).find(|(_, found)| found != kind && found != "none") {
             None => Ok(()),
             Some((key, found)) => Err(Error::new(
@@ -162,6 +166,7 @@ impl Table {
             exist.cmd("EXISTS").arg(self.space.full(key));
         }
         let found: Vec<bool> = self.pool.run("EXISTS", &exist).await?;
+        let found = as_many("EXISTS", keys.len(), found)?;
         Ok(keys.iter().zip(found).find(|(_, found)| *found).map(|(key, _)| key.clone()))
     }
 

@@ -11,7 +11,7 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape,
-        kv::{Portion, chunks},
+        kv::{Portion, as_many, chunks},
     },
 };
 
@@ -37,7 +37,7 @@ impl Strings {
         for key in keys {
             get.arg(self.0.space.full(key));
         }
-        self.0.pool.ask("MGET", &get).await
+        as_many("MGET", keys.len(), self.0.pool.ask("MGET", &get).await?)
     }
 }
 

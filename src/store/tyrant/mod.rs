@@ -49,6 +49,9 @@ pub const DRIVER: Driver = Driver {
     open,
 };
 
+// ttserver takes arguments of 256 MB, key and value together.
+const MAX_RECORD: usize = 254 << 20;
+
 const DOCUMENT: Abilities = Abilities {
     driver: "tyrant",
     keeps: SCALARS,
@@ -58,8 +61,7 @@ const DOCUMENT: Abilities = Abilities {
     atomic: false,
     ordered: false,
     max_key: 1 << 20,
-    // ttserver takes arguments of 256 MB, key and value together.
-    max_record: 254 << 20,
+    max_record: MAX_RECORD,
 };
 
 const BLOB: Abilities = Abilities { keeps: &Kind::ALL, loses: "", cannot: CANNOT, ..DOCUMENT };

@@ -22,6 +22,9 @@ const SYNC: u8 = 0x70;
 const STAT: u8 = 0x88;
 const MISC: u8 = 0x90;
 
+/// The longest value of an answer: somewhat more than what can be put there.
+const LONGEST: usize = super::MAX_RECORD + (4 << 20);
+
 /// A key with what is under it.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
@@ -90,7 +93,7 @@ impl Server {
                 return Ok(None);
             }
             let length = socket.u32().await?;
-            socket.bytes(length as usize).await.map(Some)
+            bytes(socket, "get", length).await.map(Some)
         });
         let found = found.await?;
         lease.give_back();
@@ -115,8 +118,8 @@ impl Server {
             let mut found = Vec::with_capacity(count);
             for _ in 0..count {
                 let (key, value) = (socket.u32().await?, socket.u32().await?);
-                found
-                    .push((socket.bytes(key as usize).await?, socket.bytes(value as usize).await?));
+                let key = bytes(socket, "mget", key).await?;
+                found.push((key, bytes(socket, "mget", value).await?));
             }
             Ok(found)
         });
@@ -206,7 +209,7 @@ impl Server {
         for _ in 0..count {
             let key = async {
                 let len = socket.u32().await?;
-                socket.bytes(len as usize).await
+                bytes(socket, what, len).await
             };
             // The limit is for each: a long list takes its time.
             let key = within(limit, what, key).await;
@@ -240,7 +243,7 @@ impl Server {
             socket.send(&Command::new(STAT).0).await?;
             okay(socket, "stat").await?;
             let len = socket.u32().await?;
-            socket.bytes(len as usize).await
+            bytes(socket, "stat", len).await
         });
         let text = text.await?;
         lease.give_back();
@@ -261,7 +264,7 @@ impl Server {
             let mut found = Vec::new();
             for _ in 0..count {
                 let len = socket.u32().await?;
-                found.push(socket.bytes(len as usize).await?);
+                found.push(bytes(socket, name, len).await?);
             }
             Ok((code, found))
         });
@@ -273,6 +276,18 @@ impl Server {
     fn failed(&self, what: &str) -> Error {
         let text = format!("the server failed to {what}, and does not say why; its log may");
         Error::new(ErrorKind::Io, text).in_place(self.pool.address().to_string())
+    }
+}
+
+/// Reads so many bytes, no more than a server has under one key.
+async fn bytes(socket: &mut Socket, what: &str, len: u32) -> Result<Vec<u8>> {
+    let len = len as usize;
+    match len > LONGEST {
+        false => socket.bytes(len).await,
+        true => Err(Error::malformed(format!(
+            "the answer to {what} is to have a value of {len} bytes, and no server keeps any beyond \
+             {LONGEST}"
+        ))),
     }
 }
 

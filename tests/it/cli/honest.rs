@@ -1,6 +1,8 @@
 //! What must not pass without a word: queries that nothing answers, records that cannot be read, stores
 //! that cannot be looked at, passwords, characters that give orders to a terminal.
 
+use std::io::{Read, Write};
+
 use super::Desk;
 
 /// A desk with ten orders, of which three are open.
@@ -109,6 +111,13 @@ fn no_message_has_a_password() {
         "couchdb:u:MARKED@127.0.0.1:1/x",
         "redis://u:MARKED@127.0.0.1:1",
         "s3://b/x?secret=MARKED&nonsense=1",
+        "s3://b/x?endpoint=http://u:MARKED@127.0.0.1:1",
+        "mysql://127.0.0.1:1/d?passwd=MARKED",
+        "mysql://127.0.0.1:1/d?pwd=MARKED",
+        "postgres://127.0.0.1:1/d?sslpassword=MARKED",
+        "postgres://127.0.0.1:1/d?Password=MARKED",
+        "s3://b/x?secret_key=MARKED",
+        "mongodb://127.0.0.1:1/d?authMechanismProperties=AWS_SESSION_TOKEN:MARKED",
     ] {
         for args in [
             vec!["bench", "keep", "--records", "orders.jsonl", "--rounds", "1", "--on", url],
@@ -125,6 +134,84 @@ fn no_message_has_a_password() {
             assert!(!said.contains("MARKED"), "{args:?}: {said}");
             assert!(!said.is_empty(), "{args:?}");
         }
+    }
+}
+
+/// A server of Redis that answers with what it was asked.
+fn echo() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let mut asked = [0; 4096];
+                while let Ok(n @ 1..) = stream.read(&mut asked) {
+                    let said = String::from_utf8_lossy(&asked[..n]).replace("\r\n", " ");
+                    let answer =
+                        format!("-ERR unknown command, with args beginning with: {said}\r\n");
+                    let commands = said.matches('*').count().max(1);
+                    let _ = stream.write_all(answer.repeat(commands).as_bytes());
+                }
+            });
+        }
+    });
+    address.to_string()
+}
+
+#[test]
+fn no_results_and_no_page_have_a_password() {
+    let address = echo();
+    for url in [
+        format!("redis://me:MARKED@{address}/0"),
+        format!("redis://:MARKED@{address}/0"),
+        "s3://b/x?endpoint=http://u:MARKED@127.0.0.1:1&access_key_id=a&secret_access_key=MARKED"
+            .into(),
+        "mysql://127.0.0.1:1/d?passwd=MARKED".into(),
+        "postgres://u:MARKED@127.0.0.1:1/d?sslpassword=MARKED".into(),
+        "mongodb://127.0.0.1:1/d?authMechanismProperties=AWS_SESSION_TOKEN:MARKED".into(),
+    ] {
+        let desk = orders();
+        let bench = KEEP.replace("--on memory", "--on memory --format html --out r.json --on");
+        let (before, after) = bench.split_once("--on --rounds").unwrap();
+        let args: Vec<&str> = (before.split_whitespace().chain(["--on", &url, "--rounds"]))
+            .chain(after.split_whitespace())
+            .collect();
+        let done = desk.command(&args).output().unwrap();
+        let said = [&*done.stdout, &*done.stderr, &desk.read("r.json")];
+        let said = said.map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        assert_eq!(done.status.code(), Some(1), "{url}: {}", said[1]);
+        assert!(said[0].contains("<html") && said[2].contains("\"refused\":\""), "{url}");
+        for said in said {
+            let at = said
+                .find("MARKED")
+                .map(|at| said[at.saturating_sub(200)..].chars().take(300).collect::<String>());
+            assert_eq!(at, None, "{url}");
+        }
+    }
+}
+
+#[test]
+fn an_audit_that_sees_nothing_has_found_something() {
+    let desk = Desk::new();
+    let done = desk.command(["audit", "sqlite"]).env("PATH", "/nonexistent").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    assert_eq!(done.status.code(), Some(1), "{said}");
+    assert!(said.contains("strace"), "{said}");
+}
+
+#[test]
+fn numbers_that_are_slips_are_wrong_on_the_command_line() {
+    let desk = orders();
+    for slip in [
+        "--concurrency 10001",
+        "--sample 0",
+        "--rate 1e300",
+        "--rate 1e-9",
+        "--scale 1e300",
+        "--scale inf",
+    ] {
+        let ran = desk.run(&format!("{KEEP} {slip}"));
+        assert_eq!(ran.status, Some(2), "{slip}: {}", ran.err);
     }
 }
 

@@ -119,7 +119,45 @@ fn a_bench_ends_after_its_round_and_reports() {
     });
     signal(&child, Signal::SIGINT);
     let ran = ran(child.wait_with_output().unwrap());
-    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert_eq!((ran.status, ran.signal), (None, Some(Signal::SIGINT as i32)), "{}", ran.err);
     assert!(ran.text().contains("Interrupted: the run was ended early"), "{}", ran.text());
     assert!(desk.run("report r.json").well().text().contains("Interrupted"));
+}
+
+/// Operations that take longer than the test waits, and records that do.
+const LONG: [&str; 2] = [
+    "[table.records]\ndataset = \"people\"\ncount = 100\n[[phase]]\nname = \"a\"\ndo = \"get\"\n\
+     seconds = 9000\n",
+    "[table.records]\ndataset = \"people\"\ncount = 3000000000\n[[phase]]\nname = \"a\"\ndo = \"find\"\n\
+     where = \"age>=90\"\n",
+];
+
+#[test]
+fn a_bench_without_a_round_ends_by_the_signal_and_leaves_the_old_file() {
+    for (how, long) in
+        [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().zip(LONG.into_iter().cycle())
+    {
+        let desk = Desk::new();
+        let load = "[[phase]]\nname = \"load\"\ndo = \"load\"\n";
+        let phases = long.replacen("[[phase]]", &format!("{load}[[phase]]"), 1);
+        desk.write("long.toml", format!("name = \"long\"\nabout = \"Long.\"\n{phases}"));
+        desk.write("r.json", "old");
+        let args = "bench long.toml --on memory --no-audit --out r.json";
+        let mut command = desk.command(args.split(' '));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It has begun, and no signal ends it by itself, when it has a thread that looks for one.
+        let tasks = format!("/proc/{}/task", child.id());
+        wait_until("a thread that looks", || {
+            std::fs::read_dir(&tasks).unwrap().flatten().any(|task| {
+                let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+                name.trim() == "bench stop"
+            })
+        });
+        signal(&child, how);
+        let ran = ran(child.wait_with_output().unwrap());
+        assert_eq!((ran.status, ran.signal), (None, Some(how as i32)), "{}", ran.err);
+        assert_eq!(desk.read("r.json"), b"old");
+        assert_eq!(ran.text(), "");
+        assert!(ran.err.contains("interrupted before the first round was done"), "{}", ran.err);
+    }
 }

@@ -58,6 +58,7 @@ impl Bout<'_> {
         let chunk = if way == Way::Transaction { count.max(1) } else { CHUNK.max(batch as u64) };
         let mut from = 0;
         while from < count {
+            drive::going_on(&self.ended)?;
             let rows = records.rows(from, (from + chunk).min(count))?;
             if from == 0 && self.explains {
                 done.statements = statement::of_load(&*store, way, batch, &rows).await;
@@ -91,6 +92,7 @@ impl Bout<'_> {
     ) -> Result<Done> {
         let before = self.before();
         for rows in rows.chunks(batch) {
+            drive::going_on(&self.ended)?;
             match way {
                 Way::Bulk => store.load(rows).await?,
                 _ => store.put(rows).await?,

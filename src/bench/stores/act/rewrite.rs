@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Bout, Done};
+use super::{super::drive::going_on, Bout, Done};
 use crate::{
     Result,
     bench::{results::Bloat, workload::Phase},
@@ -35,6 +35,7 @@ impl Bout<'_> {
                     (from..until).map(|n| records.shifted(n, shift)).collect::<Result<_>>()?;
                 let window = self.before();
                 for rows in rows.chunks(batch) {
+                    going_on(&self.ended)?;
                     store.put(rows).await?;
                 }
                 done.add(self.after(window, rows.len() as u64));

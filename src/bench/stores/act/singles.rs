@@ -92,7 +92,7 @@ impl Bout<'_> {
         let before = self.before();
         let mut window = match (moments, phase.limit) {
             (None, Some(Limit::Seconds(seconds))) => {
-                let until = Some(before.at + (seconds * 1e9) as u64);
+                let until = Some(before.at.saturating_add((seconds * 1e9) as u64));
                 drive::closed(&crew, self.clock, &stores, &ops, until).await?
             }
             (None, _) if phase.pace != Pace::Free => {
