@@ -10,7 +10,7 @@ use futures_util::TryStreamExt;
 use steelyard::{
     bench::{
         results::Results,
-        schedule::StopRule,
+        schedule::{Limit, StopRule},
         stores::{self, Options, Target},
         workload::{Act, BUILT_IN, Phase, Workload},
     },
@@ -123,7 +123,14 @@ fn workloads_use_their_indexes(database: &Database) {
     }
     let (mut faults, mut looked) = (Vec::new(), 0);
     for (name, _) in BUILT_IN {
-        let workload = Workload::named(name).unwrap().scaled(0.1);
+        let mut workload = Workload::named(name).unwrap().scaled(0.1);
+        // A plan is that of the first operation: neither the size of a cache nor how many are sent matters.
+        workload.phases.retain(|phase| phase.room.is_none());
+        for phase in &mut workload.phases {
+            if let Some(Limit::Count(count)) = &mut phase.limit {
+                *count = (*count).min(50);
+            }
+        }
         for shape in database.shapes {
             let Some(results) = explained(&workload, database, *shape) else { continue };
             for phase in &workload.phases {
