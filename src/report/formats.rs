@@ -1,7 +1,7 @@
 //! The page of `bench formats`: which format, for these records.
 
 use super::{
-    lead::{be_faster, has_ranks},
+    lead::{Known, Lead, be_faster, has_ranks, lead},
     marks,
     number::{bytes, fixed, percent, short, times},
     page::Page,
@@ -76,28 +76,30 @@ fn verdict(results: &Results) -> Vec<String> {
     if let Some(size) = results.competitor(&results.baseline).and_then(|c| c.sizes.get("")) {
         first.push_str(&format!(" ({} as {})", bytes(*size), results.baseline));
     }
-    let (read, write) = (leaders(results, "decode"), leaders(results, "encode"));
-    let alone = |cells: &[&Cell]| matches!(cells, [one] if one.competitor == smallest.name);
-    let told = match (who(&read), who(&write)) {
+    let leading = |phase: &str| {
+        let lead = lead(results, phase, keeps_all)?;
+        Some((
+            who(&lead)?,
+            rate(lead.cells[0]),
+            matches!(lead.cells[..], [one] if one.competitor == smallest.name),
+        ))
+    };
+    let told = match (leading("decode"), leading("encode")) {
         (None, None) => "; which is the fastest these rounds cannot tell".to_owned(),
-        (Some(_), Some(_)) if alone(&read) && alone(&write) => format!(
-            " and the fastest: it reads {} and writes {} records/s in memory on one core",
-            rate(read[0]),
-            rate(write[0])
+        (Some((_, read, true)), Some((_, write, true))) => format!(
+            " and the fastest: it reads {read} and writes {write} records/s in memory on one core"
         ),
-        (Some(r), Some(w)) if r == w => format!(
-            "; the fastest to read and to write {r} ({} and {} records/s in memory on one core)",
-            rate(read[0]),
-            rate(write[0])
+        (Some((r, read, _)), Some((w, write, _))) if r == w => format!(
+            "; the fastest to read and to write {r} ({read} and {write} records/s in memory on one core)"
         ),
-        (r, w) => {
-            let one = |who: Option<String>, cells: &[&Cell], way: &str| match who {
-                Some(who) => {
-                    format!("the fastest to {way} {who} ({} records/s in memory)", rate(cells[0]))
+        (read, write) => {
+            let one = |found: Option<(String, String, bool)>, way: &str| match found {
+                Some((who, rate, _)) => {
+                    format!("the fastest to {way} {who} ({rate} records/s in memory)")
                 }
                 None => format!("which is the fastest to {way} these rounds cannot tell"),
             };
-            format!("; {}; {}", one(r, &read, "read"), one(w, &write, "write"))
+            format!("; {}; {}", one(read, "read"), one(write, "write"))
         }
     };
     first.push_str(&format!(", {} is the smallest{told}.", smallest.name));
@@ -112,14 +114,16 @@ fn rate(cell: &Cell) -> String {
     cell.summary.as_ref().map_or(String::new(), |s| short(1e9 / s.ns.middle))
 }
 
-/// Who leads: one, or a few that were not told apart. Of many, or without intervals, nobody does.
-fn who(leaders: &[&Cell]) -> Option<String> {
-    let known = leaders.iter().all(|c| c.summary.as_ref().is_some_and(|s| s.ns.low.is_some()));
-    let names: Vec<&str> = leaders.iter().map(|c| c.competitor.as_str()).collect();
-    match names[..] {
-        [one] if known => Some(format!("is {one}")),
-        [_, _] | [_, _, _] if known => {
-            Some(format!("are {}, of which none was shown to be faster", list(&names)))
+/// Who leads: one, or a few and how near they are. Of many, or without intervals, nobody does.
+fn who(lead: &Lead) -> Option<String> {
+    let names: Vec<&str> = lead.cells.iter().map(|c| c.competitor.as_str()).collect();
+    match (lead.known, &names[..]) {
+        (Known::Alone | Known::First, [one]) => Some(format!("is {one}")),
+        (Known::Alike, [_, _] | [_, _, _]) => {
+            Some(format!("are {}, alike within 3 %", list(&names)))
+        }
+        (Known::Unclear, [_, _] | [_, _, _]) => {
+            Some(format!("is one of {}, which these rounds cannot tell apart", list(&names)))
         }
         _ => None,
     }
@@ -141,17 +145,6 @@ fn smallest<'a>(results: &'a Results, wrap: &str) -> Option<&'a Contender> {
         .iter()
         .filter(|c| keeps_all(c) && c.sizes.contains_key(wrap))
         .min_by_key(|c| c.sizes[wrap])
-}
-
-/// The cells of a phase's first rank group that keep every record, the fastest first.
-fn leaders<'a>(results: &'a Results, phase: &str) -> Vec<&'a Cell> {
-    let ranked: Vec<_> = tables::ranked(results, phase)
-        .into_iter()
-        .filter(|(c, cell)| keeps_all(c) && cell.summary.is_some())
-        .map(|(_, cell)| cell)
-        .collect();
-    let best = ranked.first().and_then(|c| c.summary.as_ref()).map(|s| s.group);
-    ranked.into_iter().filter(|c| c.summary.as_ref().map(|s| s.group) == best).collect()
 }
 
 /// How the others compare with the baseline when read: the span of the ratios.
@@ -245,12 +238,9 @@ fn longer(versus: &Versus) -> String {
 
 /// What to do: for speed, for space.
 fn advice(results: &Results) -> Option<String> {
-    let leaders = match leaders(results, "read") {
-        none if none.is_empty() => leaders(results, "decode"),
-        some => some,
-    };
-    who(&leaders)?;
-    let fast = leaders[0];
+    let lead = ["read", "decode"].iter().find_map(|phase| lead(results, phase, keeps_all))?;
+    who(&lead)?;
+    let fast = lead.cells[0];
     let packed: Vec<(&Contender, &str, u64)> = results
         .competitors
         .iter()
@@ -268,7 +258,7 @@ fn advice(results: &Results) -> Option<String> {
             let of = |p: &(&Contender, &str, u64)| time(&p.0.name, p.1).unwrap_or(f64::INFINITY);
             of(a).total_cmp(&of(b)).then(a.2.cmp(&b.2))
         })?;
-    let names: Vec<&str> = leaders.iter().map(|c| c.competitor.as_str()).collect();
+    let names: Vec<&str> = lead.cells.iter().map(|c| c.competitor.as_str()).collect();
     let mut text = format!("So: for speed keep them as {}", names.join(" or "));
     let near = if size as f64 > least { ", within 5 % of the smallest" } else { "" };
     if wrap.is_empty() {

@@ -182,11 +182,13 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
             said.push("Interrupted: the run was ended early; these are the rounds it had.".into());
         }
         Some(Stopped::Budget) if starts(results) < results.plan.stop.min_starts => {
+            let (had, wanted) = (starts(results), results.plan.stop.min_starts);
+            let enough = results.seconds * f64::from(wanted) / f64::from(had.max(1));
             said.push(format!(
-                "Short: the budget of {} s allowed {} instead of {} starts with fresh data, so intervals are wide.",
+                "Short: the budget of {} s allowed {had} instead of {wanted} starts with fresh data, so \
+                 intervals are wide; --budget {} would do.",
                 short(results.plan.stop.budget),
-                starts(results),
-                results.plan.stop.min_starts
+                (enough / 10.0).ceil() * 10.0
             ));
         }
         Some(_) => {}
@@ -217,9 +219,15 @@ pub fn over_budget(results: &Results) -> Option<String> {
         return None;
     }
     let rounds = results.cells.iter().flat_map(|c| &c.rounds).map(|r| r.round + 1).max()?;
-    let of = match results.bench.as_str() {
-        "stores" => "a round is a whole run of the workload by every store",
-        _ => "a round is a turn of everyone in every phase",
+    const TURN: &str = "a round is a turn of everyone in every phase";
+    let (of, less) = match results.bench.as_str() {
+        "stores" => {
+            let of = "a round is a whole run of the workload by every store";
+            (of, "a smaller --scale or fewer stores")
+        }
+        "objects" => (TURN, "fewer --counts or --formats"),
+        "cache" => (TURN, "fewer --rows or clients"),
+        _ => (TURN, "--limit N records or fewer --formats"),
     };
     let so = match rounds {
         1 => "one round alone took longer".to_owned(),
@@ -227,7 +235,7 @@ pub fn over_budget(results: &Results) -> Option<String> {
     };
     Some(format!(
         "Over the budget: it took {} s instead of {} s. No round that has begun is broken off; {of}, and \
-         {so}. For less: a smaller --scale or --sample, or fewer competitors.",
+         {so}. For less: {less}.",
         fixed(took, 0),
         fixed(budget, usize::from(budget.fract() != 0.0))
     ))

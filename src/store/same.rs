@@ -18,7 +18,10 @@ use std::cmp::Ordering;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 
-use super::{Column, query::compare};
+use super::{
+    Column,
+    query::{compare, shown as shown_value},
+};
 use crate::record::{Document, Kind, Time, Value};
 
 /// Whether `read` is what a store that keeps these kinds makes of `kept`.
@@ -164,10 +167,13 @@ fn plain(text: &str) -> Option<(bool, String, i64)> {
     })
 }
 
-/// A value as a message shows it, cut where it is long.
+/// A value and its kind as a message shows them, cut where it is long.
 fn shown(value: &Value) -> String {
     const SHOWN: usize = 80;
-    let text = format!("{value:?}");
+    let text = match value {
+        Value::List(_) | Value::Map(_) => format!("{value:?}"),
+        single => format!("{} {}", single.kind().name(), shown_value(single)),
+    };
     match text.char_indices().nth(SHOWN) {
         None => text,
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -255,7 +261,7 @@ mod tests {
         assert!(same(&ab, &a, &[Kind::Int]) && !same(&a, &ab, &[Kind::Int]));
         let deep = |value: Value| one(Value::List(vec![one(value).into()]));
         let found = difference(&deep(1.into()), &deep(2.into()), JSON).unwrap();
-        assert_eq!(found, "\"v[0].v\" was Int(1) and is Int(2)");
+        assert_eq!(found, "\"v[0].v\" was int 1 and is int 2");
     }
 
     #[test]

@@ -14,8 +14,9 @@ use steelyard::{
         stores::{self, Options, Target},
         workload::{Act, BUILT_IN, Phase, Workload},
     },
+    durability::Tier,
     record::{Document, Kind, Value, dataset::Dataset},
-    server::Wish,
+    server::{Server, Wish},
     store::{
         Column, Filter, Key, Layout, Query, Request, Row, Shape, Store, one_by_one, open,
         query::{Order, Path, Test},
@@ -30,8 +31,8 @@ struct Database {
     driver: &'static str,
     /// The private server, where it has one.
     server: Option<&'static str>,
-    /// What a bench calls it, written as fast as it can.
-    target: &'static str,
+    /// It is written as fast as it can.
+    tier: Tier,
     shapes: &'static [Shape],
 }
 
@@ -39,25 +40,25 @@ const DATABASES: [Database; 4] = [
     Database {
         driver: "sqlite",
         server: None,
-        target: "sqlite?durability=t1",
+        tier: Tier::T1,
         shapes: &[Shape::Document, Shape::Columns],
     },
     Database {
         driver: "postgres",
         server: Some("postgres"),
-        target: "postgres?durability=t0",
+        tier: Tier::T0,
         shapes: &[Shape::Document, Shape::Columns],
     },
     Database {
         driver: "mysql",
         server: Some("mariadb"),
-        target: "mariadb?durability=t1",
+        tier: Tier::T1,
         shapes: &[Shape::Document, Shape::Columns],
     },
     Database {
         driver: "mongodb",
         server: Some("ferretdb"),
-        target: "ferretdb?durability=t2",
+        tier: Tier::T2,
         shapes: &[Shape::Document],
     },
 ];
@@ -93,11 +94,9 @@ fn may(database: &Database, workload: &str, phase: &Phase) -> May {
 }
 
 /// The results; none where a layout has no room for the records of any table.
-fn explained(workload: &Workload, database: &Database, shape: Shape) -> Option<Results> {
-    let join = if database.target.contains('?') { '&' } else { '?' };
-    let target = format!("{}{join}layout={shape}", database.target);
+fn explained(workload: &Workload, url: &str, shape: Shape) -> Option<Results> {
     let mut options = Options::new(workload.clone());
-    options.targets = vec![Target::parse(&target).unwrap()];
+    options.targets = vec![Target::parse(&laid_out(url, shape)).unwrap()];
     options.audit = false;
     options.explain = true;
     options.plan.resamples = 200;
@@ -112,15 +111,9 @@ fn explained(workload: &Workload, database: &Database, shape: Shape) -> Option<R
     }
 }
 
-/// Whether a database can be tried on this machine.
-fn there(database: &Database) -> bool {
-    database.server.is_none_or(|name| programs::server(name, &Wish::default()).is_some())
-}
-
 fn workloads_use_their_indexes(database: &Database) {
-    if !there(database) {
-        return;
-    }
+    let folder = tempfile::tempdir().unwrap();
+    let Some((_server, url)) = started(database, folder.path()) else { return };
     let (mut faults, mut looked) = (Vec::new(), 0);
     for (name, _) in BUILT_IN {
         let mut workload = Workload::named(name).unwrap().scaled(0.1);
@@ -132,7 +125,7 @@ fn workloads_use_their_indexes(database: &Database) {
             }
         }
         for shape in database.shapes {
-            let Some(results) = explained(&workload, database, *shape) else { continue };
+            let Some(results) = explained(&workload, &url, *shape) else { continue };
             for phase in &workload.phases {
                 let cell = results.cell(&results.baseline, &phase.name).unwrap();
                 let may = may(database, name, phase);
@@ -247,24 +240,34 @@ fn must_sort(database: &Database) -> bool {
     database.driver == "mongodb"
 }
 
+/// A database of its own, with its URL; none where this machine has none.
+fn started(database: &Database, folder: &std::path::Path) -> Option<(Option<Server>, String)> {
+    match database.server {
+        None => {
+            let file = folder.join("people.db");
+            Some((None, format!("sqlite:{}?durability={}", file.display(), database.tier.name())))
+        }
+        Some(name) => {
+            let wish = Wish { tier: Some(database.tier), ..Wish::default() };
+            let server = programs::server(name, &wish)?;
+            let url = server.url().to_owned();
+            Some((Some(server), url))
+        }
+    }
+}
+
+fn laid_out(url: &str, shape: Shape) -> String {
+    let join = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{join}layout={shape}")
+}
+
 async fn newest_by_an_index(database: &Database) {
-    let server = match database.server {
-        None => None,
-        Some(name) => match programs::server(name, &Wish::default()) {
-            None => return,
-            server => server,
-        },
-    };
     let folder = tempfile::tempdir().unwrap();
-    let base = match &server {
-        Some(server) => server.url().to_owned(),
-        None => format!("sqlite:{}", folder.path().join("people.db").display()),
-    };
+    let Some((_server, base)) = started(database, folder.path()) else { return };
     let rows = people();
     let mut faults = Vec::new();
     for shape in database.shapes {
-        let join = if base.contains('?') { '&' } else { '?' };
-        let url = format!("{base}{join}layout={shape}&table=people_{shape}");
+        let url = format!("{}&table=people_{shape}", laid_out(&base, *shape));
         let place = open(&url).await.unwrap();
         let store: &dyn Store = &**place.store();
         let moment = if *shape == Shape::Columns || database.driver == "mongodb" {
@@ -330,26 +333,16 @@ fn the_newest_are_found_by_their_index_on_ferretdb() {
 /// An index takes at least what its keys are long, and more with more records, on every database that says
 /// what its indexes take.
 async fn index_sizes(database: &Database) {
-    let server = match database.server {
-        None => None,
-        Some(name) => match programs::server(name, &Wish::default()) {
-            None => return,
-            server => server,
-        },
-    };
     let folder = tempfile::tempdir().unwrap();
-    let base = match &server {
-        Some(server) => server.url().to_owned(),
-        None => format!("sqlite:{}", folder.path().join("people.db").display()),
-    };
+    let Some((_server, base)) = started(database, folder.path()) else { return };
     let rows = people();
     let (first, second) = rows.split_at(rows.len() / 3);
     let long = |rows: &[Row]| -> u64 {
         rows.iter().map(|row| row.record.get("email").unwrap().as_str().unwrap().len() as u64).sum()
     };
     for shape in database.shapes {
-        let join = if base.contains('?') { '&' } else { '?' };
-        let place = open(&format!("{base}{join}layout={shape}&table=sized_{shape}")).await.unwrap();
+        let url = format!("{}&table=sized_{shape}", laid_out(&base, *shape));
+        let place = open(&url).await.unwrap();
         let store: &dyn Store = &**place.store();
         let mut layout = Layout::plain();
         if *shape == Shape::Columns {

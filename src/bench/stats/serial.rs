@@ -17,6 +17,9 @@ use super::figures::median;
 
 /// The estimate has an error itself, which is added: at most so much over the number of rounds.
 const MARGIN: f64 = 1.5;
+/// The correction of the bias divides by `n - 4`, or by this share of `n` where that is more: below 8
+/// rounds it would multiply the error of the estimate so often that no interval said anything.
+const LEAST: f64 = 0.5;
 /// No more is corrected for; beyond it the rounds say next to nothing.
 const MOST: f64 = 0.9;
 /// Values more than so many robust standard deviations off are left out.
@@ -32,8 +35,9 @@ pub fn autocorrelation<'a>(series: impl IntoIterator<Item = &'a [f64]>) -> f64 {
     }
     let mean = |of: fn(&(f64, f64)) -> f64| found.iter().map(of).sum::<f64>() / found.len() as f64;
     let (r, n) = (mean(|f| f.0), mean(|f| f.1));
-    let error = n / (n - 4.0) / (n * found.len() as f64).sqrt();
-    ((n * r + 1.0) / (n - 4.0) + error.min(MARGIN / n)).clamp(0.0, MOST)
+    let divisor = (n - 4.0).max(LEAST * n);
+    let error = n / divisor / (n * found.len() as f64).sqrt();
+    ((n * r + 1.0) / divisor + error.min(MARGIN / n)).clamp(0.0, MOST)
 }
 
 /// The estimate of one series, neither corrected nor clipped.

@@ -24,8 +24,9 @@ use self::singles::WarmUp;
 use super::{
     Opened,
     crew::Crew,
-    data::{Expected, Records},
+    data::Records,
     drive::{Stores, Window, going_on},
+    expected::Expected,
     statement, watch,
 };
 use crate::{

@@ -5,7 +5,8 @@
 //! is balanced from round to round, ratios are taken within rounds (rules 5 and 6).
 //!
 //! - `target.rs`: what is measured, and how it is started
-//! - `data.rs`, `ops.rs`: records and operations, made outside of the windows; counts known beforehand
+//! - `data.rs`, `ops.rs`: records and operations, made outside of the windows
+//! - `expected.rs`: what must come out of each phase, known beforehand
 //! - `kinds.rs`: of which kind the values are that indexes hold
 //! - `bout.rs`: one store's run of the workload on one start
 //! - `act.rs`: its phases, a file for each larger kind in `act/`;
@@ -30,6 +31,7 @@ mod crew;
 mod data;
 mod delay;
 mod drive;
+mod expected;
 mod kinds;
 #[cfg(test)]
 mod liar;
@@ -67,7 +69,8 @@ pub use target::{Opened, Target};
 pub use writer::serve as serve_writer;
 
 use self::{
-    data::{Expected, Records},
+    data::Records,
+    expected::Expected,
     own::Made,
 };
 use super::{
@@ -268,8 +271,8 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             }
         }
         let stop = || options.stop.is_some_and(|stop| stop.load(Relaxed));
-        let expected = data::expected(workload, &records, &stop);
-        data::sound(workload, &records, &expected, &stop)?;
+        let expected = expected::expected(workload, &records, &stop);
+        expected::sound(workload, &records, &expected, &stop)?;
         followed.extend(ops::unchanged(workload, &records)?);
         if stop() {
             return Err(interrupted());

@@ -1,8 +1,9 @@
 //! The operations of a phase, drawn before the clock runs: keys, queries and records are ready.
 
 use super::{
-    data::{Expected, Records},
+    data::Records,
     drive::Op,
+    expected::Expected,
     relate::Relate,
 };
 use crate::{
@@ -256,7 +257,7 @@ mod tests {
         let records: Vec<_> = (workload.tables.iter())
             .map(|table| (table.name.clone(), Records::new(table, None, 1).unwrap()))
             .collect();
-        let expected = data::expected(&workload, &records, &|| false);
+        let expected = crate::bench::stores::expected::expected(&workload, &records, &|| false);
         let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
         let phase = &workload.phases[at];
         let records = &records.iter().find(|r| r.0 == phase.table).unwrap().1;

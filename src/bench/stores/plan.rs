@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{
     Options,
-    data::{Expected, Records},
+    data::Records,
+    expected::Expected,
 };
 use crate::{
     bench::{
@@ -42,6 +43,12 @@ pub(super) fn blank(
     (dataset.records, dataset.of) = (records.count + others, dataset.of + others);
     for table in workload.tables[1..].iter().filter(|t| filled.iter().any(|f| f.0 == t.name)) {
         dataset.name += &format!("; {}: {}", table.name, table.dataset.name());
+    }
+    if options.records.is_some() && filled.len() > 1 {
+        dataset.remarks.push(format!(
+            "The records that were given are those of table {}; the other tables hold generated ones.",
+            first.name
+        ));
     }
     if dataset.kind.is_empty() {
         dataset.kind = "records".into();
@@ -202,7 +209,7 @@ mod tests {
             let records = |table| Records::new(table, None, 1).unwrap();
             let all: Vec<(String, Records)> =
                 workload.tables.iter().map(|t| (t.name.clone(), records(t))).collect();
-            let expected = data::expected(&workload, &all, &|| false);
+            let expected = crate::bench::stores::expected::expected(&workload, &all, &|| false);
             let blank = blank(&Options::new(workload.clone()), &all, &expected);
             let filled = filled(&workload, &all);
             assert_eq!(filled.len() > 1, name == "relations");

@@ -5,8 +5,9 @@ use std::collections::HashMap;
 
 use super::{
     answers::{Aside, Found},
-    data::{Expected, value},
+    data::value,
     drive::{Outcome, Stores, drained, missing},
+    expected::Expected,
     statement,
 };
 use crate::{

@@ -47,7 +47,9 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
     let raw: RawWorkload = toml::from_str(text).map_err(|e| told(text, &e))?;
     let at = |span: Span<usize>, e: Error| e.in_place(format!("line {}", line(text, span.start)));
     let mut tables = Vec::with_capacity(raw.table.len());
-    for (name, raw) in raw.table {
+    let mut written: Vec<_> = raw.table.into_iter().collect();
+    written.sort_by_key(|(_, table)| table.span().start);
+    for (name, raw) in written {
         let span = raw.span();
         let read = table(name, raw.into_inner()).and_then(|table| table.bounded().map(|()| table));
         tables.push(read.map_err(|e| at(span, e))?);

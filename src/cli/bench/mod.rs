@@ -89,16 +89,16 @@ enum What {
 
 #[derive(clap::Args)]
 struct Common {
-    /// Stop after this many rounds at most.
+    /// Stop after this many rounds at most [default: 60; of stores 30].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Begin no round after this many seconds; one that has begun is finished.
+    /// Begin no round after this many seconds; one that has begun is finished [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = above_nothing, allow_negative_numbers = true)]
     budget: Option<f64>,
     /// Compare processor time, not elapsed time: for machines that others use too.
     #[arg(long)]
     cpu: bool,
-    /// Orders, data and resamples follow from it.
+    /// Orders, data and resamples follow from it [default: 1].
     #[arg(long)]
     seed: Option<u64>,
     /// Write all that was measured here, as JSON; kept up to date after each round.

@@ -10,7 +10,9 @@ use std::{borrow::Cow, marker::PhantomData};
 use super::{Head, Heads, Reader};
 use crate::{
     Error, Result,
-    marc::{Content, FieldBuilder, Leader, Record, RecordRef, Subfields, Trouble, TroubleKind},
+    marc::{
+        Content, FieldBuilder, Record, RecordRef, Subfields, Trouble, TroubleKind, json::Parts,
+    },
 };
 
 /// How long the beginning of a data field is, up to its list of subfields, as most programs write it.
@@ -42,36 +44,26 @@ pub fn read<H: Heads>(
 ) -> Result<()> {
     record.clear();
     let mut scan = Scan::<H> { reader: Reader::new(bytes), troubles };
-    let (mut leader, mut fields) = (false, false);
+    let mut parts = Parts::default();
     scan.map("a MARC record: a map with \"leader\" and \"fields\"", |scan, key| {
         match key {
             b"leader" => {
                 let at = scan.reader.pos();
                 let text = scan.text("the leader")?;
-                let text = text.as_ref().try_into().map_err(|_| {
-                    let n = text.len();
-                    Error::malformed(format!("a MARC leader of {n} bytes instead of 24"))
-                        .at(at as u64)
-                })?;
-                record.set_leader(Leader(text));
-                leader = true;
+                parts.leader(text.as_ref(), at, record)?;
             }
             b"fields" => {
                 scan.list("a list of MARC fields", |scan| field(scan, record))?;
-                fields = true;
+                parts.fields();
             }
             _ => scan.leave_out(key)?,
         }
         Ok(())
     })?;
     scan.reader.end()?;
-    let missing = match (leader, fields) {
-        (false, _) => "leader",
-        (_, false) => "fields",
-        // Delimiters where none can be, in whatever part, are found here.
-        _ => return record.check_fields().map_err(|e| Error::malformed(e.context())),
-    };
-    Err(Error::malformed(format!("a MARC record without {missing:?}")).at(0))
+    parts.whole()?;
+    // Delimiters where none can be, in whatever part, are found here.
+    record.check_fields().map_err(|e| Error::malformed(e.context()))
 }
 
 /// One field: `{"001": text}` or `{"245": {"ind1": …, "ind2": …, "subfields": […]}}`.

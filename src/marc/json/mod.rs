@@ -10,10 +10,12 @@
 //!
 //! Source: Ross Singer, "A Proposal to serialize MARC in JSON" (2010), as in use since.
 
+mod parts;
 mod read;
 mod shape;
 mod write;
 
+pub(crate) use parts::Parts;
 pub use read::read;
 pub(crate) use shape::RecordSeed;
 pub use write::write;

@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
+use super::Parts;
 use crate::{
     Error, Result,
-    marc::{Leader, Record, Trouble, TroubleKind, builder::FieldBuilder},
+    marc::{Record, Trouble, TroubleKind, builder::FieldBuilder},
 };
 
 /// How deep lists and objects may be nested in what is skipped.
@@ -25,23 +26,17 @@ pub fn read(json: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Re
         return Err(Error::malformed("not UTF-8").at(e.valid_up_to() as u64));
     }
     let mut scan = Scan { json, at: 0, troubles };
-    let (mut leader, mut fields) = (false, false);
+    let mut parts = Parts::default();
     scan.object("a MARC record: an object with \"leader\" and \"fields\"", |scan, key| {
         match key {
             b"leader" => {
                 let at = scan.at;
                 let text = scan.text("the leader")?;
-                let text = text.as_ref().try_into().map_err(|_| {
-                    let n = text.len();
-                    Error::malformed(format!("a MARC leader of {n} bytes instead of 24"))
-                        .at(at as u64)
-                })?;
-                record.set_leader(Leader(text));
-                leader = true;
+                parts.leader(text.as_ref(), at, record)?;
             }
             b"fields" => {
                 scan.list("the list of fields", |scan| field(scan, record))?;
-                fields = true;
+                parts.fields();
             }
             _ => scan.leave_out(key)?,
         }
@@ -51,12 +46,7 @@ pub fn read(json: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Re
     if scan.at < json.len() {
         return Err(scan.unexpected("the end of the record"));
     }
-    let missing = match (leader, fields) {
-        (false, _) => "leader",
-        (_, false) => "fields",
-        _ => return Ok(()),
-    };
-    Err(Error::malformed(format!("a MARC record without {missing:?}")).at(0))
+    parts.whole()
 }
 
 /// One field: `{"001": "text"}` or `{"245": {"ind1": …, "ind2": …, "subfields": […]}}`.

@@ -69,10 +69,7 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
     let mut marks = Marks::default();
     let mut footnotes = Vec::new();
     for c in contenders(results) {
-        let Some(kept) = &c.store else {
-            footnotes.extend(c.refused.as_ref().map(|why| format!("- {}: {why}", c.name)));
-            continue;
-        };
+        let Some(kept) = &c.store else { continue };
         let durability = &kept.durability;
         let broken = if durability.broken { marks.broken() } else { "" };
         let or = |text: &Option<String>, other: &str| text.clone().unwrap_or_else(|| other.into());
@@ -91,7 +88,6 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
             lies(durability),
         ]);
         footnotes.extend(durability.remark.as_ref().map(|r| format!("{}: {r}", c.name)));
-        footnotes.extend(c.refused.as_ref().map(|why| format!("- {}: {why}", c.name)));
     }
     let nothing = table.rows.is_empty() && footnotes.is_empty();
     let mut all = marks.footnotes();

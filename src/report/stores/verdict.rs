@@ -49,6 +49,7 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
             }
         }
     }
+    said.extend(left_out(results));
     said.extend(unknown(results));
     said.extend(hidden(results));
     said.extend(broken(results));
@@ -58,6 +59,13 @@ pub(super) fn verdict(results: &Results) -> Vec<String> {
     said.extend(troubles(results));
     said.extend(lossy(results));
     said
+}
+
+/// The stores that could not be measured, and why.
+fn left_out(results: &Results) -> Option<String> {
+    let why = |c: &Contender| Some(format!("{} ({})", c.name, c.refused.as_ref()?));
+    let all: Vec<String> = contenders(results).filter_map(why).collect();
+    (!all.is_empty()).then(|| format!("Not measured: {}.", all.join("; ")))
 }
 
 /// True where every value comes back as it was; a store that was not tried is not doubted.

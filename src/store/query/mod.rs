@@ -24,6 +24,7 @@ mod shown;
 use std::{fmt, str::FromStr};
 
 pub use matches::compare;
+pub(super) use shown::shown;
 
 use super::Need;
 use crate::{

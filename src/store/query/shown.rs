@@ -45,7 +45,8 @@ impl fmt::Display for Test {
     }
 }
 
-fn shown(value: &Value) -> String {
+/// A single value; of what is not single, its kind.
+pub(in crate::store) fn shown(value: &Value) -> String {
     match value {
         Value::Null => "null".into(),
         Value::Bool(v) => v.to_string(),

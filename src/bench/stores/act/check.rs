@@ -15,8 +15,8 @@ use std::{
 use super::{
     super::{
         answers::{Answer, Found},
-        data::Expected,
         drive::{Op, Window},
+        expected::Expected,
         ops,
     },
     Bout,

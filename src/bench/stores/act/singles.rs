@@ -3,8 +3,8 @@
 use super::{
     super::{
         crew::Crew,
-        data::Expected,
         drive::{self, Op, Ops, Stores},
+        expected::Expected,
         ops, statement,
     },
     Bout, Done,
