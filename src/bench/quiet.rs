@@ -263,6 +263,14 @@ mod tests {
         assert_eq!(results.noise(), (0.3, true));
         results.probes[2 * 7 + 1].noisy = true;
         assert_eq!(results.noise(), (0.3, true), "a round is noisy once");
+        // Of many that take turns, one that is disturbed leaves the others' comparisons as they are.
+        let turn = |round, name: usize| probe(round, &format!("{name}"), 0.0);
+        results.probes = (0..10).flat_map(|round| (0..10).map(move |n| turn(round, n))).collect();
+        for round in 0..10 {
+            results.probes[11 * round].noisy = true;
+        }
+        let (share, marked) = results.noise();
+        assert!((share - 0.2).abs() < 1e-9 && !marked, "{share}");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! carries what is needed to judge it: plan, seeds, versions, machine, settings (rule 21).
 //! `docs/results-schema.md` describes each field for other tools; it changes with [`SCHEMA`].
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
@@ -426,13 +426,22 @@ impl Results {
         if self.bench == "stores" { Basis::Elapsed } else { self.plan.basis }
     }
 
-    /// The share of rounds with noisy surroundings, and whether that marks the run. A round is noisy
-    /// where one turn in it was.
+    /// The share of comparisons that something else disturbed, and whether that marks the run. Two
+    /// competitors are compared within each round, and a comparison is disturbed where the turn of
+    /// either was; without turns, where the round was.
     pub fn noise(&self) -> (f64, bool) {
-        let rounds = |of: fn(&&Probe) -> bool| {
-            self.probes.iter().filter(of).map(|p| p.round).collect::<BTreeSet<_>>().len()
+        let mut rounds: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+        for probe in &self.probes {
+            let (turns, noisy) = rounds.entry(probe.round).or_default();
+            *turns += 1;
+            *noisy += u64::from(probe.noisy);
+        }
+        let pairs = |n: u64| n * n.saturating_sub(1);
+        let disturbed = |&(turns, noisy): &(u64, u64)| match turns {
+            1 => noisy as f64,
+            _ => 1.0 - pairs(turns - noisy) as f64 / pairs(turns) as f64,
         };
-        let share = rounds(|p| p.noisy) as f64 / rounds(|_| true).max(1) as f64;
+        let share = rounds.values().map(disturbed).sum::<f64>() / rounds.len().max(1) as f64;
         (share, share > 0.2)
     }
 }

@@ -170,7 +170,7 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
             None => "times are longer than on a quiet one".into(),
         };
         said.push(format!(
-            "Noisy: something else used this machine in {} % of the rounds; {so}.",
+            "Noisy: something else used this machine in {} % of the comparisons; {so}.",
             fixed(100.0 * share, 0)
         ));
     }
@@ -371,24 +371,24 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         fixed(results.clock.read_ns, 0)
     ));
     let null = results.competitors.iter().find(|c| c.null).map(|c| c.name.as_str());
-    let costs: Vec<f64> = results
+    let mut costs: Vec<(f64, &str)> = results
         .cells
         .iter()
         .filter(|c| Some(c.competitor.as_str()) == null)
-        .filter_map(|c| Some(c.summary.as_ref()?.ns.middle))
+        .filter_map(|c| {
+            Some((c.summary.as_ref()?.ns.middle, results.phase(&c.phase)?.name.as_str()))
+        })
         .collect();
-    if !costs.is_empty() {
-        let (least, most) = (
-            short(costs.iter().copied().fold(f64::INFINITY, f64::min)),
-            short(costs.iter().copied().fold(0.0, f64::max)),
-        );
+    costs.sort_by(|a, b| a.0.total_cmp(&b.0));
+    if let (Some((least, at_least)), Some((most, at_most))) = (costs.first(), costs.last()) {
+        let takes = format!("{} ns ({at_least}) to {} ns ({at_most})", short(*least), short(*most));
         // The null competitor of stores is a driver like the others.
         notes.push(match results.workload {
             Some(_) => format!(
-                "Our own code around a store (the call, encoding or decoding, counting) takes {least} to {most} ns an operation, measured by a store that keeps nothing."
+                "Our own code around a store (the call, encoding or decoding, counting) takes {takes} an operation, measured by a store that keeps nothing."
             ),
             None => format!(
-                "The harness itself takes {least} to {most} ns an operation, measured by a competitor that does nothing."
+                "The harness itself takes {takes} an operation, measured by a competitor that does nothing."
             ),
         });
     }

@@ -118,7 +118,7 @@ impl Records {
             None => Ok(Records {
                 source: Source::Made(table.dataset),
                 count: table.count,
-                key: table.key.clone(),
+                key: table.key.clone().or_else(|| Some(table.dataset.info().key?.to_owned())),
                 seed,
                 traces: HashMap::new(),
             }),

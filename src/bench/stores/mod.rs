@@ -68,11 +68,7 @@ pub use data::OwnRecords;
 pub use target::{Opened, Target};
 pub use writer::serve as serve_writer;
 
-use self::{
-    data::Records,
-    expected::Expected,
-    own::Made,
-};
+use self::{data::Records, expected::Expected, own::Made};
 use super::{
     derive::{derive, first_wide},
     instruments::{Instruments, Real},

@@ -1,11 +1,6 @@
 //! The operations of a phase, drawn before the clock runs: keys, queries and records are ready.
 
-use super::{
-    data::Records,
-    drive::Op,
-    expected::Expected,
-    relate::Relate,
-};
+use super::{data::Records, drive::Op, expected::Expected, relate::Relate};
 use crate::{
     Error, Result,
     bench::{

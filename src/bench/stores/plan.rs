@@ -2,11 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Options,
-    data::Records,
-    expected::Expected,
-};
+use super::{Options, data::Records, expected::Expected};
 use crate::{
     bench::{
         machine,

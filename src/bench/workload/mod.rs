@@ -67,7 +67,8 @@ pub struct Table {
     pub count: u64,
     /// How many the published test had.
     pub published: u64,
-    /// The field that is the key; the number of the record where none is named.
+    /// The field that is the key, where the workload names one; else the one its dataset has, and of
+    /// records in its place, and where there is none, the number of the record.
     pub key: Option<String>,
     /// Paths that are indexed from the start.
     pub index: Vec<Path>,

@@ -102,7 +102,7 @@ fn table(name: String, raw: RawTable) -> Result<Table> {
         dataset,
         count: raw.count.unwrap_or(info.count),
         published: raw.published.unwrap_or(info.published),
-        key: raw.key.or(info.key.map(str::to_owned)),
+        key: raw.key,
         index: paths(&raw.index)?,
         layout: raw.layout.map(|l| l.parse()).transpose()?,
     })

@@ -53,10 +53,11 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         title: "What a million operations cost".into(),
         about: "Processor seconds of this program (the client) and of the private server, and \
                 megabytes that both had written to disks, scaled from what was done to a million \
-                operations of each phase. Written is counted by the kernel, log files filled with zeros \
-                beforehand (PostgreSQL: 16 MB each) in full. What an earlier phase changed may be written in a later one, so what reads are \
-                said to have written can be of the writes before them. CPU and written are not known \
-                (-) of a server of your own."
+                operations of each phase; written only where that was 1,000 or more. Written is counted \
+                by the kernel, log files filled with zeros beforehand (PostgreSQL: 16 MB each) in full. \
+                What an earlier phase changed may be written in a later one, so what reads are said to \
+                have written can be of the writes before them. CPU and written are not known (-) of a \
+                server of your own."
             .into(),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
@@ -64,10 +65,12 @@ pub(super) fn section(results: &Results) -> Option<Section> {
     })
 }
 
-/// Megabytes written to disks for a million operations.
+/// Megabytes written to disks for a million operations; of few operations they are mostly what earlier
+/// phases had put off.
 fn written(cell: &Cell) -> Option<f64> {
+    const FEWEST: u64 = 1_000;
     let bytes: u64 =
         cell.rounds.iter().map(|r| r.written + r.server.map_or(0, |server| server.written)).sum();
     let operations: u64 = cell.rounds.iter().map(|round| cell.units_of(round)).sum();
-    (operations > 0).then(|| bytes as f64 / operations as f64)
+    (operations >= FEWEST).then(|| bytes as f64 / operations as f64)
 }

@@ -265,3 +265,21 @@ fn a_query_of_your_own_is_measured_without_a_workload_file() {
     assert_eq!(twice.status, Some(2));
     assert!(twice.err.contains("have the same key"), "{}", twice.err);
 }
+
+/// A workload's own dataset may have a key that records in its place have not.
+#[test]
+fn own_records_of_a_workload_need_no_key_that_it_does_not_name() {
+    let desk = Desk::new();
+    desk.write("own.jsonl", "{\"n\": 1}\n{\"n\": 2}\n");
+    let get = "[[phase]]\nname = \"a\"\ndo = \"get\"\ncount = 10\n";
+    let load = "[[phase]]\nname = \"load\"\ndo = \"load\"\n";
+    let of = |key: &str| {
+        let table = format!("[table.records]\ndataset = \"people\"\n{key}");
+        format!("name = \"own\"\nabout = \"Own.\"\n{table}{load}{get}")
+    };
+    desk.write("own.toml", of(""));
+    desk.write("key.toml", of("key = \"id\"\n"));
+    desk.run("bench own.toml --records own.jsonl --on memory --rounds 1 --no-audit").well();
+    let named = desk.run("bench key.toml --records own.jsonl --on memory --rounds 1 --no-audit");
+    assert!(named.err.contains("no field \"id\" to take the key from"), "{}", named.err);
+}
