@@ -431,7 +431,10 @@ impl Results {
     /// either was; without turns, where the round was.
     pub fn noise(&self) -> (f64, bool) {
         let mut rounds: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
-        for probe in &self.probes {
+        let null = self.competitors.iter().find(|c| c.null).map(|c| &c.name);
+        // Nobody is compared with the null competitor.
+        for probe in self.probes.iter().filter(|p| null.is_none() || p.competitor.as_ref() != null)
+        {
             let (turns, noisy) = rounds.entry(probe.round).or_default();
             *turns += 1;
             *noisy += u64::from(probe.noisy);

@@ -238,7 +238,7 @@ fn verdict(c: &Comparison) -> Vec<String> {
     if c.interleaved && (c.new.noisy || c.old.noisy) {
         said.push(
             "Noisy: something else used the machine, so that these are processor times, which it \
-             hardly touches."
+             touches less."
                 .into(),
         );
     }

@@ -1,7 +1,7 @@
 //! Who leads in a phase: one, several that are alike, or several that these rounds cannot tell apart.
 
 use super::{
-    number::{fixed, short},
+    number::{fixed, short, times},
     tables::ranked,
     words::list,
 };
@@ -178,12 +178,19 @@ impl Lead<'_> {
         }
     }
 
-    /// Those that do not lead, behind several that do: `; slower: folder`.
+    /// Those that do not lead, behind several that do: `; slower: folder 2.5 times`.
     fn behind(&self) -> String {
-        let names: Vec<String> = self.others.iter().map(|c| c.competitor.clone()).collect();
-        let who = match names.len() {
+        // Each with how many times as long as the first of the leaders it takes.
+        let first = self.cells[0];
+        let told = |cell: &&Cell| {
+            let versus = self.results.answer(&cell.competitor, &first.competitor, &first.phase);
+            let ratio = versus.map_or(String::new(), |v| format!(" {}", times(v.ratio.middle)));
+            format!("{}{ratio}", cell.competitor)
+        };
+        let named: Vec<String> = self.others.iter().map(told).collect();
+        let who = match named.len() {
             0 => return String::new(),
-            1..=FEW => list(&names),
+            1..=FEW => list(&named),
             n => format!("{n} others"),
         };
         let how = if on_processor_time(self.results) { "more" } else { "slower" };

@@ -170,7 +170,7 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
             None => "times are longer than on a quiet one".into(),
         };
         said.push(format!(
-            "Noisy: something else used this machine in {} % of the comparisons; {so}.",
+            "Noisy: {} % of the comparisons were disturbed by something else on this machine; {so}.",
             fixed(100.0 * share, 0)
         ));
     }
@@ -183,10 +183,11 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         }
         Some(Stopped::Budget) if starts(results) < results.plan.stop.min_starts => {
             let (had, wanted) = (starts(results), results.plan.stop.min_starts);
+            let wide = if had as usize >= FEWEST { ", so intervals are wide" } else { "" };
             let enough = results.seconds * f64::from(wanted) / f64::from(had.max(1));
             said.push(format!(
-                "Short: the budget of {} s allowed {had} instead of {wanted} starts with fresh data, so \
-                 intervals are wide; --budget {} would do.",
+                "Short: the budget of {} s allowed {had} instead of {wanted} starts with fresh \
+                 data{wide}; --budget {} would do.",
                 short(results.plan.stop.budget),
                 (enough / 10.0).ceil() * 10.0
             ));
@@ -241,7 +242,7 @@ pub fn over_budget(results: &Results) -> Option<String> {
     ))
 }
 
-/// The smallest differences that these rounds could have shown.
+/// The smallest differences that these rounds could have shown: of half of the pairs in a phase.
 fn sensitivity(results: &Results) -> Option<String> {
     let family = results.family.as_ref()?;
     let name = |id: &str| results.phase(id).map_or(id.to_owned(), |p| p.name.clone());
@@ -262,11 +263,12 @@ fn sensitivity(results: &Results) -> Option<String> {
         }
     };
     Some(format!(
-        "The smallest difference that these rounds could have shown, in four of five such runs: {least}."
+        "The smallest difference that these rounds could have shown of a usual pair, in four of five such runs: {least}."
     ))
 }
 
-fn starts(results: &Results) -> u32 {
+/// On how many starts with fresh data the figures rest.
+pub(super) fn starts(results: &Results) -> u32 {
     results.cells.iter().filter_map(|c| c.summary.as_ref()).map(|s| s.starts).max().unwrap_or(0)
 }
 
@@ -281,7 +283,7 @@ fn together(results: &Results) -> Option<String> {
     let widened = match family.autocorrelation {
         ..0.005 => String::new(),
         r => format!(
-            " Rounds were like those before them (autocorrelation {}), and intervals of ratios are widened for it.",
+            " Rounds may be like those before them (autocorrelation up to {}), and intervals of ratios are widened for it.",
             fixed(r, 2)
         ),
     };
@@ -324,7 +326,7 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         None => "it was broken off",
     };
     notes.push(format!(
-        "Measured in {} s, {}; ended because {ended}. Seed {}. Figures are medians of rounds with 95 % intervals ({} resamples, by start; of logarithms).",
+        "Measured in {} s, {}; ended because {ended}. Seed {}. Times are medians of rounds, processor times of user and system their means, with 95 % intervals ({} resamples, by start; of logarithms).",
         fixed(results.seconds, 0),
         repeats(results),
         results.plan.seed,
@@ -381,7 +383,10 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
         .collect();
     costs.sort_by(|a, b| a.0.total_cmp(&b.0));
     if let (Some((least, at_least)), Some((most, at_most))) = (costs.first(), costs.last()) {
-        let takes = format!("{} ns ({at_least}) to {} ns ({at_most})", short(*least), short(*most));
+        let takes = match costs.len() {
+            1 => format!("{} ns", short(*least)),
+            _ => format!("{} ns ({at_least}) to {} ns ({at_most})", short(*least), short(*most)),
+        };
         // The null competitor of stores is a driver like the others.
         notes.push(match results.workload {
             Some(_) => format!(

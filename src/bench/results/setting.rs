@@ -14,7 +14,7 @@ pub enum Basis {
     /// Elapsed time: what a user waits for.
     #[default]
     Elapsed,
-    /// Processor time, user and system, of all threads: hardly touched by others on the machine,
+    /// Processor time, user and system, of all threads: touched less by others on the machine,
     /// and blind to waiting for disks and networks.
     Processor,
 }

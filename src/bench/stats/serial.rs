@@ -17,9 +17,9 @@ use super::figures::median;
 
 /// The estimate has an error itself, which is added: at most so much over the number of rounds.
 const MARGIN: f64 = 1.5;
-/// The correction of the bias divides by `n - 4`, or by this share of `n` where that is more: below 8
+/// The correction of the bias divides by `n - 4`, or by this share of `n` where that is more: with 5
 /// rounds it would multiply the error of the estimate so often that no interval said anything.
-const LEAST: f64 = 0.5;
+const LEAST: f64 = 1.0 / 3.0;
 /// No more is corrected for; beyond it the rounds say next to nothing.
 const MOST: f64 = 0.9;
 /// Values more than so many robust standard deviations off are left out.

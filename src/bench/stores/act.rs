@@ -266,6 +266,12 @@ impl<'a> Bout<'a> {
         if let Some(why) = self.unmade.get(&phase.table).or(to.and_then(|to| self.unmade.get(to))) {
             return Err(Error::unsupported(why.clone()));
         }
+        let needed = phase.act.needs(&phase.table);
+        if let Some(table) = needed.iter().find(|table| !self.there.contains_key(**table)) {
+            let what =
+                format!("the records of {table} are not there: it cannot load them as asked");
+            return Err(Error::unsupported(what));
+        }
         match self.workload.only_joined(&phase.table) {
             true => self.table(&phase.table)?.abilities().can_join(),
             false => Ok(()),

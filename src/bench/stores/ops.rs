@@ -245,14 +245,14 @@ pub(super) fn keys(rows: &[Row]) -> Vec<Key> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::stores::data;
+    use crate::bench::stores::expected::expected;
 
     fn made(name: &str, phase: &str) -> (Vec<Op>, u64) {
         let workload = Workload::named(name).unwrap().scaled(0.05);
         let records: Vec<_> = (workload.tables.iter())
             .map(|table| (table.name.clone(), Records::new(table, None, 1).unwrap()))
             .collect();
-        let expected = crate::bench::stores::expected::expected(&workload, &records, &|| false);
+        let expected = expected(&workload, &records, &|| false);
         let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
         let phase = &workload.phases[at];
         let records = &records.iter().find(|r| r.0 == phase.table).unwrap().1;

@@ -196,7 +196,7 @@ fn sizes(records: &Records) -> BTreeMap<String, u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::stores::data;
+    use crate::bench::stores::expected::expected;
 
     #[test]
     fn what_is_weighed_is_what_all_tables_hold() {
@@ -205,7 +205,7 @@ mod tests {
             let records = |table| Records::new(table, None, 1).unwrap();
             let all: Vec<(String, Records)> =
                 workload.tables.iter().map(|t| (t.name.clone(), records(t))).collect();
-            let expected = crate::bench::stores::expected::expected(&workload, &all, &|| false);
+            let expected = expected(&workload, &all, &|| false);
             let blank = blank(&Options::new(workload.clone()), &all, &expected);
             let filled = filled(&workload, &all);
             assert_eq!(filled.len() > 1, name == "relations");

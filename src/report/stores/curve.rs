@@ -14,7 +14,7 @@ use super::{
     contenders, families, family, is_point,
     kept::{short_tier, tier},
     latency::at,
-    unit,
+    phases, unit,
 };
 use crate::bench::results::{Cell, Contender, Figure, Phase, Results};
 
@@ -94,10 +94,22 @@ pub(super) fn sections(results: &Results) -> Vec<Section> {
 fn section(results: &Results, name: &str) -> Option<Section> {
     let first = results.phases.iter().find(|p| is_point(p) && family(p) == name)?;
     let rate = format!("{}/s", unit(first));
-    let mut table =
-        Table::new(&["<", "<durability", "at once", &rate, "% of best", "p50", "p99", "max", "<"]);
+    let of = tables::share_of_baseline(results);
+    let mut table = Table::new(&[
+        "<",
+        "<durability",
+        "at once",
+        &rate,
+        &of,
+        "% of best",
+        "p50",
+        "p99",
+        "max",
+        "<",
+    ]);
     let mut marks = Marks::default();
     let mut refusals: Vec<String> = Vec::new();
+    let mut knees = false;
     for c in contenders(results) {
         let points = points(results, c, name);
         if points.is_empty() {
@@ -106,6 +118,7 @@ fn section(results: &Results, name: &str) -> Option<Section> {
         }
         let known = is_known(results, &points);
         let knee = knee(&points).filter(|_| known).map(|point| point.at_once);
+        knees |= knee.is_some();
         let best = points.iter().map(|point| point.rate.middle).fold(0.0, f64::max);
         for point in &points {
             let response = point.cell.latency.as_ref().map(|latency| &latency.response);
@@ -115,6 +128,7 @@ fn section(results: &Results, name: &str) -> Option<Section> {
                 tier(c, &mut marks),
                 whole(point.at_once),
                 ranged(&point.rate),
+                phases::versus(results, c, point.cell, &mut marks),
                 short(100.0 * point.rate.middle / best),
                 within(0.5),
                 within(0.99),
@@ -129,16 +143,22 @@ fn section(results: &Results, name: &str) -> Option<Section> {
         title: format!("{name}: by how many at once"),
         about: format!(
             "{} Each of so many workers sends its next operation when its last one was answered, on a \
-             connection of its own; milliseconds for one. knee: the fewest at once with {} % of the \
-             best rate; with more, operations wait for each other.",
+             connection of its own; milliseconds for one.{}",
             plain(first),
-            100.0 * ENOUGH
+            if knees { of_knees() } else { String::new() }
         ),
         table: table.without_empty_columns(),
         footnotes,
         charts: charts(results, name, first),
         ..Section::default()
     })
+}
+
+fn of_knees() -> String {
+    format!(
+        " knee: the fewest at once with {} % of the best rate; with more, operations wait for each other.",
+        100.0 * ENOUGH
+    )
 }
 
 /// What is done, without how many at once.

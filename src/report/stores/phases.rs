@@ -150,7 +150,13 @@ pub(in crate::report) fn server(cell: &Cell) -> Option<f64> {
 }
 
 /// Percent of the baseline's time, marked where the two promise different things.
-fn versus(results: &Results, contender: &Contender, cell: &Cell, marks: &mut Marks) -> String {
+/// Percent of the baseline's time, and what follows.
+pub(super) fn versus(
+    results: &Results,
+    contender: &Contender,
+    cell: &Cell,
+    marks: &mut Marks,
+) -> String {
     let Some(summary) = &cell.summary else { return NONE.into() };
     let mut text = tables::versus(results, contender, summary, marks);
     let base = results.competitor(&results.baseline).filter(|base| base.store.is_some());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     super::{
-        lead,
+        lead, marks,
         number::{bytes, fixed, percent, short, whole},
         words::list,
     },
@@ -12,7 +12,7 @@ use super::{
     kept::{Space, short_tier},
     unit, weighed,
 };
-use crate::bench::results::{Cell, Class, Contender, Pace, Phase, Results, Tally};
+use crate::bench::results::{Cell, Class, Contender, FEWEST, Pace, Phase, Results, Tally};
 
 /// A longer list is only counted.
 const MANY: usize = 6;
@@ -155,6 +155,10 @@ fn response(results: &Results) -> Option<String> {
         _ => None,
     };
     // Three quarters is what a server that is used well is given; beyond, queues grow.
+    // A quantile of one store beside another is no comparison where rounds are few or disturbed.
+    if results.noise().1 || marks::starts(results) < FEWEST as u32 {
+        return None;
+    }
     let usual = results.phases.iter().filter(|p| share(p).is_some_and(|s| s < 0.8));
     let phase = usual.max_by(|a, b| share(a).unwrap_or(0.0).total_cmp(&share(b).unwrap_or(0.0)))?;
     let mut found: Vec<(f64, String)> = contenders(results)

@@ -534,8 +534,8 @@ impl Store for Sqlite3 {
     }
 
     async fn analyze(&self) -> Result<()> {
-        // Of so many entries of each index, as SQLite's manual advises for tables that grow.
-        let statements = format!("PRAGMA analysis_limit = 1000; ANALYZE {}", self.table.quoted());
+        // All of it, as a user would: with a limit, estimates of values that are rare or frequent are off.
+        let statements = format!("ANALYZE {}", self.table.quoted());
         self.pool.run(move |connection| connection.execute_batch(&statements)).await
     }
 

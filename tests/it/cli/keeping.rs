@@ -266,6 +266,23 @@ fn a_query_of_your_own_is_measured_without_a_workload_file() {
     assert!(twice.err.contains("have the same key"), "{}", twice.err);
 }
 
+/// What a store cannot load it is not asked for.
+#[test]
+fn phases_on_records_that_a_store_cannot_load_are_refused_with_the_reason() {
+    let desk = Desk::new();
+    desk.write(
+        "own.toml",
+        "name = \"own\"\nabout = \"Own.\"\n[table.records]\ndataset = \"people\"\ncount = 50\n\
+         [[phase]]\nname = \"load\"\ndo = \"load\"\nway = \"transaction\"\n\
+         [[phase]]\nname = \"get\"\ndo = \"get\"\ncount = 10\n",
+    );
+    let ran = desk.run("bench own.toml --on memory --on sqlite --rounds 1 --no-audit");
+    assert!(matches!(ran.status, Some(0 | 1)), "{}", ran.err);
+    let text = ran.text().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("memory: memory cannot write records one by one in a"), "{text}");
+    assert!(text.contains("table records is empty"), "{text}");
+}
+
 /// A workload's own dataset may have a key that records in its place have not.
 #[test]
 fn own_records_of_a_workload_need_no_key_that_it_does_not_name() {
