@@ -181,8 +181,8 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         Some(Stopped::Interrupted) => {
             said.push("Interrupted: the run was ended early; these are the rounds it had.".into());
         }
-        Some(Stopped::Budget) if starts(results) < results.plan.stop.min_starts => {
-            let (had, wanted) = (starts(results), results.plan.stop.min_starts);
+        Some(Stopped::Budget) if starts(results) < wanted(results) => {
+            let (had, wanted) = (starts(results), wanted(results));
             let wide = if had as usize >= FEWEST { ", so intervals are wide" } else { "" };
             let enough = results.seconds * f64::from(wanted) / f64::from(had.max(1));
             said.push(format!(
@@ -265,6 +265,12 @@ fn sensitivity(results: &Results) -> Option<String> {
     Some(format!(
         "The smallest difference that these rounds could have shown of a usual pair, in four of five such runs: {least}."
     ))
+}
+
+/// How many starts were to be had: no more than the rounds that were asked for.
+fn wanted(results: &Results) -> u32 {
+    let stop = &results.plan.stop;
+    stop.min_starts.min(stop.max_rounds.div_ceil(stop.rounds_per_start.max(1)))
 }
 
 /// On how many starts with fresh data the figures rest.

@@ -268,8 +268,7 @@ impl<'a> Bout<'a> {
         }
         let needed = phase.act.needs(&phase.table);
         if let Some(table) = needed.iter().find(|table| !self.there.contains_key(**table)) {
-            let what =
-                format!("the records of {table} are not there: it cannot load them as asked");
+            let what = format!("table {table} is empty: its records cannot be loaded as asked");
             return Err(Error::unsupported(what));
         }
         match self.workload.only_joined(&phase.table) {
