@@ -266,14 +266,15 @@ impl<'a> Bout<'a> {
         if let Some(why) = self.unmade.get(&phase.table).or(to.and_then(|to| self.unmade.get(to))) {
             return Err(Error::unsupported(why.clone()));
         }
-        let needed = phase.act.needs(&phase.table);
-        if let Some(table) = needed.iter().find(|table| !self.there.contains_key(**table)) {
-            let what = format!("table {table} is empty: its records cannot be loaded as asked");
-            return Err(Error::unsupported(what));
+        if self.workload.only_joined(&phase.table) {
+            self.table(&phase.table)?.abilities().can_join()?;
         }
-        match self.workload.only_joined(&phase.table) {
-            true => self.table(&phase.table)?.abilities().can_join(),
-            false => Ok(()),
+        let needed = phase.act.needs(&phase.table);
+        match needed.iter().find(|table| !self.there.contains_key(**table)) {
+            Some(table) => Err(Error::unsupported(format!(
+                "table {table} is empty: its records cannot be loaded as asked"
+            ))),
+            None => Ok(()),
         }
     }
 
