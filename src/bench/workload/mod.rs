@@ -48,7 +48,8 @@ pub struct Workload {
     pub about: String,
     /// Where it was published.
     pub source: Option<String>,
-    /// The tables, as they are written; records that a user brings are those of the first. A phase that names none has the table `records`.
+    /// The tables, as they are written; records that a user brings are those of the first. A phase
+    /// that names none has the table `records`.
     pub tables: Vec<Table>,
     /// What is done, in order.
     pub phases: Vec<Phase>,

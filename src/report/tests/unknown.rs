@@ -227,3 +227,24 @@ fn one_comparison_is_one() {
     let notes = page(&results).notes.join("\n");
     assert!(notes.contains("1 comparison is decided, so that"), "{notes}");
 }
+
+/// A curve says how stores compare at each point, and explains a knee only where the rounds tell of one.
+#[test]
+fn a_curve_has_verdicts_and_a_knee_where_that_is_known() {
+    let mut results = samples::stores();
+    for (phase, at_once) in results.phases.iter_mut().zip([1, 4]) {
+        (phase.kind, phase.of, phase.pace) = ("get".into(), Some("reads".into()), None);
+        (phase.size, phase.concurrency) = (Some(at_once), at_once as u32);
+    }
+    for is_noisy in [false, true] {
+        let results = noisy(results.clone(), is_noisy);
+        let page = page(&results);
+        let curve = section(&page, "reads: by how many at once");
+        assert_eq!(curve.about.contains("knee:"), !is_noisy, "{}", curve.about);
+        let knees = curve.table.rows.iter().flatten().filter(|cell| *cell == "knee").count();
+        assert_eq!(knees > 0, !is_noisy, "{:?}", curve.table.rows);
+        let of = tables::share_of_baseline(&results);
+        let beside = column(curve, &of, "postgres");
+        assert!(beside.len() == 2 && beside.iter().all(|text| text != "-"), "{beside:?}");
+    }
+}
