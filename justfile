@@ -19,4 +19,4 @@ fuzz SECONDS="60":
 
 # Licences and known vulnerabilities of what we depend on.
 deny:
-    cargo deny check
+    scripts/deny

@@ -23,6 +23,7 @@ import tempfile
 import time
 from contextlib import nullcontext
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import rows
 from rows import STEELYARD, cpu, server
@@ -52,9 +53,9 @@ concurrency = {depth}
 def redis(url, folder, depth):
     make = rows.redis(url, folder, *rows.ROWS["row"][:2])
     # Values of 1 KB under the keys that are read.
-    port = url.rsplit(":", 1)[1]
-    subprocess.run(["redis-benchmark", "-p", port, "-n", str(10 * KEYS), "-r", "9999", "-d", "1024", "-q", "-t", "set"],
-                   check=True, stdout=subprocess.DEVNULL)
+    parts = urlsplit(url)
+    fill = ["redis-benchmark", "-p", parts.port, "-a", parts.password, "-n", 10 * KEYS, "-r", "9999", "-d", "1024"]
+    subprocess.run([str(word) for word in [*fill, "-q", "-t", "set"]], check=True, stdout=subprocess.DEVNULL)
 
     def command(count):
         words = make("get", count)

@@ -108,7 +108,7 @@ end
     parts = urlsplit(url)
     return lambda what, count: [
         "sysbench", f"--mysql-host={parts.hostname}", f"--mysql-port={parts.port}", f"--mysql-user={parts.username}",
-        f"--mysql-db={parts.path.strip('/')}", "--threads=1", "--time=0", f"--events={count}", f"--what={what}",
+        f"--mysql-password={parts.password}", f"--mysql-db={parts.path.strip('/')}", "--threads=1", "--time=0", f"--events={count}", f"--what={what}",
         script, "run",
     ]
 
@@ -117,7 +117,7 @@ def redis(url, folder, column, value):
     parts = urlsplit(url)
     commands = {"get": ["GET", "records:k__rand_int__"], "put": ["SET", "records:k__rand_int__", value]}
     return lambda what, count: [
-        "redis-benchmark", "-h", parts.hostname, "-p", parts.port, "-n", count, "-c", "1", "-r", "9999", "-q", *commands[what]
+        "redis-benchmark", "-h", parts.hostname, "-p", parts.port, "-a", parts.password, "-n", count, "-c", "1", "-r", "9999", "-q", *commands[what]
     ]
 
 

@@ -20,7 +20,13 @@ pub mod memcache;
 pub mod record;
 pub mod report;
 pub mod server;
+// What tests do without a server they need; that of tests/it.
+#[cfg(test)]
+#[path = "../tests/it/skips.rs"]
+#[allow(dead_code, unused_imports, unused_macros)]
+mod skips;
 pub mod store;
+mod timer;
 
 pub use error::{Error, ErrorKind, Result};
 pub use store::open;

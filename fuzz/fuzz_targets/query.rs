@@ -4,8 +4,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use steelyard::{
+    marc::Record,
     record::{Document, Value},
-    store::{Filter, Key, Query, Row, Url, query::{Order, Path}},
+    store::{Filter, Key, Query, Row, Url, query::{Condition, Order, Path}},
 };
 
 fuzz_target!(|text: &str| {
@@ -21,6 +22,21 @@ fuzz_target!(|text: &str| {
         {
             // It may stand elsewhere in the URL by itself.
             assert!(text.matches(password.reveal()).count() > 1 || !shown.contains(password.reveal()));
+        }
+    }
+    if let Ok(condition) = text.parse::<Condition>() {
+        // What it shows is what was read, and means the same.
+        assert_eq!(condition.to_string().parse::<Condition>().unwrap(), condition);
+        let mut record = Record::new();
+        record.push_plain(*b"001", b"42").unwrap();
+        record.push_data(*b"245", *b"10", &[(b'a', b"Weights"), (b'c', b"me")]).unwrap();
+        if let Ok(filter) = condition.marc_filter() {
+            let not = Filter::Not(Box::new(filter.clone()));
+            assert_ne!(filter.fits_marc(None, record.as_ref()), not.fits_marc(None, record.as_ref()));
+        }
+        let row = Document::from_iter([("a", "1"), ("b", "text")]);
+        if let Ok(filter) = condition.text_filter() {
+            filter.fits_document(None, &row);
         }
     }
     let Ok(filter) = text.parse::<Filter>() else { return };

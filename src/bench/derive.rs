@@ -3,6 +3,8 @@
 
 mod compare;
 
+use std::collections::BTreeSet;
+
 use self::compare::Comparisons;
 pub(super) use self::compare::judged;
 use super::{
@@ -142,6 +144,16 @@ pub(super) fn costs(results: &Results, at: usize, basis: Basis) -> Means {
     sum_or_own(results, cell, &|cell| cell.rounds.iter().filter_map(|r| both(cell, r)).collect())
 }
 
+/// The time of a cell on a basis: the median of its rounds, with its interval.
+pub(super) fn figure(results: &Results, cell: usize, basis: Basis) -> Option<Figure> {
+    Tools::of(results).figure(&costs(results, cell, basis))
+}
+
+/// How many starts there are.
+fn starts(means: &[(u32, u32, f64)]) -> usize {
+    means.iter().map(|m| m.0).collect::<BTreeSet<_>>().len()
+}
+
 struct Tools {
     bootstrap: Bootstrap,
 }
@@ -154,21 +166,27 @@ impl Tools {
         }
     }
 
+    /// The median, with its interval where there are starts enough.
+    fn figure(&self, means: &[(u32, u32, f64)]) -> Option<Figure> {
+        // In logarithms, so that no end of an interval is below 0.
+        let log = |ns: f64| ns.max(f64::MIN_POSITIVE).ln();
+        let samples: Vec<Sample> =
+            means.iter().map(|&(start, _, ns)| Sample { start, value: log(ns) }).collect();
+        let estimate = self.bootstrap.median(&samples)?;
+        let ends = (estimate.low.exp(), estimate.high.exp());
+        let ends = (starts(means) >= FEWEST).then_some(ends);
+        let middle = median(&means.iter().map(|m| m.2).collect::<Vec<_>>())?;
+        Some(Figure { middle, low: ends.map(|e| e.0), high: ends.map(|e| e.1) })
+    }
+
     fn summary(
         &self,
         results: &Results,
         cell: &Cell,
         means: &[(u32, u32, f64)],
     ) -> Option<Summary> {
-        // In logarithms, so that no end of an interval is below 0.
-        let log = |ns: f64| ns.max(f64::MIN_POSITIVE).ln();
-        let samples: Vec<Sample> =
-            means.iter().map(|&(start, _, ns)| Sample { start, value: log(ns) }).collect();
-        let estimate = self.bootstrap.median(&samples)?;
+        let ns = self.figure(means)?;
         let values: Vec<f64> = means.iter().map(|m| m.2).collect();
-        let mut starts: Vec<u32> = samples.iter().map(|s| s.start).collect();
-        starts.sort_unstable();
-        starts.dedup();
         let operations: u64 = cell.rounds.iter().map(|r| cell.units_of(r)).sum();
         let operations = operations.max(1) as f64;
         let (user, system) = match results.phase(&cell.phase).filter(|p| !p.sum_of.is_empty()) {
@@ -182,17 +200,14 @@ impl Tools {
                 .filter_map(|id| results.cell(&cell.competitor, id)?.summary.as_ref())
                 .fold((0.0, 0.0), |sum, s| (sum.0 + s.user_ns, sum.1 + s.system_ns)),
         };
-        let ends = (estimate.low.exp(), estimate.high.exp());
-        let ends = (starts.len() >= FEWEST).then_some(ends);
-        let ns = median(&values)?;
         Some(Summary {
-            n: estimate.n as u32,
-            starts: starts.len() as u32,
-            ns: Figure { middle: ns, low: ends.map(|e| e.0), high: ends.map(|e| e.1) },
+            n: means.len() as u32,
+            starts: starts(means) as u32,
+            ns,
             user_ns: user,
             system_ns: system,
             outliers: outliers(&values).into_iter().map(|i| i as u32).collect(),
-            harness: self.harness(results, cell, ns),
+            harness: self.harness(results, cell, ns.middle),
             versus: None,
             group: 0,
         })

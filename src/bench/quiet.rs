@@ -71,6 +71,10 @@ const SPINS: u32 = 200_000;
 /// machine shares its processors out.
 const LOOPS: u32 = 40;
 
+/// Steps of the other loop: some 60 microseconds, and how often it is run.
+const WIDE_SPINS: u64 = 50_000;
+const WIDE_LOOPS: u32 = 20;
+
 /// Probes the machine.
 #[derive(Debug)]
 pub struct Gate {
@@ -90,10 +94,14 @@ impl Gate {
     pub fn probe(&mut self, round: u32) -> Probe {
         let begin = Instant::now();
         let least = (0..LOOPS).map(|_| spin()).min().unwrap_or_default();
+        let spin_ns = begin.elapsed().as_nanos() as u64 / u64::from(LOOPS);
+        let mut wide: Vec<u64> = (0..WIDE_LOOPS).map(|_| spin_wide()).collect();
+        wide.sort_unstable();
         let probe = Probe {
             round,
-            spin_ns: begin.elapsed().as_nanos() as u64 / u64::from(LOOPS),
+            spin_ns,
             spin_least_ns: least,
+            wide_ns: wide.get(wide.len() / 2).copied(),
             sync_ns: self.file.as_mut().and_then(sync),
             load: load(),
             ..Probe::default()
@@ -121,6 +129,27 @@ fn spin() -> u64 {
         x = black_box(x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1));
     }
     black_box(x);
+    begin.elapsed().as_nanos() as u64
+}
+
+/// Times a loop that keeps all units of a core at work. Another machine on the other thread of the same core
+/// takes a part of them: this loop then takes up to twice as long, while the one above, which waits for its own
+/// last step most of the time, hardly changes.
+fn spin_wide() -> u64 {
+    let begin = Instant::now();
+    let [mut a, mut b, mut c, mut d, mut e, mut f, mut g, mut h] = [1u64, 2, 3, 4, 5, 6, 7, 8];
+    for i in 0..WIDE_SPINS {
+        let i = black_box(i);
+        a = a.wrapping_add(i);
+        b ^= i;
+        c = c.wrapping_add(a);
+        d ^= b;
+        e = e.rotate_left(5).wrapping_add(i);
+        f = f.rotate_left(7) ^ i;
+        g = g.wrapping_add(e);
+        h ^= f;
+    }
+    black_box([a, b, c, d, e, f, g, h]);
     begin.elapsed().as_nanos() as u64
 }
 
@@ -290,6 +319,7 @@ mod tests {
         assert!(
             probe.spin_ns >= probe.spin_least_ns
                 && probe.spin_least_ns > 1000
+                && probe.wide_ns.is_some_and(|ns| ns > 1000)
                 && probe.sync_ns.is_some(),
             "{probe:?}"
         );

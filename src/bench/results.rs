@@ -359,6 +359,10 @@ pub struct Probe {
     pub spin_ns: u64,
     /// … and the shortest. Where they differ, something else ran in between.
     pub spin_least_ns: u64,
+    /// A loop that keeps all units of a core at work, the median of some, nanoseconds: it takes longer while
+    /// another machine uses the same core, or its clock is slower. `None` where it was not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wide_ns: Option<u64>,
     /// A small synced write, nanoseconds; `None` where no file could be written.
     pub sync_ns: Option<u64>,
     /// Load average of the last minute.
@@ -446,6 +450,18 @@ impl Results {
         };
         let share = rounds.values().map(disturbed).sum::<f64>() / rounds.len().max(1) as f64;
         (share, share > 0.2)
+    }
+}
+
+impl Results {
+    /// The share of probes by which the processor was over a tenth slower than at its best, though nothing else
+    /// ran on this machine that could be seen, and how many times slower at most; `None` where that was not
+    /// probed.
+    pub fn slowed(&self) -> Option<(f64, f64)> {
+        let times = || self.probes.iter().filter_map(|p| p.wide_ns);
+        let (least, most) = (times().min()? as f64, times().max()? as f64);
+        let slow = times().filter(|ns| *ns as f64 > 1.1 * least).count();
+        Some((slow as f64 / times().count() as f64, most / least))
     }
 }
 

@@ -19,9 +19,9 @@ mod differences;
 
 use self::{controls::controls, differences::differences};
 use super::{
-    derive::{costs, derive, judged},
+    derive::{costs, derive, figure, judged},
     results::{Basis, Cell, Comparison, Pace, Pair, Results, Run, Stopped, Versus},
-    stats::{Paired, Rule, Sample, autocorrelation, by_start, paired},
+    stats::{Paired, Rule, Sample, Usual, autocorrelation, by_start, paired},
 };
 
 /// Compares a run with an earlier one, or with the one that it was interleaved with.
@@ -82,7 +82,9 @@ fn in_turns(new: &Results, old: &Results, cells: &[(usize, usize)]) -> Vec<Optio
     };
     let series: Vec<Vec<f64>> = cells.iter().map(series).collect();
     let serial = autocorrelation(series.iter().map(Vec::as_slice));
-    series.iter().map(|logs| Paired::of(logs, serial)).collect()
+    let pairs: Vec<Option<Paired>> = series.iter().map(|logs| Paired::of(logs, serial)).collect();
+    let usual = Usual::of(&pairs.iter().flatten().copied().collect::<Vec<_>>());
+    pairs.into_iter().map(|pair| pair.map(|pair| pair.moderated(usual))).collect()
 }
 
 /// How much a round of these runs tells of the next one. Nothing is cancelled by ratios within a round
@@ -100,8 +102,9 @@ fn pair((new, old): (&Results, &Results), (i, j): (usize, usize), versus: Versus
         competitor: cell.competitor.clone(),
         phase: cell.phase.clone(),
         unit: new.phase(&cell.phase)?.unit.clone(),
-        new: a.ns,
-        old: b.ns,
+        // What the ratio is of, which for stores need not be what their pages show.
+        new: figure(new, i, new.plan.basis)?,
+        old: figure(old, j, old.plan.basis)?,
         versus,
         starts: (a.starts, b.starts),
         syncs: syncs(new, cell),

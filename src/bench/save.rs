@@ -1,11 +1,7 @@
 //! Results files: written whole or not at all, read with an answer for what is wrong. A name that ends
 //! in `.gz` or `.zst` has them packed.
 
-use std::{
-    fs::{self, File},
-    io::Write,
-    path::{Path, PathBuf},
-};
+use std::{fs, io::Write, path::Path};
 
 use serde_json::Value as Json;
 
@@ -14,18 +10,14 @@ use super::{
     results::{Phase, Results, SCHEMA},
     workload::Workload,
 };
-use crate::{Error, ErrorKind, Result, format::Wrap, store::Secrets};
+use crate::{Error, ErrorKind, Result, file::Staged, format::Wrap, store::Secrets};
 
 /// Writes a results file. It is written beside the old one and then put in its place, so that
-/// whoever reads it, or interrupts us, finds a whole one.
+/// whoever reads it, or interrupts us, finds a whole one. A pipe or a device (`/dev/null`) is written to.
 ///
 /// # Errors
 /// [`Io`](ErrorKind::Io), naming the file.
 pub fn write(results: &Results, path: &Path) -> Result<()> {
-    let named = |e: Error| e.in_place(path.display().to_string());
-    // A pipe or a device (`/dev/null`) is written to; putting a file in its place would end it.
-    let is_file = fs::metadata(path).map_or(true, |there| there.is_file());
-    let beside = if is_file { beside(path) } else { path.to_path_buf() };
     let put = || -> Result<()> {
         let mut bytes = serde_json::to_vec(results)
             .map_err(|e| Error::new(ErrorKind::Io, "could not be written").with_source(e))?;
@@ -36,20 +28,11 @@ pub fn write(results: &Results, path: &Path) -> Result<()> {
             wrap.parse::<Wrap>()?.wrap(&bytes, &mut packed)?;
             bytes = packed;
         }
-        let mut file = File::create(&beside)?;
+        let mut file = Staged::create(path, true)?;
         file.write_all(&bytes)?;
-        if is_file {
-            file.sync_data()?;
-            fs::rename(&beside, path)?;
-        }
-        Ok(())
+        file.commit()
     };
-    put().map_err(|e| {
-        if is_file {
-            let _ = fs::remove_file(&beside);
-        }
-        named(e)
-    })
+    put().map_err(|e| e.in_place(path.display().to_string()))
 }
 
 /// Keeps secrets out of all that results tell: a server may answer with what it was sent. Names stay, as
@@ -83,12 +66,6 @@ const PACKED: [(&str, &str, &[u8]); 2] =
     [("gz", "gzip", b"\x1f\x8b"), ("zst", "zstd", b"\x28\xb5\x2f\xfd")];
 /// A packed file may unpack to so many bytes.
 const LARGEST: usize = 1 << 30;
-
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    path.with_file_name(name)
-}
 
 /// Reads a results file. What is derived is derived anew, so that a run that was killed has its
 /// figures too.
@@ -173,6 +150,27 @@ mod tests {
         write(&results, &path).unwrap();
         assert_eq!(read(&path).unwrap(), results);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[test]
+    fn a_link_planted_under_a_name_that_can_be_guessed_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("results.json"), folder.path().join("victim"));
+        fs::write(&victim, "precious").unwrap();
+        let process = std::process::id();
+        let mut planted = vec![format!("results.json.{process}.part")];
+        planted.extend((0..2000).map(|count| format!(".results.json.{process}-{count}.part")));
+        for name in &planted {
+            std::os::unix::fs::symlink(&victim, folder.path().join(name)).unwrap();
+        }
+        let results = Results { schema: SCHEMA, ..Results::default() };
+        write(&results, &path).unwrap();
+        assert_eq!(read(&path).unwrap(), results);
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert!(fs::symlink_metadata(&path).unwrap().is_file());
+        for name in &planted {
+            assert!(fs::symlink_metadata(folder.path().join(name)).unwrap().is_symlink(), "{name}");
+        }
     }
 
     #[test]

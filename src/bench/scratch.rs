@@ -1,18 +1,32 @@
-//! A folder for the files of a run, gone with it.
+//! A folder for the files of a run, gone with it; or, where its process was killed, with the next run.
+//!
+//! Other users may write where it lies (`/tmp`): its name is random, nobody else may enter it, and what is swept is
+//! opened first, found to be this user's own and closed to others, and removed by way of that
+//! ([`PrivateFolder`]).
 
 use std::{
-    fs,
-    path::{Path, PathBuf},
+    fs::{self, File, TryLockError},
+    path::Path,
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, server::PrivateFolder};
+
+/// What its name begins with.
+const NAME: &str = "steelyard-bench-";
+/// A file in it that is locked as long as its process lives.
+const LOCK: &str = ".lock";
 
 /// A folder of the run's own; dropping it removes it with all that is in it.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    folder: PrivateFolder,
+    /// The system unlocks it when the process ends, however it does.
+    _lock: File,
+}
 
 impl Scratch {
-    /// A new folder in `parent`, or in the system's place for temporary files.
+    /// A new folder in `parent`, or in the system's place for temporary files. Folders there that dead processes
+    /// of this user have left are removed.
     ///
     /// # Errors
     /// Where none can be made there.
@@ -20,19 +34,124 @@ impl Scratch {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let failed = |e: std::io::Error| Error::from(e).in_place(parent.display().to_string());
         fs::create_dir_all(&parent).map_err(failed)?;
-        // Nobody else may look into it, and its name cannot be guessed and taken beforehand.
-        let folder = tempfile::Builder::new().prefix("steelyard-bench-").tempdir_in(&parent);
-        Ok(Scratch(folder.map_err(failed)?.keep()))
+        sweep(&parent);
+        let folder = PrivateFolder::make(&parent, NAME).map_err(failed)?;
+        // Under its name it is locked from the start: another run would sweep it else.
+        let unnamed = folder.inside(".new");
+        let lock = File::create_new(&unnamed).map_err(failed)?;
+        lock.lock().map_err(failed)?;
+        fs::rename(unnamed, folder.inside(LOCK)).map_err(failed)?;
+        Ok(Scratch { folder, _lock: lock })
     }
 
     /// Where it is.
     pub fn path(&self) -> &Path {
-        &self.0
+        self.folder.path()
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = self.folder.remove();
+    }
+}
+
+/// Removes the folders in `parent` that are this user's and that nobody has locked.
+fn sweep(parent: &Path) {
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        if !entry.file_name().to_string_lossy().starts_with(NAME) {
+            continue;
+        }
+        let Ok(Some(folder)) = PrivateFolder::open(&entry.path()) else { continue };
+        // Without a lock it is just being made.
+        let Ok(lock) = folder.file(LOCK) else { continue };
+        if !matches!(lock.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_))) {
+            let _ = folder.remove();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        os::unix::fs::{PermissionsExt, chown, symlink},
+        path::PathBuf,
+    };
+
+    use super::*;
+
+    /// A folder with data and a lock that nobody holds.
+    fn left(parent: &Path, name: &str, mode: u32) -> PathBuf {
+        let folder = parent.join(name);
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("data"), "x").unwrap();
+        fs::write(folder.join(LOCK), "").unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(mode)).unwrap();
+        folder
+    }
+
+    #[test]
+    fn what_a_dead_process_left_is_swept_and_nothing_else() {
+        let parent = tempfile::tempdir().unwrap();
+        let alive = Scratch::new(Some(parent.path())).unwrap();
+        fs::write(alive.path().join("data"), "x").unwrap();
+        let mode = fs::metadata(alive.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let dead = left(parent.path(), "steelyard-bench-dead", 0o700);
+        let new = left(parent.path(), "steelyard-bench-new", 0o700);
+        fs::remove_file(new.join(LOCK)).unwrap();
+        let other = left(parent.path(), "other", 0o700);
+        let second = Scratch::new(Some(parent.path())).unwrap();
+        assert!(!dead.exists() && new.exists() && other.join("data").exists());
+        assert!(alive.path().join("data").exists() && second.path().exists());
+        let path = alive.path().to_owned();
+        drop(alive);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_others_planted_is_not_swept_and_leads_nowhere() {
+        let parent = tempfile::tempdir().unwrap();
+        let victim = left(parent.path(), "victim", 0o700);
+        let at = |name: &str| parent.path().join(name);
+        symlink(&victim, at("steelyard-bench-link")).unwrap();
+        // Others may write in it, and so have put links there.
+        let open = left(parent.path(), "steelyard-bench-open", 0o777);
+        // A lock that is a link: not ours to open.
+        let locked = left(parent.path(), "steelyard-bench-lock", 0o700);
+        fs::remove_file(locked.join(LOCK)).unwrap();
+        symlink(victim.join(LOCK), locked.join(LOCK)).unwrap();
+        // What is swept, with links in it.
+        let dead = left(parent.path(), "steelyard-bench-dead", 0o700);
+        symlink(&victim, dead.join("folder")).unwrap();
+        symlink(victim.join("data"), dead.join("file")).unwrap();
+        let stranger = nix::unistd::geteuid().is_root().then(|| {
+            let folder = left(parent.path(), "steelyard-bench-stranger", 0o700);
+            chown(&folder, Some(65_533), None).unwrap();
+            folder
+        });
+        drop(Scratch::new(Some(parent.path())).unwrap());
+        assert!(!dead.exists());
+        assert!(victim.join("data").exists() && victim.join(LOCK).exists());
+        assert!(open.join("data").exists() && locked.join("data").exists());
+        assert!(fs::symlink_metadata(at("steelyard-bench-link")).is_ok());
+        assert!(stranger.is_none_or(|folder| folder.join("data").exists()));
+    }
+
+    #[test]
+    fn a_name_is_never_taken_over() {
+        let parent = tempfile::tempdir().unwrap();
+        // Whatever an attacker guesses from the process is not its name.
+        let process = std::process::id();
+        for n in 0..10 {
+            symlink("/nonexistent", parent.path().join(format!("{NAME}{process}-{n}"))).unwrap();
+        }
+        let one = Scratch::new(Some(parent.path())).unwrap();
+        let two = Scratch::new(Some(parent.path())).unwrap();
+        assert_ne!(one.path(), two.path());
+        for scratch in [&one, &two] {
+            assert!(!scratch.path().display().to_string().contains(&format!("-{process}")));
+            assert!(fs::symlink_metadata(scratch.path()).unwrap().is_dir());
+        }
     }
 }

@@ -2,12 +2,14 @@
 
 use steelyard::{
     Result,
-    bench::stores::{Audit, audit},
+    bench::stores::{Audit, audit_until},
     durability::Tier,
+    server::elsewhere,
 };
 
 use super::{
-    Outcome, bench::stores::Named, chain, hidden::without_passwords, parsed, print, visible,
+    Outcome, bench::stores::Named, chain, hidden::without_passwords, interrupt, parsed, print, say,
+    visible,
 };
 
 /// Counts the syncs of each acknowledged write: whether a store keeps its promise of durability.
@@ -42,14 +44,20 @@ Examples:
 
 pub fn run(args: Args) -> Result<Outcome> {
     let mut outcome = Outcome::Well;
+    if args.stores.iter().any(|Named(target)| target.own_url().is_none()) {
+        elsewhere().into_iter().for_each(say);
+    }
+    let stop = interrupt::at_first();
     print(line(["store", "asked", "set", "syncs a write", "observed", "what was seen"]))?;
     for Named(target) in args.stores {
         let target = match args.durability {
             Some(tier) => target.with("durability", tier.name()),
             None => target,
         };
-        let audit = match audit(&target) {
-            Ok(audit) => audit,
+        let audit = match audit_until(&target, stop) {
+            Ok(Some(audit)) => audit,
+            // The process ends by the signal.
+            Ok(None) => return Ok(outcome),
             // The others are still to be seen.
             Err(e) => {
                 print(line([&target.label, "-", "-", "-", "not observed", &chain(&e)]))?;
@@ -92,9 +100,7 @@ fn told(audit: &Audit) -> String {
     }
     if let Some(lies) = &durability.medium {
         let why = lies.volatile.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
-        let sync = lies
-            .sync_ns
-            .map(|ns| format!("; a synced write of 4 KiB takes {:.2} ms there", ns as f64 / 1e6));
+        let sync = lies.sync().map(|took| format!("; a synced write of 4 KiB takes {took}"));
         more(&format!("data on {}{why}{}", lies.filesystem, sync.unwrap_or_default()));
     }
     audit.made.iter().for_each(|made| more(made));

@@ -8,15 +8,15 @@ use std::{
 use serde::Serialize;
 use steelyard::{
     Result,
-    file::{Frames, Reading},
-    format::{Coder, Format, Takes, Wrapped},
-    marc::{Record, Severity, Trouble, TroubleKind, iso2709},
-    record::Value,
+    file::Reading,
+    format::{As, Content, Found, Framed, Reader, Wrapped},
+    marc::{Severity, Trouble, TroubleKind, iso2709, worst},
 };
 
 use super::{
-    Outcome, parsed,
+    Outcome, files, parsed,
     progress::{Progress, count, grouped},
+    visible,
 };
 
 /// Validates files and lists every trouble with its record number and byte offset.
@@ -24,6 +24,11 @@ use super::{
 /// Three grades: a note is odd but loses nothing; repaired means the record contradicts itself and
 /// was read in the one way that makes sense; lost means it, or a part of it, could not be read.
 /// The exit status is 1 if anything was repaired or lost (with --pedantic: at any note).
+///
+/// Records are found and counted as copy finds and counts them: repaired ones are those that copy
+/// writes although something is wrong with them, rejected ones those that nobody can read. MARC-8 is
+/// decoded to see whether it is right. What copy keeps as it is (wrong bytes in text, wrong indicators)
+/// is found again in the copy.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -66,113 +71,125 @@ struct Summary<'a> {
     format: String,
     records: u64,
     sound: u64,
+    /// Read, though something is wrong.
     repaired: u64,
-    lost: u64,
+    /// How many of those have lost a part.
+    incomplete: u64,
+    /// Not read.
+    rejected: u64,
     /// How often each kind of trouble was met, notes included.
     kinds: BTreeMap<&'static str, u64>,
 }
 
 pub fn run(args: Args) -> Result<Outcome> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut worst = None;
+    let mut found = None;
     for file in &args.files {
-        worst = worst.max(check(&args, file, &mut out)?);
+        found = found.max(check(&args, file, &mut out)?);
         out.flush()?;
     }
     let bar = if args.pedantic { Severity::Note } else { Severity::Repaired };
-    Ok(if worst >= Some(bar) { Outcome::Found } else { Outcome::Well })
+    Ok(if found >= Some(bar) { Outcome::Found } else { Outcome::Well })
+}
+
+/// The check of one file.
+struct Check<'a, W> {
+    args: &'a Args,
+    summary: Summary<'a>,
+    worst: Option<Severity>,
+    out: &'a mut W,
 }
 
 fn check(args: &Args, file: &str, out: &mut impl Write) -> Result<Option<Severity>> {
     let reading = Reading { format: args.from.clone(), ..Reading::default() };
-    let mut frames = Frames::open(file, &reading)?;
+    let mut frames = files::open(file, &reading)?;
     let format = frames.format().clone();
-    let marc21 = format == Wrapped::from(Format::Marc21);
+    let mut reader = Reader::new(format.clone(), As::Content, false)?;
     let progress = Progress::bytes(frames.size(), args.quiet);
-    let mut summary = Summary { file, format: format.to_string(), ..Summary::default() };
-    let mut worst = None;
-    let mut settle =
-        |number: u64, troubles: &mut Vec<Trouble>, out: &mut dyn Write| -> Result<()> {
-            summary.records += 1;
-            let severity = troubles.iter().map(|t| t.kind.severity()).max();
-            match severity {
-                Some(Severity::Lost) => summary.lost += 1,
-                Some(Severity::Repaired) => summary.repaired += 1,
-                _ => summary.sound += 1,
-            }
-            worst = worst.max(severity);
-            for trouble in troubles.drain(..) {
-                *summary.kinds.entry(trouble.kind.name()).or_default() += 1;
-                let severity = trouble.kind.severity();
-                if args.quiet || severity == Severity::Note && !args.pedantic {
-                    continue;
-                }
-                let trouble = &Trouble { record: number, ..trouble };
-                if args.json {
-                    serde_json::to_writer(&mut *out, &Line { file, severity, trouble })
-                        .map_err(std::io::Error::from)?;
-                    writeln!(out)?;
-                } else {
-                    writeln!(out, "{file}: {trouble}")?;
-                }
-            }
-            Ok(())
-        };
-    let (mut record, mut coder) = (Record::new(), Coder::new(format.clone())?);
-    let (mut number, mut troubles) = (0, Vec::new());
+    let summary = Summary { file, format: format.to_string(), ..Summary::default() };
+    let mut check = Check { args, summary, worst: None, out };
     while let Some(frame) = frames.next()? {
-        if marc21 && frame.bad.is_none() {
-            // A damaged length may have made one frame of two records.
-            let mut records = iso2709::Records::new(frame.bytes);
-            while let Some(item) = records.next() {
-                troubles.extend_from_slice(item.troubles);
-                let own = troubles.len();
-                if let Some(record) = item.record {
-                    iso2709::lint(record, &mut troubles);
-                }
-                troubles[own..].iter_mut().for_each(|t| t.offset += item.offset);
-                troubles.iter_mut().for_each(|t| t.offset += frame.offset);
-                number += 1;
-                settle(number, &mut troubles, out)?;
+        let (bytes, offset) = (frame.bytes, frame.offset);
+        let framed = Framed { range: 0..bytes.len(), offset, bad: frame.bad };
+        let mut told = Ok(());
+        reader.read(bytes, &[framed], &mut |found| {
+            if told.is_ok() {
+                told = check.settle(found);
             }
-        } else {
-            // The offset of a bad stretch counts from the file's beginning, any other from the frame's.
-            let from = if frame.bad.is_some() { frame.offset } else { 0 };
-            let read = frame.bad.map_or(Ok(frame.bytes), Err).and_then(|bytes| {
-                let bytes = coder.unwrap(bytes)?;
-                if format.format.info().takes == Takes::Marc {
-                    format.format.read_marc(bytes, &mut record, &mut troubles)?;
-                    iso2709::lint(record.as_ref(), &mut troubles);
-                    return Ok(());
-                }
-                format.format.decode::<Value>(bytes).map(drop)
-            });
-            if let Err(e) = read
-                && !troubles.iter().any(|t| t.kind.severity() == Severity::Lost)
-            {
-                let at = e.place().offset.unwrap_or(from).saturating_sub(from) as usize;
-                let detail = super::chain_without_place(&e);
-                troubles.push(Trouble::new(TroubleKind::Syntax, at, detail));
-            }
-            troubles.iter_mut().for_each(|t| t.offset += frame.offset);
-            number += 1;
-            settle(number, &mut troubles, out)?;
-        }
-        if number % 4096 == 0 {
-            progress.at(frame.offset, || count(number, "record"));
+        });
+        told?;
+        if check.summary.records.is_multiple_of(4096) {
+            progress.at(offset, || count(check.summary.records, "record"));
         }
     }
     drop(progress);
-    if args.json {
-        serde_json::to_writer(&mut *out, &summary).map_err(std::io::Error::from)?;
-        writeln!(out)?;
-        return Ok(worst);
+    check.end()
+}
+
+impl<W: Write> Check<'_, W> {
+    /// Counts a record in, and tells what is wrong with it.
+    fn settle(&mut self, found: Found<'_>) -> Result<()> {
+        let summary = &mut self.summary;
+        summary.records += 1;
+        let troubles = found.troubles;
+        let severity = worst(troubles).map(|t| t.kind.severity());
+        match (&found.content, severity) {
+            (Err(_), _) => summary.rejected += 1,
+            (Ok(_), Some(Severity::Lost | Severity::Repaired)) => {
+                summary.repaired += 1;
+                summary.incomplete += u64::from(severity == Some(Severity::Lost));
+            }
+            (Ok(_), _) => summary.sound += 1,
+        }
+        if let Ok(Content::Marc(marc)) = &found.content {
+            let before = troubles.len();
+            iso2709::lint(marc.record, troubles);
+            for trouble in &mut troubles[before..] {
+                trouble.offset = found.offset + if found.exact { trouble.offset } else { 0 };
+            }
+        }
+        self.worst = self.worst.max(worst(troubles).map(|t| t.kind.severity()));
+        for trouble in troubles.iter_mut() {
+            trouble.record = summary.records;
+            *summary.kinds.entry(trouble.kind.name()).or_default() += 1;
+            let severity = trouble.kind.severity();
+            if self.args.quiet || severity == Severity::Note && !self.args.pedantic {
+                continue;
+            }
+            let file = summary.file;
+            if self.args.json {
+                let line = Line { file, severity, trouble };
+                serde_json::to_writer(&mut *self.out, &line).map_err(std::io::Error::from)?;
+                writeln!(self.out)?;
+            } else {
+                writeln!(self.out, "{}: {trouble}", visible(file))?;
+            }
+        }
+        Ok(())
     }
-    let Summary { records, sound, repaired, lost, kinds, format, .. } = &summary;
-    write!(out, "{file}: {} in {format}: {} sound", count(*records, "record"), grouped(*sound))?;
-    writeln!(out, ", {} repaired, {} lost or cut", grouped(*repaired), grouped(*lost))?;
-    for (kind, n) in kinds {
-        writeln!(out, "  {:>9}  {kind}", grouped(*n))?;
+
+    /// Tells the counts.
+    fn end(self) -> Result<Option<Severity>> {
+        let Check { args, summary, worst, out } = self;
+        if args.json {
+            serde_json::to_writer(&mut *out, &summary).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+            return Ok(worst);
+        }
+        let Summary { file, format, records, sound, repaired, incomplete, rejected, kinds } =
+            summary;
+        let (file, records) = (visible(file), count(records, "record"));
+        write!(out, "{file}: {records} in {format}: {} sound", grouped(sound))?;
+        write!(out, ", {} repaired", grouped(repaired))?;
+        if incomplete > 0 {
+            write!(out, " ({} incomplete)", grouped(incomplete))?;
+        }
+        writeln!(out, ", {} rejected", grouped(rejected))?;
+        for (name, n) in kinds {
+            let kind = TroubleKind::ALL.iter().find(|kind| kind.name() == name);
+            let meaning = kind.map_or("", |kind| kind.meaning());
+            writeln!(out, "  {:>9}  {name}: {meaning}", grouped(n))?;
+        }
+        Ok(worst)
     }
-    Ok(worst)
 }

@@ -2,11 +2,14 @@
 
 use steelyard::{
     Error, Result,
-    store::{Filter, Key},
+    store::{
+        Key,
+        query::{self, Condition},
+    },
 };
 
 use super::{
-    Outcome, parsed,
+    Outcome, conditions, parsed,
     progress::{count, grouped},
     say,
     stores::Stores,
@@ -16,18 +19,18 @@ use super::{
 ///
 /// The exit status is 1 if a key was not there.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = conditions::with(EXAMPLES))]
 pub struct Args {
     /// The URL of the store.
     url: String,
     /// The keys.
-    #[arg(value_parser = parsed::<Key>, conflicts_with_all = ["filters", "all"])]
+    #[arg(value_parser = parsed::<Key>, conflicts_with_all = ["conditions", "all"])]
     keys: Vec<Key>,
-    /// Which records: age>=80, or {"age": {"$gte": 80}}. Given several times, all have to hold.
-    #[arg(long = "where", value_name = "QUERY", value_parser = parsed::<Filter>)]
-    filters: Vec<Filter>,
+    /// Only records for which this holds; --help has the language. Given several times, all have to hold.
+    #[arg(long = "where", value_name = "CONDITION", value_parser = parsed::<Condition>)]
+    conditions: Vec<Condition>,
     /// Every record.
-    #[arg(long, conflicts_with = "filters")]
+    #[arg(long, conflicts_with = "conditions")]
     all: bool,
 }
 
@@ -38,8 +41,8 @@ Examples:
   steelyard delete redis://127.0.0.1 --all";
 
 pub fn run(args: Args) -> Result<Outcome> {
-    if args.keys.is_empty() && args.filters.is_empty() && !args.all {
-        return Err(Error::invalid("say which records: keys, --where QUERY, or --all"));
+    if args.keys.is_empty() && args.conditions.is_empty() && !args.all {
+        return Err(Error::invalid("say which records: keys, --where CONDITION, or --all"));
     }
     let stores = Stores::new()?;
     let place = stores.open(&args.url)?;
@@ -47,8 +50,26 @@ pub fn run(args: Args) -> Result<Outcome> {
     let deleted = match args.keys.is_empty() {
         false => stores.wait(place.remove(&args.keys)),
         true => {
-            let filter = args.filters.into_iter().fold(Filter::All, Filter::and);
-            stores.wait(place.delete(&filter))
+            let store = &**place.store();
+            let work = async {
+                let filter = Condition::for_store(&args.conditions, store).await?;
+                let (deleted, why) = query::delete(store, &filter).await?;
+                // It is done, whatever becomes of these.
+                let hints = match deleted {
+                    0 => query::hints(store, &filter).await.unwrap_or_default(),
+                    _ => Vec::new(),
+                };
+                steelyard::Result::Ok((deleted, why, hints))
+            };
+            stores.wait(work).map(|(deleted, why, hints)| {
+                for hint in hints {
+                    say(format_args!("steelyard: {hint}"));
+                }
+                if let Some(why) = why {
+                    say(format_args!("steelyard: {why}; the records are read and tested here"));
+                }
+                deleted
+            })
         }
     };
     let deleted = deleted.map_err(|e| e.in_place(place.url().to_string()))?;

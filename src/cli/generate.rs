@@ -2,13 +2,13 @@
 
 use steelyard::{
     Error, ErrorKind, Result,
-    file::{Sink, Writing},
+    file::Writing,
     format::{Format, Wrapped},
     marc::{Record, sample::Catalogue},
     record::dataset::Dataset,
 };
 
-use super::{Outcome, parsed, progress::count, say};
+use super::{Outcome, file_to_write, files, parsed, progress::count, say};
 
 /// Makes records of a built-in dataset: the same seed makes the same records everywhere.
 #[derive(clap::Args)]
@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(value_parser = parsed::<Named>)]
     dataset: Named,
     /// The target: a file, or - for standard output.
-    #[arg(default_value = "-")]
+    #[arg(default_value = "-", value_parser = file_to_write::<String>)]
     target: String,
     /// How many records [default: the dataset's].
     #[arg(long, short = 'n')]
@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     let number = args.count.unwrap_or(info.count);
     let usual = if dataset == Dataset::Catalogue { Format::Marc21 } else { Format::Json };
     let format = args.to.or_else(|| (args.target == "-").then(|| usual.into()));
-    let mut target = Sink::create(&args.target, &Writing { format, ..Writing::default() })?;
+    let mut target = files::create(&args.target, &Writing { format, ..Writing::default() })?;
     let mut catalogue = Catalogue::new(args.seed).oddities(!args.no_oddities);
     if let Some(bytes) = args.mean_bytes {
         catalogue = catalogue.mean_bytes(bytes)?;

@@ -3,13 +3,16 @@
 //! To add a verb: a file with `Args` (whose doc comment is its help, with examples) and `run`, and a
 //! line in [`Verb`] and in [`run`].
 
+mod apart;
 mod audit;
 mod bench;
 mod check;
 mod completions;
+mod conditions;
 mod copy;
 mod delete;
 mod each;
+mod files;
 mod formats;
 mod generate;
 mod get;
@@ -34,6 +37,7 @@ use steelyard::{
     Error, ErrorKind, Result,
     file::Staged,
     report::{visible, visible_lines},
+    store::is_url,
 };
 
 /// Weighs records in every format on your own data, moves them, keeps them.
@@ -140,11 +144,14 @@ fn wrong(error: &clap::Error) -> ! {
         error.exit();
     }
     let text = error.render();
-    let text = match std::io::stderr().is_terminal() {
-        true => text.ansi().to_string(),
-        false => text.to_string(),
+    let plain = hidden::without_passwords(&text.to_string());
+    let seen = visible_lines(&plain);
+    // Colours only where nothing else in it gives orders to a terminal.
+    let text = match std::io::stderr().is_terminal() && seen == plain {
+        true => hidden::without_passwords(&text.ansi().to_string()),
+        false => seen.into_owned(),
     };
-    let _ = write!(std::io::stderr().lock(), "{}", hidden::without_passwords(&text));
+    let _ = write!(std::io::stderr().lock(), "{text}");
     std::process::exit(error.exit_code())
 }
 
@@ -153,6 +160,12 @@ fn wrong(error: &clap::Error) -> ! {
 fn say(line: impl Display) {
     let line = hidden::without_passwords(&line.to_string());
     let _ = writeln!(std::io::stderr().lock(), "{}", visible_lines(&line));
+}
+
+/// That `--fields` names what no record has.
+fn missing_fields(names: &[String]) -> String {
+    let what = if names.len() == 1 { "field" } else { "fields" };
+    format!("no record has the {what} {}, which --fields names", names.join(", "))
 }
 
 /// Prints all of `text` on standard output.
@@ -165,15 +178,7 @@ fn print(text: impl AsRef<[u8]>) -> Result<()> {
 
 /// The error and what caused it, on one line.
 fn chain(error: &Error) -> String {
-    with_causes(error.to_string(), error)
-}
-
-/// The same without the place, for where that is told apart.
-fn chain_without_place(error: &Error) -> String {
-    with_causes(error.context().to_owned(), error)
-}
-
-fn with_causes(mut text: String, error: &Error) -> String {
+    let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
         let cause_text = cause.to_string();
@@ -202,6 +207,17 @@ fn is_broken_pipe(error: &Error) -> bool {
         source = cause.source();
     }
     false
+}
+
+/// The name of a file to write, for clap: never what may be the URL of a store, as the file's name would have its
+/// password.
+fn file_to_write<T: From<String>>(text: &str) -> Result<T, String> {
+    match is_url(text) {
+        false => Ok(text.to_owned().into()),
+        true => Err("a file is wanted, and this is, or may be, the URL of a store; a file of such a name is \
+                     written ./NAME"
+            .into()),
+    }
 }
 
 /// Parses a value of a command line by its `FromStr`, for clap.

@@ -3,14 +3,14 @@
 use futures_util::TryStreamExt;
 use steelyard::{
     Error, ErrorKind, Result,
-    file::{Frames, Reading},
+    file::Reading,
     format::{Coder, Takes, Wrapped},
     marc::Record,
     record::{self, Document, Value},
     store::{Key, KeyRange, Layout, Row, Shape, query::Path},
 };
 
-use super::{Outcome, parsed, print, progress::count, say, stores::Stores};
+use super::{Outcome, files, parsed, print, progress::count, say, stores::Stores};
 
 /// Keeps records, in place of those with the same keys, and prints the keys it gave.
 ///
@@ -64,7 +64,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         // What standard input holds is read as it comes, not guessed from its first bytes.
         let usual = (file == "-").then(|| steelyard::format::Format::Json.into());
         let reading = Reading { format: args.from.clone().or(usual), ..Reading::default() };
-        let mut frames = Frames::open(file, &reading)?;
+        let mut frames = files::open(file, &reading)?;
         let mut coder = Coder::new(frames.format().clone())?;
         while let Some(frame) = frames.next()? {
             let (number, offset) = (frame.number, frame.offset);

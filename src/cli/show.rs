@@ -5,24 +5,27 @@ use std::{
     io::{BufWriter, IsTerminal, Write},
 };
 
+use futures_util::TryStreamExt;
 use steelyard::{
-    Result,
-    file::{Frames, Reading},
-    format::{Coder, Wrapped},
-    marc::{Content, Record, RecordRef, Severity, Trouble, encoding},
-    record::Value,
+    Error, Result,
+    file::Reading,
+    format::{self, As, Found, Framed, MarcContent, Reader, Wrapped, has_marc_shape},
+    marc::{Content, Record, RecordRef, Severity, Trouble, encoding::Look},
+    record::{self, Value},
+    store::{KeyRange, Row, is_url},
 };
 
-use super::{Outcome, parsed};
+use super::{Outcome, files, parsed, stores::Stores};
 
 /// Prints records so that people can read them.
 ///
 /// MARC records are shown a field a line, in UTF-8 whatever they are encoded in; other records as
-/// indented JSON. What is wrong with a record stands below it.
+/// indented JSON. What is wrong with a record stands below it. Records of a store are shown in its
+/// order, with their keys.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// A file, or - for standard input.
+    /// A file, - for standard input, or the URL of a store.
     file: String,
     /// Which record, or which range of them: 7, 7-12, 7- [default: all].
     which: Option<Range>,
@@ -38,7 +41,8 @@ const EXAMPLES: &str = "\
 Examples:
   steelyard show catalog.mrc | head -40
   steelyard show catalog.xml.gz 17
-  steelyard show users.msgpack 1-3";
+  steelyard show users.msgpack 1-3
+  steelyard show sqlite:people.db 1-3";
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum When {
@@ -76,59 +80,146 @@ pub fn run(args: Args) -> Result<Outcome> {
         When::Auto => stdout.is_terminal() && std::env::var_os("NO_COLOR").is_none(),
     };
     let style = if colours { Style::COLOURS } else { Style::PLAIN };
-    let mut out = BufWriter::new(stdout.lock());
     let range = args.which.unwrap_or(Range(1, u64::MAX));
-    let reading = Reading { format: args.from, ..Reading::default() };
-    let mut frames = Frames::open(&args.file, &reading)?;
-    let format = frames.format().clone();
-    let mut coder = Coder::new(format.clone())?;
-    let mut outcome = Outcome::Well;
-    let mut record = Record::new();
-    let mut text = String::new();
-    while let Some(frame) = frames.next()? {
-        if frame.number > range.1 {
-            break;
-        }
-        if frame.number < range.0 {
-            continue;
-        }
-        text.clear();
-        let mut troubles = Vec::new();
-        let shown = frame.bad.map_or(Ok(frame.bytes), Err).and_then(|bytes| {
-            let bytes = coder.unwrap(bytes)?;
-            match format.format.read_marc(bytes, &mut record, &mut troubles) {
-                Ok(()) => marc(&mut text, style, record.as_ref(), &mut troubles),
-                // Not MARC: anything is shown as it is.
-                Err(_) if troubles.is_empty() => {
-                    let value: Value = format.format.decode(bytes)?;
-                    text += &serde_json::to_string_pretty(&value).unwrap_or_default();
-                    text.push('\n');
-                    Ok(())
-                }
-                Err(e) => Err(e),
-            }
-        });
-        let Style { dim, bad, off, .. } = style;
-        writeln!(out, "{dim}record {}, byte {}{off}", frame.number, frame.offset)?;
-        if let Err(e) = shown {
-            writeln!(out, "{bad}! {}{off}", e.context())?;
-            outcome = Outcome::Found;
-        }
-        out.write_all(text.as_bytes())?;
-        for t in troubles.iter().filter(|t| t.kind.severity() > Severity::Note) {
-            writeln!(
-                out,
-                "{bad}! byte {}: {}: {}{off}",
-                frame.offset + t.offset,
-                t.kind.name(),
-                t.detail
-            )?;
-            outcome = Outcome::Found;
-        }
-        writeln!(out)?;
+    let out = BufWriter::new(stdout.lock());
+    let mut show = Show { out, style, range, number: 0, outcome: Outcome::Well };
+    match is_url(&args.file) {
+        true => show.store(&args)?,
+        false => show.file(&args)?,
     }
-    out.flush()?;
-    Ok(outcome)
+    show.out.flush()?;
+    Ok(show.outcome)
+}
+
+/// What is shown, and how far it is.
+struct Show<W> {
+    out: W,
+    style: Style,
+    range: Range,
+    /// The number of the last record met.
+    number: u64,
+    outcome: Outcome,
+}
+
+impl<W: Write> Show<W> {
+    fn file(&mut self, args: &Args) -> Result<()> {
+        let reading = Reading { format: args.from.clone(), ..Reading::default() };
+        let mut frames = files::open(&args.file, &reading)?;
+        let mut reader = Reader::new(frames.format().clone(), As::Content, true)?;
+        while self.number < self.range.1
+            && let Some(frame) = frames.next()?
+        {
+            if !reader.may_split() && frame.number < self.range.0 {
+                self.number = frame.number;
+                continue;
+            }
+            let framed =
+                Framed { range: 0..frame.bytes.len(), offset: frame.offset, bad: frame.bad };
+            let mut shown = Ok(());
+            reader.read(frame.bytes, &[framed], &mut |found| {
+                if shown.is_ok() {
+                    shown = self.found(found);
+                }
+            });
+            shown?;
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, args: &Args) -> Result<()> {
+        let url = match &args.from {
+            Some(format) => super::copy::with_option(&args.file, "format", format),
+            None => args.file.clone(),
+        };
+        let stores = Stores::new()?;
+        let place = stores.open(&url)?;
+        let in_place = |e: Error| e.in_place(place.url().to_string());
+        let mut rows = stores.wait(place.scan(&KeyRange::all())).map_err(in_place)?;
+        while self.number < self.range.1
+            && let Some(batch) = stores.wait(rows.try_next()).map_err(in_place)?
+        {
+            batch.into_iter().try_for_each(|row| self.row(row))?;
+        }
+        Ok(())
+    }
+
+    /// Counts a record in; tells whether it is to be shown.
+    fn is_next(&mut self) -> bool {
+        self.number += 1;
+        (self.range.0..=self.range.1).contains(&self.number)
+    }
+
+    fn found(&mut self, found: Found<'_>) -> Result<()> {
+        if !self.is_next() {
+            return Ok(());
+        }
+        let Style { dim, bad, off, .. } = self.style;
+        writeln!(self.out, "{dim}record {}, byte {}{off}", self.number, found.offset)?;
+        match found.content {
+            Ok(format::Content::Marc(MarcContent { record, decoded })) => {
+                match decoded.transpose() {
+                    Ok(decoded) => self.marc(decoded.unwrap_or(record), record)?,
+                    // As it stands; some of it may not be text.
+                    Err(e) => {
+                        self.marc(record, record)?;
+                        writeln!(self.out, "{bad}! {}{off}", e.context())?;
+                        self.outcome = Outcome::Found;
+                    }
+                }
+            }
+            Ok(format::Content::Value(value)) => self.value(&value)?,
+            // The troubles say it.
+            Err(_) => self.outcome = Outcome::Found,
+        }
+        self.troubles(found.troubles)
+    }
+
+    fn row(&mut self, row: Row) -> Result<()> {
+        if !self.is_next() {
+            return Ok(());
+        }
+        let Style { dim, off, .. } = self.style;
+        writeln!(self.out, "{dim}record {}, key {}{off}", self.number, row.key.shown())?;
+        let value = Value::Map(row.record);
+        if value.as_map().is_some_and(has_marc_shape)
+            && let Ok(record) = record::from_value::<Record>(value.clone())
+        {
+            let (mut look, mut troubles) = (Look::new(true), Vec::new());
+            let decoded = look.read(record.as_ref(), &mut troubles).and_then(Result::ok);
+            self.marc(decoded.unwrap_or(record.as_ref()), record.as_ref())?;
+        } else {
+            self.value(&value)?;
+        }
+        Ok(writeln!(self.out)?)
+    }
+
+    fn value(&mut self, value: &Value) -> Result<()> {
+        let json = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
+        for c in json.chars() {
+            match c {
+                // JSON has an escape for those that a terminal might take for orders.
+                '\u{7f}'..='\u{9f}' => write!(self.out, "\\u{:04x}", c as u32)?,
+                c => write!(self.out, "{c}")?,
+            }
+        }
+        Ok(writeln!(self.out)?)
+    }
+
+    fn marc(&mut self, record: RecordRef<'_>, stands: RecordRef<'_>) -> Result<()> {
+        let mut text = String::new();
+        let leader = stands.leader();
+        marc(&mut text, self.style, leader.0.as_slice(), record);
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    fn troubles(&mut self, troubles: &[Trouble]) -> Result<()> {
+        let Style { bad, off, .. } = self.style;
+        for t in troubles.iter().filter(|t| t.kind.severity() > Severity::Note) {
+            writeln!(self.out, "{bad}! byte {}: {}{off}", t.offset, visible(t.told().as_bytes()))?;
+            self.outcome = Outcome::Found;
+        }
+        Ok(writeln!(self.out)?)
+    }
 }
 
 /// What is written around the parts of a record.
@@ -152,18 +243,11 @@ impl Style {
     };
 }
 
-fn marc(
-    text: &mut String,
-    style: Style,
-    record: RecordRef<'_>,
-    troubles: &mut Vec<Trouble>,
-) -> Result<()> {
+fn marc(text: &mut String, style: Style, leader: &[u8], record: RecordRef<'_>) {
     let Style { tag, code, off, .. } = style;
-    let mut utf8 = Record::new();
-    encoding::to_utf8(record, true, &mut utf8, troubles)?;
-    let _ = writeln!(text, "{tag}LDR{off}    {}", visible(&record.leader().0));
-    for field in utf8.as_ref().fields() {
-        let name = field.tag_text().into_owned();
+    let _ = writeln!(text, "{tag}LDR{off}    {}", visible(leader));
+    for field in record.fields() {
+        let name = visible(&field.tag());
         match field.content() {
             Content::Plain(plain) => {
                 let _ = writeln!(text, "{tag}{name}{off}    {}", visible(plain));
@@ -178,7 +262,6 @@ fn marc(
             }
         }
     }
-    Ok(())
 }
 
 /// Text as it can be printed: no control character reaches the terminal.

@@ -1,6 +1,6 @@
 //! `steelyard stores`, and what the verbs that talk to stores share.
 
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
 use steelyard::{
     Error, Result,
@@ -10,13 +10,20 @@ use steelyard::{
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::{Outcome, print};
+use super::{Outcome, print, say};
 
-/// Lists the kinds of store there are, with an example of a URL for each.
+/// Lists the kinds of store there are, with an example of a URL for each, and what of a record a layout
+/// changes or refuses. What blobs lose is what their format loses (`steelyard formats`).
 ///
 /// Every one understands ?table=NAME, ?layout=document|columns|blob, ?format=FORMAT (of blobs, with
 /// wraps: marshal+base64), ?durability=t0|t1|t2|t3, ?pool=N, ?connect_timeout=S and ?timeout=S;
-/// postgres, mysql and redis also ?client=own|crate.
+/// postgres, mysql and redis also ?client=own|crate; all that speak TLS ?ca=FILE. An operation may take
+/// ?timeout seconds [default: 30]. Connecting, with the lookup of the host's name and the login, may take
+/// ?connect_timeout seconds [default: as ?timeout, 5 at most].
+///
+/// A password need not be in a URL, which shows in `ps`: ?password_file=FILE names a file with it;
+/// the variable STEELYARD_PASSWORD is for URLs that name a user and no password; then postgres looks
+/// into ~/.pgpass, mysql into [client] of ~/.my.cnf.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {}
@@ -31,31 +38,56 @@ pub fn run(_: Args) -> Result<Outcome> {
         let shapes: Vec<_> = driver.shapes.iter().map(|shape| shape.name()).collect();
         text += &format!("{:10} {}\n", driver.name, driver.about);
         text += &format!("{:10} {}  (layouts: {})\n", "", driver.example, shapes.join(", "));
+        for (shape, loses) in driver.loses {
+            text += &format!("{:10} {shape}: {loses}\n", "");
+        }
     }
     print(text)?;
     Ok(Outcome::Well)
 }
 
 /// Where stores work.
-pub struct Stores(Runtime);
+pub struct Stores(Option<Runtime>);
+
+/// How long the threads of stores have to end what they do, when nobody waits for it any more.
+const LAST: Duration = Duration::from_secs(1);
 
 impl Stores {
     pub fn new() -> Result<Stores> {
         // One thread drives the connections; this one waits.
-        Ok(Stores(Builder::new_multi_thread().worker_threads(1).enable_all().build()?))
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        Ok(Stores(Some(runtime)))
     }
 
     pub fn handle(&self) -> Handle {
-        self.0.handle().clone()
+        self.runtime().handle().clone()
     }
 
     /// Opens the store of this URL.
     pub fn open(&self, url: &str) -> Result<Place> {
-        self.wait(store::open(url))
+        let place = self.wait(store::open(url))?;
+        for warning in place.warnings() {
+            say(format_args!("steelyard: {warning}"));
+        }
+        Ok(place)
     }
 
     pub fn wait<T>(&self, done: impl Future<Output = T>) -> T {
-        self.0.block_on(done)
+        self.runtime().block_on(done)
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.0.as_ref().expect("it is there until this is dropped")
+    }
+}
+
+/// What still waits in a thread (for the address of a name, where no server of names answers) has no time limit of
+/// its own, and nobody wants its answer.
+impl Drop for Stores {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_timeout(LAST);
+        }
     }
 }
 
@@ -103,5 +135,33 @@ impl Printer {
         self.glue.finish(&mut self.out);
         self.flush()?;
         Ok(std::io::stdout().lock().flush()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// As a name server that does not answer keeps a thread of the runtime.
+    #[test]
+    fn what_waits_in_a_thread_does_not_keep_the_program() {
+        let stores = Stores::new().unwrap();
+        let (release, stuck) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel();
+        stores.runtime().spawn_blocking(move || {
+            begun.send(()).unwrap();
+            stuck.recv()
+        });
+        begins.recv().unwrap();
+        let (dropped, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            drop(stores);
+            dropped.send(()).unwrap();
+        });
+        let ended = ended.recv_timeout(Duration::from_secs(30));
+        drop(release);
+        ended.expect("it ends although a thread waits");
     }
 }

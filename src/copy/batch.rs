@@ -1,14 +1,12 @@
 //! A source's records in batches, for workers to convert side by side.
 
-use std::{
-    ops::Range,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::journal::Mark;
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     file::Frames,
+    format::Framed,
     store::{Blob, Row},
 };
 
@@ -27,6 +25,8 @@ pub(super) struct Batch {
     pub until: Mark,
     /// A run that was ended early may have written some of them already.
     pub tried: bool,
+    /// A run that was ended early has written all of them.
+    pub past: bool,
 }
 
 /// Records as their source has them.
@@ -44,25 +44,17 @@ pub(super) struct Frame {
     pub frames: Vec<Framed>,
 }
 
-/// A record in a batch.
-pub(super) struct Framed {
-    /// Where it lies in the batch.
-    pub range: Range<usize>,
-    /// Where it lies in the file.
-    pub offset: u64,
-    /// Why it is none.
-    pub bad: Option<Error>,
-}
-
 impl Frame {
-    /// The next records of a file behind `from`, of about `size` bytes, which grows, in `spare`
-    /// memory; none after the last record.
+    /// The next records of a file, of about `size` bytes, which grows, in `spare` memory; none after
+    /// the last record. Those before `from` are left out, or, where they are to be read `again`,
+    /// come in batches of their own.
     ///
     /// # Errors
     /// Where the file cannot be read.
     pub fn next(
         frames: &mut Frames,
         from: u64,
+        again: bool,
         size: &mut usize,
         spare: &Spare,
     ) -> Result<Option<Frame>> {
@@ -70,9 +62,18 @@ impl Frame {
         let full = *size;
         *size = BATCH.min(full * 2);
         while batch.bytes.len() < full {
+            let past = batch.frames.first().is_some_and(|first| first.offset < from);
+            if past && frames.offset() >= from {
+                break;
+            }
             let Some(frame) = frames.next()? else { break };
-            if frame.offset < from {
+            if frame.offset < from && !again {
                 continue;
+            }
+            if past && frame.offset >= from {
+                let what =
+                    "the journal does not fit the source: remove it to copy from the beginning";
+                return Err(Error::new(ErrorKind::Conflict, what).at(frame.offset));
             }
             let start = batch.bytes.len();
             batch.bytes.extend_from_slice(frame.bytes);

@@ -1,21 +1,26 @@
 //! One batch from bytes to bytes: read, choose, recode, write.
 
+use std::ops::Range;
+
 use super::{
-    Care, Options, Recode,
-    batch::{Batch, Frame, Records, Spare},
+    Care, KeyRule, Options, Recode,
+    batch::{Batch, Records, Spare},
+    chosen::{Chosen, LeftOut},
     journal::Mark,
+    key::take_key,
     output::{Made, Origin, Output},
+    sought::Sought,
 };
 use crate::{
     Error, Result,
-    format::{Coder, Format, Wrapped},
+    format::{self, As, Coder, Content, Format, Found, Framed, MarcContent, has_marc_shape, noted},
     marc::{
-        Record, RecordRef, Severity, Trouble,
-        encoding::{self, Encoding},
-        iso2709,
+        Record, RecordRef, Severity, Trouble, TroubleKind,
+        encoding::{self, Look},
+        iso2709, worst,
     },
     record::{self, Document, Value},
-    store::{Blob, Key, Row},
+    store::{Blob, Key, Row, query},
 };
 
 /// What came of a batch.
@@ -27,8 +32,12 @@ pub(super) struct Converted {
     pub until: Mark,
     /// An earlier run may have written some of it.
     pub tried: bool,
+    /// An earlier run has written it: only its keys are of use.
+    pub past: bool,
     pub read: u64,
     pub written: u64,
+    /// Gave way to others with the same keys.
+    pub duplicates: u64,
     /// Read back from the store and found the same.
     pub verified: u64,
     /// Left out by a condition.
@@ -58,9 +67,14 @@ pub struct Reject {
 /// Converts batches, one after another, in memory it keeps.
 pub(super) struct Converter<'o> {
     options: &'o Options,
+    chosen: Chosen,
+    sought: &'o Sought,
+    left_out: &'o LeftOut,
     from: Option<Coder>,
+    /// Reads MARC records, where there are to be some.
+    reader: Option<format::Reader>,
+    look: Look,
     output: Output,
-    read: Record,
     recoded: Record,
     kept: Record,
 }
@@ -78,12 +92,19 @@ struct At<'k> {
 }
 
 impl<'o> Converter<'o> {
-    pub fn new(options: &'o Options) -> Result<Self> {
+    pub fn new(options: &'o Options, sought: &'o Sought, left_out: &'o LeftOut) -> Result<Self> {
+        let from = options.from.wrapped();
+        let reader = from.filter(|_| options.is_marc());
+        let reader = reader.map(|from| format::Reader::new(from.clone(), As::Marc, options.nfc));
         Ok(Converter {
             options,
-            from: options.from.wrapped().cloned().map(Coder::new).transpose()?,
+            chosen: Chosen::new(options)?,
+            sought,
+            left_out,
+            from: from.cloned().map(Coder::new).transpose()?,
+            reader: reader.transpose()?,
+            look: Look::new(options.nfc),
             output: Output::new(&options.to)?,
-            read: Record::new(),
             recoded: Record::new(),
             kept: Record::new(),
         })
@@ -91,14 +112,16 @@ impl<'o> Converter<'o> {
 
     pub fn convert(&mut self, batch: Batch, spare: &Spare) -> Converted {
         let made = Made { bytes: spare.take(), ..Made::default() };
-        let Batch { records, read, until, tried } = batch;
+        let Batch { records, read, until, tried, past } = batch;
         let mut done = Converted {
             made,
             bytes: read,
             until,
             tried,
+            past,
             read: 0,
             written: 0,
+            duplicates: 0,
             verified: 0,
             left_out: 0,
             repaired: 0,
@@ -107,13 +130,7 @@ impl<'o> Converter<'o> {
         };
         match records {
             Records::Framed(batch) => {
-                if is_plain_marc21(self.options.from.wrapped())
-                    && batch.frames.iter().all(|f| f.bad.is_none())
-                {
-                    self.convert_marc21(&batch, &mut done);
-                } else {
-                    self.convert_each(&batch, &mut done);
-                }
+                self.convert_frames(&batch.bytes, &batch.frames, None, &mut done);
                 match self.output.is_keyed() {
                     // What a store refuses is rejected as it stood.
                     true => done.made.source = batch.bytes,
@@ -130,82 +147,128 @@ impl<'o> Converter<'o> {
             }
             Records::Blobs(blobs) => {
                 for Blob { key, bytes } in blobs {
-                    let at = At { offset: 0, key: Some(&key) };
-                    let mut troubles = Vec::new();
-                    let fate = self.one(&bytes, &at, &mut troubles, &mut done.made);
-                    done.settle(fate, troubles, &at, &bytes, 0..0);
+                    let frame = Framed { range: 0..bytes.len(), offset: 0, bad: None };
+                    self.convert_frames(&bytes, &[frame], Some(&key), &mut done);
                 }
             }
         }
         done
     }
 
-    fn convert_each(&mut self, batch: &Frame, done: &mut Converted) {
-        for framed in &batch.frames {
-            let bytes = &batch.bytes[framed.range.clone()];
-            let mut troubles = Vec::new();
-            let at = At { offset: framed.offset, key: None };
-            let fate = match &framed.bad {
-                Some(error) => Err(Error::malformed(error.context())),
-                None => self.one(bytes, &at, &mut troubles, &mut done.made),
-            };
-            done.settle(fate, troubles, &at, bytes, framed.range.clone());
-        }
-    }
-
-    /// ISO 2709 is read in one go, without a copy, which also keeps sound records as they stood.
-    fn convert_marc21(&mut self, batch: &Frame, done: &mut Converted) {
-        let mut records = iso2709::Records::new(&batch.bytes);
-        let mut frames = batch.frames.iter().peekable();
-        while let Some(item) = records.next() {
-            let start = item.offset as usize;
-            // A damaged length may have made one frame of two records.
-            let framed = loop {
-                match frames.peek() {
-                    Some(framed) if framed.range.end <= start => drop(frames.next()),
-                    Some(framed) => break *framed,
-                    None => unreachable!("a record lies in a frame"),
+    /// Records as their file has them, or one as a store of bytes has it under `key`.
+    fn convert_frames(
+        &mut self,
+        bytes: &[u8],
+        frames: &[Framed],
+        key: Option<&Key>,
+        done: &mut Converted,
+    ) {
+        let Some(mut reader) = self.reader.take() else {
+            return frames.iter().for_each(|frame| self.convert_one(bytes, frame, key, done));
+        };
+        if self.may_name_keys(key) {
+            for frame in frames {
+                match frame.bad.is_none() && self.may_name_key(&bytes[frame.range.clone()]) {
+                    true => self.convert_one(bytes, frame, key, done),
+                    false => self.convert_marc(
+                        &mut reader,
+                        bytes,
+                        std::slice::from_ref(frame),
+                        key,
+                        done,
+                    ),
                 }
-            };
-            let offset = framed.offset + (start - framed.range.start) as u64;
-            let at = At { offset, key: None };
-            let mut troubles = item.troubles.to_vec();
-            // Their offsets count from the batch; they are to count from the record.
-            troubles.iter_mut().for_each(|t| t.offset = t.offset.saturating_sub(item.offset));
-            let fate = match item.record {
-                Some(record) => self.marc(record, &at, &mut troubles, &mut done.made),
-                None => Err(Error::malformed(why(&troubles))),
-            };
-            done.settle(fate, troubles, &at, item.raw, start..start + item.raw.len());
+            }
+        } else {
+            self.convert_marc(&mut reader, bytes, frames, key, done);
+        }
+        self.reader = Some(reader);
+    }
+
+    /// One record that is not read as MARC.
+    fn convert_one(
+        &mut self,
+        bytes: &[u8],
+        frame: &Framed,
+        key: Option<&Key>,
+        done: &mut Converted,
+    ) {
+        let at = At { offset: frame.offset, key };
+        let mut troubles = Vec::new();
+        let fate = self.one(bytes, frame, &at, &mut troubles, &mut done.made);
+        let range = frame.range.clone();
+        done.settle(fate, troubles, &at, &bytes[range.clone()], in_batch(key, range));
+    }
+
+    fn convert_marc(
+        &mut self,
+        reader: &mut format::Reader,
+        bytes: &[u8],
+        frames: &[Framed],
+        key: Option<&Key>,
+        done: &mut Converted,
+    ) {
+        let mut each = |found: Found<'_>| {
+            let at = At { offset: found.offset, key };
+            let mut troubles = std::mem::take(found.troubles);
+            let fate = found.content.and_then(|content| match content {
+                Content::Marc(marc) => self.marc(marc, &at, &mut troubles, &mut done.made),
+                Content::Value(_) => unreachable!("MARC records were asked for"),
+            });
+            let raw = &bytes[found.range.clone()];
+            done.settle(fate, troubles, &at, raw, in_batch(key, found.range));
+        };
+        match key {
+            None => reader.read(bytes, frames, &mut each),
+            Some(_) => reader.read_one(bytes, &mut each),
         }
     }
 
-    /// One record of any format but ISO 2709.
     fn one(
         &mut self,
         bytes: &[u8],
+        frame: &Framed,
         at: &At,
         troubles: &mut Vec<Trouble>,
         made: &mut Made,
     ) -> Result<Fate> {
-        let options = self.options;
+        let bytes = &bytes[frame.range.clone()];
+        let format = self.options.from.wrapped().expect("bytes have a format");
         let from = self.from.as_mut().expect("bytes have a format");
-        if options.is_marc() {
-            let mut read = std::mem::take(&mut self.read);
-            let format = from.wrapped().format;
-            let done =
-                from.unwrap(bytes).and_then(|bytes| format.read_marc(bytes, &mut read, troubles));
-            let fate = done.and_then(|()| self.marc(read.as_ref(), at, troubles, made));
-            self.read = read;
-            return fate;
-        }
-        if options.as_it_is() {
-            let value: Value = from.decode(bytes)?;
+        let options = self.options;
+        let key = options.keys && at.key.is_some();
+        if options.as_it_is() && !key {
+            let value: Value = noted(frame, format, troubles, || from.decode(bytes))?;
             self.output.value(&value, made)?;
             return Ok(Fate::Written);
         }
-        let document: Document = from.decode(bytes)?;
+        let document = match noted(frame, format, troubles, || from.decode(bytes))? {
+            Value::Map(document) => document,
+            value if key && options.as_it_is() => {
+                let kind = value.kind().name();
+                return Err(Error::unsupported(format!(
+                    "a value of kind {kind} has no field for its key; --no-keys leaves keys out"
+                )));
+            }
+            value => {
+                let kind = value.kind().name();
+                return Err(Error::malformed(format!("no fields in a value of kind {kind}")));
+            }
+        };
         self.document(document, at, troubles, made)
+    }
+
+    /// Whether MARC records of a file may say by which keys they go into a store: formats for any
+    /// record may have a field for that.
+    fn may_name_keys(&self, key: Option<&Key>) -> bool {
+        self.output.is_keyed() && key.is_none() && !self.options.from.is_marc()
+    }
+
+    fn may_name_key(&mut self, bytes: &[u8]) -> bool {
+        let from = self.from.as_mut().expect("bytes have a format");
+        let named =
+            |bytes: &[u8]| memchr::memmem::find(bytes, query::Path::KEY.as_bytes()).is_some();
+        from.unwrap(bytes).is_ok_and(named)
     }
 
     /// A document, be it of a file or of a store.
@@ -217,94 +280,232 @@ impl<'o> Converter<'o> {
         made: &mut Made,
     ) -> Result<Fate> {
         let options = self.options;
+        let keyed = self.output.is_keyed();
         if options.is_marc() {
-            let read: Record = record::from_value(Value::Map(document))
-                .map_err(|e| Error::malformed(e.context()))?;
-            return self.marc(read.as_ref(), at, troubles, made);
+            let own = self.own_key(&mut document, at)?;
+            let read = marc_record(document)?;
+            let at = At { offset: at.offset, key: at.key.or(own.as_ref()) };
+            let mut look = std::mem::take(&mut self.look);
+            let decoded = look.read(read.as_ref(), troubles);
+            let content = MarcContent { record: read.as_ref(), decoded };
+            let fate = self.marc(content, &at, troubles, made);
+            self.look = look;
+            return fate;
         }
-        if !options.conditions.iter().all(|c| c.fits_document(&document)) {
+        // A MARC record is one in whatever format or store it lies.
+        let marc =
+            match has_marc_shape(&document) && (keyed || at.key.is_some() || options.chooses()) {
+                false => None,
+                true if options.chooses() => Some(marc_record(document.clone())?),
+                true => marc_record(document.clone()).ok(),
+            };
+        if !self.chosen.document(at.key, &document, marc.as_ref().map(Record::as_ref))? {
+            self.left_out.see(at.key, &document);
             return Ok(Fate::LeftOut);
         }
-        let key = match at.key {
-            _ if !self.output.is_keyed() => None,
-            Some(key) if options.key == super::KeyRule::Usual => Some(key.clone()),
-            _ => Some(options.key.of_document(&mut document, at.offset)?),
+        let own = self.own_key(&mut document, at)?;
+        let key = match at.key.or(own.as_ref()) {
+            _ if !keyed => None,
+            Some(key) if options.key == KeyRule::Usual => Some(key.clone()),
+            _ => {
+                let marc = marc.as_ref().map(Record::as_ref);
+                Some(options.key.of_document(&document, marc, at.offset)?)
+            }
         };
-        if let Some(fields) = &options.fields {
-            document = fields.keep(&document);
+        let Some(fields) = &options.fields else {
+            let key = match key {
+                Some(key) => Some(key),
+                None => self.key_beside(at, || {
+                    options.key.given_by(&document, marc.as_ref().map(Record::as_ref))
+                })?,
+            };
+            self.output.document(key, document, made)?;
+            return Ok(Fate::Written);
+        };
+        if let Some(record) = &marc
+            && fields.check_marc().is_ok()
+        {
+            let before = troubles.len();
+            let fate = self.marc_fields(record.as_ref(), key, at, troubles, made);
+            troubles[before..].iter_mut().for_each(|t| t.offset += at.offset);
+            return fate;
         }
-        self.output.document(key, document, made)?;
+        let has_key = at.key.is_some() || own.is_some();
+        let mut kept = fields.keep(&document);
+        self.sought.in_document(&kept, has_key);
+        if options.to.is_rows() {
+            // Every row has the same columns.
+            let columns = self.sought.names().filter_map(|name| {
+                let value = kept.get(name).cloned();
+                let is_key = has_key && name == query::Path::KEY;
+                (value.is_some() || !is_key)
+                    .then(|| (name.to_owned(), value.unwrap_or(Value::Null)))
+            });
+            kept = columns.collect();
+        }
+        let key = match key {
+            Some(key) => Some(key),
+            None => self.key_beside(at, || options.key.given_by(&kept, None))?,
+        };
+        self.output.document(key, kept, made)?;
         Ok(Fate::Written)
     }
 
+    /// The key that a document of a file has as its field `_key`, which is taken out where the
+    /// document goes into a store.
+    fn own_key(&self, document: &mut Document, at: &At) -> Result<Option<Key>> {
+        if !self.output.is_keyed() || at.key.is_some() {
+            return Ok(None);
+        }
+        match (take_key(document), &self.options.key) {
+            (None, _) => Ok(None),
+            (Some(key), KeyRule::Usual) => key.map(Some),
+            // Another key was asked for.
+            (Some(key), _) => Ok(key.ok()),
+        }
+    }
+
+    /// The key that is written beside the fields of a record that goes into a file: that of a
+    /// store's record, unless it is `given` by those fields.
+    fn key_beside(
+        &self,
+        at: &At,
+        given: impl FnOnce() -> Option<Result<Key>>,
+    ) -> Result<Option<Key>> {
+        let Some(key) = at.key.filter(|_| self.options.keys && !self.output.is_keyed()) else {
+            return Ok(None);
+        };
+        match (&self.options.key, given()) {
+            (KeyRule::Fresh, _) => Ok(Some(Key::fresh())),
+            (_, Some(Ok(given))) if given == *key => Ok(None),
+            (KeyRule::Usual, _) => Ok(Some(key.clone())),
+            (KeyRule::Field(path), _) => Err(Error::invalid(format!(
+                "its key {} is not what {path} gives; without --key it is written as _key, and \
+                 --no-keys leaves it out",
+                key.shown()
+            ))),
+        }
+    }
+
+    /// A MARC record, with what is wrong with it.
     fn marc(
         &mut self,
-        record: RecordRef<'_>,
+        content: MarcContent<'_>,
+        at: &At,
+        troubles: &mut Vec<Trouble>,
+        made: &mut Made,
+    ) -> Result<Fate> {
+        let before = troubles.len();
+        let fate = self.marc_to_output(content, at, troubles, made);
+        // What was found on the way out counts from the record.
+        troubles[before..].iter_mut().for_each(|t| t.offset += at.offset);
+        fate
+    }
+
+    fn marc_to_output(
+        &mut self,
+        content: MarcContent<'_>,
         at: &At,
         troubles: &mut Vec<Trouble>,
         made: &mut Made,
     ) -> Result<Fate> {
         let options = self.options;
-        if options.care == Care::Strict && worst(troubles) > Some(Severity::Note) {
+        let MarcContent { record, decoded } = content;
+        // Junk before a record says nothing against the record.
+        let contradicts =
+            |t: &&Trouble| t.kind != TroubleKind::Junk && t.kind.severity() > Severity::Note;
+        if options.care == Care::Strict && troubles.iter().any(|t| contradicts(&t)) {
             return Err(Error::malformed(why(troubles)));
         }
-        for condition in &options.conditions {
-            if !condition.fits_marc(record)? {
-                return Ok(Fate::LeftOut);
-            }
+        if !self.chosen.marc(at.key, record) {
+            return Ok(Fate::LeftOut);
         }
         let key = match at.key {
             _ if !self.output.is_keyed() => None,
-            Some(key) if options.key == super::KeyRule::Usual => Some(key.clone()),
+            Some(key) if options.key == KeyRule::Usual => Some(key.clone()),
             _ => Some(options.key.of_marc(record)?),
         };
-        let record = match options.recode {
-            Recode::Keep => record,
-            Recode::Needed if encoding::encoding(record) != Encoding::Marc8 => record,
-            Recode::Needed | Recode::Utf8 => {
-                encoding::to_utf8(record, options.nfc, &mut self.recoded, troubles)?;
-                self.recoded.as_ref()
-            }
-            Recode::Marc8 => {
-                encoding::to_marc8(record, &mut self.recoded, troubles)?;
-                self.recoded.as_ref()
+        let mut recoded = std::mem::take(&mut self.recoded);
+        let record = match (options.recode, decoded) {
+            (Recode::Keep, _) | (Recode::Needed, None) => Ok(record),
+            (Recode::Needed | Recode::Utf8, Some(decoded)) => decoded,
+            (Recode::Utf8, None) => encoding::to_utf8(record, options.nfc, &mut recoded, troubles)
+                .map(|()| recoded.as_ref()),
+            (Recode::Marc8, _) => {
+                encoding::to_marc8(record, &mut recoded, troubles).map(|()| recoded.as_ref())
             }
         };
+        let fate = record.and_then(|record| self.marc_fields(record, key, at, troubles, made));
+        self.recoded = recoded;
+        fate
+    }
+
+    /// What was asked for of a MARC record, in the encoding of the target.
+    fn marc_fields(
+        &mut self,
+        record: RecordRef<'_>,
+        key: Option<Key>,
+        at: &At,
+        troubles: &mut Vec<Trouble>,
+        made: &mut Made,
+    ) -> Result<Fate> {
+        let options = self.options;
+        if options.fields.is_some() {
+            self.sought.in_marc(record)?;
+        }
         if let (Some(fields), true) = (&options.fields, options.to.is_rows()) {
-            self.output.document(key, fields.row(record)?, made)?;
+            let row = fields.row(record)?;
+            let key = match key {
+                Some(key) => Some(key),
+                None => self.key_beside(at, || options.key.given_by(&row, None))?,
+            };
+            self.output.document(key, row, made)?;
             return Ok(Fate::Written);
         }
-        let record = match &options.fields {
-            None => record,
-            Some(fields) => {
-                fields.keep_marc(record, &mut self.kept)?;
-                self.kept.as_ref()
-            }
+        let mut kept = std::mem::take(&mut self.kept);
+        let chosen = match &options.fields {
+            None => Ok(record),
+            Some(fields) => fields.keep_marc(record, &mut kept).map(|()| kept.as_ref()),
         };
-        let marc21 = options.to.wrapped().is_some_and(|to| to.format == Format::Marc21);
-        if options.care == Care::Strict && marc21 {
-            iso2709::fits(record)?;
-        }
-        let tolerant = options.care == Care::Tolerant;
-        self.output.marc(key, record, tolerant, troubles, made)?;
-        Ok(Fate::Written)
+        let fate = chosen.and_then(|chosen| {
+            // Who does not ask for 001 in a MARC file does not ask for the key.
+            let holder = if options.to.is_marc() { record } else { chosen };
+            let key = match key {
+                Some(key) => Some(key),
+                None => self.key_beside(at, || Some(options.key.of_marc(holder)))?,
+            };
+            let marc21 = options.to.wrapped().is_some_and(|to| to.format == Format::Marc21);
+            if options.care == Care::Strict && marc21 {
+                iso2709::fits(chosen)?;
+            }
+            let tolerant = options.care == Care::Tolerant;
+            self.output.marc(key, chosen, tolerant, troubles, made)?;
+            Ok(Fate::Written)
+        });
+        self.kept = kept;
+        fate
     }
 }
 
-fn is_plain_marc21(from: Option<&Wrapped>) -> bool {
-    from.is_some_and(|from| from.format == Format::Marc21 && from.wraps.is_empty())
+pub(super) fn marc_record(document: Document) -> Result<Record> {
+    record::from_value(Value::Map(document)).map_err(|e| Error::malformed(e.context()))
+}
+
+/// Where a record lies in its batch; what lies in a store has no place there.
+fn in_batch(key: Option<&Key>, range: Range<usize>) -> Range<usize> {
+    if key.is_some() { 0..0 } else { range }
 }
 
 impl Converted {
     /// Counts the record `bytes` in, whatever became of it; offsets of troubles count from the
-    /// record. `range` is where it lies in its batch.
+    /// source's first byte. `range` is where it lies in its batch.
     fn settle(
         &mut self,
         fate: Result<Fate>,
         troubles: Vec<Trouble>,
         at: &At,
         bytes: &[u8],
-        range: std::ops::Range<usize>,
+        range: Range<usize>,
     ) {
         self.read += 1;
         let offset = at.offset;
@@ -312,7 +513,8 @@ impl Converted {
             Ok(Fate::Written) => {
                 self.written += 1;
                 self.made.origins.push(Origin { number: self.read, offset, range });
-                self.repaired += u64::from(worst(&troubles) > Some(Severity::Note));
+                let worst = worst(&troubles).map(|t| t.kind.severity());
+                self.repaired += u64::from(worst > Some(Severity::Note));
             }
             Ok(Fate::LeftOut) => self.left_out += 1,
             Err(error) => {
@@ -333,25 +535,12 @@ impl Converted {
         }
         for mut trouble in troubles {
             trouble.record = self.read;
-            trouble.offset += offset;
             self.troubles.push(trouble);
         }
     }
 }
 
-fn worst(troubles: &[Trouble]) -> Option<Severity> {
-    troubles.iter().map(|t| t.kind.severity()).max()
-}
-
 /// The worst trouble, in words.
 fn why(troubles: &[Trouble]) -> String {
-    // The first of them: others often follow from it.
-    let worst = troubles.iter().rev().max_by_key(|t| t.kind.severity());
-    worst.map_or_else(
-        || "unreadable".into(),
-        |t| match t.detail.as_str() {
-            "" => t.kind.name().into(),
-            detail => format!("{}: {detail}", t.kind.name()),
-        },
-    )
+    worst(troubles).map_or_else(|| "unreadable".into(), Trouble::told)
 }

@@ -7,15 +7,16 @@
 //! lost, and nothing doubled.
 
 use std::{
-    fs::{self, File},
-    io::Write,
+    fs::{self, File, TryLockError},
+    io::{Read, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::Counts;
-use crate::{Error, ErrorKind, Result, format::Format};
+use crate::{Error, ErrorKind, Result, file::open_own, format::Format};
 
 /// A place in a source: a byte offset of a file, or a key of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +44,8 @@ pub struct Errand {
 enum Line {
     /// The first line.
     Copy(Errand),
+    /// Whether the target was empty when the copy began.
+    Empty(bool),
     /// Records up to here are on their way.
     Trying(Mark),
     /// Records up to here are in the store; so many, and so many bytes of rejected ones kept.
@@ -57,37 +60,40 @@ pub struct Journal {
     pub(super) done: Option<(Mark, Counts)>,
     /// How far records may be in the store already.
     pub(super) tried: Option<Mark>,
+    /// Whether the target was empty when the copy began; none where nothing was sent yet.
+    pub(super) empty: Option<bool>,
     /// How long the file of rejected records was.
     rejected: u64,
 }
 
 impl Journal {
-    /// The journal at `path`: begun, or gone on with where there is one of the same errand.
+    /// The journal at `path`: begun, or gone on with where there is one of the same errand. Until
+    /// it is dropped, nobody else can open it.
     ///
     /// # Errors
-    /// [`Conflict`](ErrorKind::Conflict) where it is of another errand.
+    /// [`Conflict`](ErrorKind::Conflict) where it is of another errand, or a copy that is under way
+    /// has it; [`Denied`](ErrorKind::Denied) where it is no file of this user.
     pub fn open(path: &Path, errand: &Errand) -> Result<Journal> {
-        let text = match fs::read(path) {
-            Ok(text) => text,
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            Err(e) => return Err(Error::from(e).in_place(path.display().to_string())),
-        };
+        let in_place = |e: Error| e.in_place(path.display().to_string());
+        let mut file = locked(path).map_err(in_place)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(|e| in_place(e.into()))?;
         // The last line may have been cut in the middle of writing it.
         let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |at| at + 1);
+        let read = text[..whole].split(|&b| b == b'\n').enumerate();
         let mut lines = Vec::new();
-        for line in text[..whole].split(|&b| b == b'\n').filter(|line| !line.is_empty()) {
-            lines.push(Format::Json.decode::<Line>(line).map_err(|e| {
-                let what = "not a journal of steelyard; remove it to copy from the beginning";
-                Error::new(ErrorKind::Conflict, what)
-                    .with_source(e)
-                    .in_place(path.display().to_string())
-            })?);
+        for (i, line) in read.filter(|(_, line)| !line.is_empty()) {
+            let line = Format::Json.decode::<Line>(line).ok();
+            // The first line says whose journal it is, and no other one does.
+            let line = line.filter(|line| lines.is_empty() == matches!(line, Line::Copy(_)));
+            lines.push(line.ok_or_else(|| in_place(damaged(i + 1)))?);
         }
         let mut journal = Journal {
-            file: File::options().create(true).append(true).open(path)?,
+            file,
             path: path.to_owned(),
             done: None,
             tried: None,
+            empty: None,
             rejected: 0,
         };
         let begun = !lines.is_empty();
@@ -95,13 +101,17 @@ impl Journal {
             match line {
                 Line::Copy(other) if other != *errand => {
                     let what = format!(
-                        "the journal is of another copy (from {} to {}, {}); remove it to copy from the beginning",
-                        other.source, other.target, other.options
+                        "the journal is of another copy, from {} to {}{}{}; remove it to copy from the beginning",
+                        other.source,
+                        other.target,
+                        if other.options.is_empty() { "" } else { ", with " },
+                        other.options
                     );
                     let error = Error::new(ErrorKind::Conflict, what);
                     return Err(error.in_place(path.display().to_string()));
                 }
                 Line::Copy(_) => {}
+                Line::Empty(empty) => journal.empty = Some(empty),
                 Line::Trying(mark) => journal.tried = Some(mark),
                 Line::Done(mark, counts, rejected) => {
                     journal.done = Some((mark, counts));
@@ -116,9 +126,14 @@ impl Journal {
         Ok(journal)
     }
 
-    /// How many records were read until where it goes on; none where it begins.
-    pub fn resumed(&self) -> Option<u64> {
-        self.done.as_ref().map(|(_, counts)| counts.read)
+    /// What was counted until where it goes on; none where it begins.
+    pub fn resumed(&self) -> Option<Counts> {
+        self.done.as_ref().map(|(_, counts)| *counts)
+    }
+
+    /// Where it lies.
+    pub fn path(&self) -> &Path {
+        &self.path
     }
 
     /// How long the file of rejected records was when what is known to be done was done.
@@ -129,6 +144,11 @@ impl Journal {
     /// How many records were rejected until there.
     pub fn rejected_records(&self) -> u64 {
         self.done.as_ref().map_or(0, |(_, counts)| counts.rejected)
+    }
+
+    pub(super) fn was_empty(&mut self, empty: bool) -> Result<()> {
+        self.empty = Some(empty);
+        self.write(&Line::Empty(empty))
     }
 
     pub(super) fn trying(&mut self, mark: &Mark) -> Result<()> {
@@ -147,18 +167,78 @@ impl Journal {
         self.file.write_all(&bytes).map_err(|e| Error::from(e).in_place(place()))
     }
 
-    /// All is copied: the journal is of no more use.
+    /// All is copied: the journal is of no more use. It is locked until its name is gone.
     pub(super) fn finish(self) -> Result<()> {
         Ok(fs::remove_file(&self.path)?)
     }
 }
 
+/// The error of a line that is none of a journal, counted from 1.
+fn damaged(line: usize) -> Error {
+    let what = format!(
+        "line {line} is none of a journal of steelyard of this version, or damaged; remove the file to copy from \
+         the beginning"
+    );
+    Error::new(ErrorKind::Conflict, what)
+}
+
+/// The file at `path`, which nobody else has open as a journal.
+fn locked(path: &Path) -> Result<File> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        let file = open_own(path, 0o600, "the journal", "--journal")?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let what = "another copy is under way with this journal; wait until it has ended, or \
+                            give this one a journal of its own with --journal";
+                return Err(Error::new(ErrorKind::Conflict, what));
+            }
+            // A file system without locks has none to offer.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
+        // Whoever had it may have removed it meanwhile: then it is a file without a name.
+        let (ours, there) = (file.metadata()?, fs::symlink_metadata(path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(file);
+        }
+    }
+    Err(Error::new(ErrorKind::Conflict, "this journal is removed again and again by other copies"))
+}
+
 #[cfg(test)]
 mod tests {
+    use nix::unistd::geteuid;
+
     use super::*;
 
     fn errand(source: &str) -> Errand {
         Errand { source: source.into(), target: "sqlite:b".into(), options: String::new() }
+    }
+
+    #[test]
+    fn what_somebody_else_put_there_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("victim"), "precious").unwrap();
+        std::os::unix::fs::symlink(at("victim"), at("link")).unwrap();
+        std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        let mut planted = vec!["link", "dangling", "pipe", "socket"];
+        if geteuid().is_root() {
+            fs::write(at("others"), "").unwrap();
+            std::os::unix::fs::chown(at("others"), Some(65_533), None).unwrap();
+            planted.push("others");
+        }
+        for name in planted {
+            let error = Journal::open(&at(name), &errand("a")).err().expect(name);
+            assert_eq!(error.kind(), ErrorKind::Denied, "{name}: {error}");
+            assert!(error.to_string().contains(name), "{error}");
+        }
+        assert_eq!(fs::read_to_string(at("victim")).unwrap(), "precious");
+        assert!(!at("nowhere").exists());
+        drop(Journal::open(&at("own"), &errand("a")).unwrap());
+        assert_eq!(fs::metadata(at("own")).unwrap().mode() & 0o777, 0o600);
     }
 
     #[test]
@@ -170,6 +250,7 @@ mod tests {
             let mut journal = Journal::open(&path, &errand("a")).unwrap();
             assert_eq!((&journal.done, &journal.tried), (&None, &None));
             journal.trying(&Mark::Offset(100)).unwrap();
+            journal.was_empty(true).unwrap();
             journal.done(&Mark::Offset(100), &counts, 7).unwrap();
             journal.trying(&Mark::Offset(200)).unwrap();
         }
@@ -177,16 +258,26 @@ mod tests {
         text.extend_from_slice(b"{\"done\":[{\"off");
         fs::write(&path, text).unwrap();
         let journal = Journal::open(&path, &errand("a")).unwrap();
-        assert_eq!(journal.done, Some((Mark::Offset(100), counts)));
+        assert_eq!(
+            (&journal.done, journal.empty),
+            (&Some((Mark::Offset(100), counts)), Some(true))
+        );
         assert_eq!(
             (journal.tried.as_ref(), journal.rejected_bytes()),
             (Some(&Mark::Offset(200)), 7)
         );
+        for other in ["a", "other"] {
+            let error = Journal::open(&path, &errand(other)).err().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Conflict);
+            assert!(error.to_string().contains("another copy is under way"), "{error}");
+        }
+        drop(journal);
         let error = Journal::open(&path, &errand("other")).err().unwrap();
         assert!(error.to_string().contains("of another copy"), "{error}");
-        fs::write(&path, "poem\n").unwrap();
-        assert!(Journal::open(&path, &errand("a")).is_err());
+        let journal = Journal::open(&path, &errand("a")).unwrap();
         journal.finish().unwrap();
         assert!(!path.exists());
+        fs::write(&path, "poem\n").unwrap();
+        assert!(Journal::open(&path, &errand("a")).is_err());
     }
 }

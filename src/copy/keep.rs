@@ -1,13 +1,12 @@
 //! Writing to a store: in batches, each acknowledged before the next, what the store refuses set
 //! aside, all counted, and read back where that is asked.
 
-use std::collections::HashMap;
-
 use futures_util::TryStreamExt;
 
 use super::{
-    Counts, Form, Options, Reject,
+    Counts, Form, OnDuplicate, Options, Reject,
     convert::Converted,
+    duplicates::{self, Seen},
     journal::{Journal, Mark},
     output::Made,
     place::{ToStore, disagree, layout_for},
@@ -25,8 +24,10 @@ pub(super) struct Keeper {
     ready: bool,
     /// The table was empty, and nobody else writes to it: keys are new, and can be counted.
     alone: bool,
-    /// How many records are in it that an earlier run wrote.
-    before: u64,
+    /// Which of several records with the same key is kept.
+    rule: OnDuplicate,
+    /// The keys that were written; none where no key can come twice.
+    seen: Option<Seen>,
 }
 
 /// What is written at once.
@@ -56,6 +57,40 @@ impl Items<'_> {
             Items::Blobs(blobs) => Items::Blobs(&blobs[range]),
         }
     }
+
+    /// Those at these places.
+    fn picked(&self, places: &[usize]) -> Picked {
+        match self {
+            Items::Rows(rows) => Picked::Rows(places.iter().map(|&i| rows[i].clone()).collect()),
+            Items::Blobs(blobs) => {
+                Picked::Blobs(places.iter().map(|&i| blobs[i].clone()).collect())
+            }
+        }
+    }
+}
+
+/// Some of a batch.
+enum Picked {
+    Rows(Vec<Row>),
+    Blobs(Vec<Blob>),
+}
+
+impl Picked {
+    fn items(&self) -> Items<'_> {
+        match self {
+            Picked::Rows(rows) => Items::Rows(rows),
+            Picked::Blobs(blobs) => Items::Blobs(blobs),
+        }
+    }
+}
+
+/// What came of writing some items.
+#[derive(Default)]
+struct Sent {
+    /// What the store refused, and why.
+    refused: Vec<(usize, Error)>,
+    /// Read back and the same.
+    verified: u64,
 }
 
 /// Errors that are about a record rather than about the store.
@@ -65,9 +100,14 @@ fn is_of_record(e: &Error) -> bool {
 
 impl Keeper {
     pub fn new(to: ToStore, options: &Options) -> Result<Keeper> {
-        let before =
-            to.journal.as_ref().and_then(|j| j.done.as_ref()).map_or(0, |(_, c)| c.written);
-        Ok(Keeper { to, form: options.to.clone(), ready: false, alone: false, before })
+        Ok(Keeper {
+            to,
+            form: options.to.clone(),
+            ready: false,
+            alone: false,
+            rule: options.on_duplicate,
+            seen: options.may_have_duplicates().then(Seen::default),
+        })
     }
 
     /// What errors call the store.
@@ -85,18 +125,18 @@ impl Keeper {
             return Ok(());
         }
         let layout = layout_for(self.store().shape(), &self.to.indexes, rows)?;
-        let resumed = self.before > 0 || self.tried().is_some();
-        let alone = self.to.runtime.block_on(async {
+        let known = self.to.journal.as_ref().and_then(|journal| journal.empty);
+        let empty = self.to.runtime.block_on(async {
             self.store().prepare(&layout).await?;
-            if self.to.shared {
-                return Ok(false);
+            match known {
+                Some(empty) => Ok::<_, Error>(empty),
+                None => Ok(self.is_empty().await.unwrap_or(false)),
             }
-            if resumed {
-                return Ok::<_, Error>(true);
-            }
-            Ok(self.is_empty().await.unwrap_or(false))
         })?;
-        (self.ready, self.alone) = (true, alone);
+        if let (None, Some(journal)) = (known, &mut self.to.journal) {
+            journal.was_empty(empty)?;
+        }
+        (self.ready, self.alone) = (true, empty && !self.to.shared);
         Ok(())
     }
 
@@ -106,10 +146,6 @@ impl Keeper {
             Some((blobs, _)) => blobs.each(&all).await?.try_next().await?.is_none(),
             None => self.store().scan(&all).await?.try_next().await?.is_none(),
         })
-    }
-
-    fn tried(&self) -> Option<&Mark> {
-        self.to.journal.as_ref().and_then(|journal| journal.tried.as_ref())
     }
 
     /// Before a batch is written.
@@ -134,36 +170,62 @@ impl Keeper {
         self.written(done).map_err(|e| e.in_place(name))
     }
 
+    /// What was made of a batch, as this store takes it.
+    fn items<'m>(&self, made: &'m Made) -> Items<'m> {
+        match self.form {
+            Form::Blobs(_) => Items::Blobs(&made.blobs),
+            _ => Items::Rows(&made.rows),
+        }
+    }
+
     fn written(&mut self, done: &mut Converted) -> Result<()> {
+        if self.items(&done.made).len() == 0 {
+            // Nothing tells yet which columns there are.
+            return Ok(());
+        }
         let made = std::mem::take(&mut done.made);
         self.prepare(&made.rows)?;
-        let Made { rows, blobs, origins, .. } = &made;
-        let items = match self.form {
-            Form::Blobs(_) => Items::Blobs(blobs),
-            _ => Items::Rows(rows),
-        };
-        let step = self.to.batch.unwrap_or(usize::MAX).max(1);
+        let items = self.items(&made);
         let new = self.alone && !done.tried;
-        let mut refused = Vec::new();
-        let mut at = 0;
-        while at < items.len() {
-            let end = items.len().min(at.saturating_add(step));
-            let part = items.part(at..end);
-            let runtime = self.to.runtime.clone();
-            let found = runtime.block_on(self.keep(&part, new))?;
-            refused.extend(found.into_iter().map(|(i, e)| (at + i, e)));
-            at = end;
-        }
-        done.verified += match self.to.verify {
-            false => 0,
-            true => {
-                let skip: Vec<usize> = refused.iter().map(|(i, _)| *i).collect();
-                self.to.runtime.block_on(self.verify(&items, &skip))?
+        let mut seen = self.seen.take();
+        let plan = match &mut seen {
+            None => duplicates::Plan::default(),
+            Some(seen) => {
+                let keys: Vec<&Key> = (0..items.len()).map(|i| items.key(i)).collect();
+                duplicates::plan(self.rule, &keys, seen, |i| self.check(&items, i))
             }
         };
+        let mut refused = plan.refused;
+        let fresh = match seen.is_none() || plan.fresh.len() == items.len() {
+            true => self.sent(&items, new)?,
+            false => {
+                let mut sent = self.sent(&items.picked(&plan.fresh).items(), new)?;
+                sent.refused.iter_mut().for_each(|(i, _)| *i = plan.fresh[*i]);
+                sent
+            }
+        };
+        for (i, error) in fresh.refused {
+            seen.iter_mut().for_each(|seen| seen.forget(items.key(i)));
+            refused.push((i, error));
+        }
+        done.written -= refused.len() as u64;
+        let again = match plan.again.is_empty() {
+            true => Sent::default(),
+            false => self.sent(&items.picked(&plan.again).items(), false)?,
+        };
+        done.verified += fresh.verified + again.verified;
+        // Of two with the same key one is written, and counted so already.
+        let beaten = (plan.beaten.len() + plan.again.len()) as u64;
+        done.written -= beaten;
+        // What could not take the place of another has not beaten it.
+        done.duplicates += beaten - again.refused.len() as u64;
+        refused.extend(again.refused.into_iter().map(|(i, e)| (plan.again[i], e)));
+        if self.rule == OnDuplicate::Reject {
+            done.duplicates -= beaten;
+            refused.extend(plan.beaten.iter().map(|&i| (i, duplicates::taken(items.key(i)))));
+        }
         for (i, error) in refused {
-            done.written -= 1;
-            let origin = &origins[i];
+            let origin = &made.origins[i];
             done.rejects.push(Reject {
                 record: origin.number,
                 offset: origin.offset,
@@ -173,8 +235,42 @@ impl Keeper {
             });
         }
         done.rejects.sort_by_key(|reject| reject.record);
+        self.seen = seen;
         done.made = made;
         Ok(())
+    }
+
+    /// Remembers the keys of a batch that an earlier run has written.
+    pub fn remember(&mut self, done: &Converted) -> Result<()> {
+        if self.items(&done.made).len() == 0 {
+            return Ok(());
+        }
+        self.prepare(&done.made.rows).map_err(|e| e.in_place(&*self.to.name))?;
+        let items = self.items(&done.made);
+        let Some(mut seen) = self.seen.take() else { return Ok(()) };
+        for i in (0..items.len()).filter(|&i| self.check(&items, i).is_ok()) {
+            seen.add(items.key(i));
+        }
+        self.seen = Some(seen);
+        Ok(())
+    }
+
+    /// Sends items, each with a key of its own, as many at once as is asked for; reads them back
+    /// where that is asked.
+    fn sent(&self, items: &Items<'_>, new: bool) -> Result<Sent> {
+        let step = self.to.batch.unwrap_or(usize::MAX).max(1);
+        let (mut sent, mut at) = (Sent::default(), 0);
+        while at < items.len() {
+            let end = items.len().min(at.saturating_add(step));
+            let found = self.to.runtime.block_on(self.keep(&items.part(at..end), new))?;
+            sent.refused.extend(found.into_iter().map(|(i, e)| (at + i, e)));
+            at = end;
+        }
+        if self.to.verify {
+            let skip: Vec<usize> = sent.refused.iter().map(|(i, _)| *i).collect();
+            sent.verified = self.to.runtime.block_on(self.verify(items, &skip))?;
+        }
+        Ok(sent)
     }
 
     async fn send(&self, items: &Items<'_>, new: bool) -> Result<()> {
@@ -215,8 +311,7 @@ impl Keeper {
                 Err(e) if is_of_record(&e) => refused.push((i, e)),
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // The first try may have written it.
-                    let twice = (0..i).any(|j| items.key(j) == items.key(i));
-                    if twice || !self.is_there(&one).await? {
+                    if !self.is_there(&one).await? {
                         let key = items.key(i).shown();
                         let what = format!("key {key} is taken by another record");
                         refused.push((i, Error::new(ErrorKind::Conflict, what)));
@@ -239,27 +334,27 @@ impl Keeper {
 
     /// The first record that the store has otherwise, or not at all.
     async fn differs(&self, items: &Items<'_>, skip: &[usize]) -> Result<Option<Key>> {
-        // Of records with the same key the last one stays.
-        let last: HashMap<&Key, usize> =
-            (0..items.len()).filter(|i| !skip.contains(i)).map(|i| (items.key(i), i)).collect();
-        let keys: Vec<Key> = last.keys().map(|key| (*key).clone()).collect();
+        let mut written = vec![true; items.len()];
+        skip.iter().for_each(|&i| written[i] = false);
+        let places: Vec<usize> = (0..items.len()).filter(|&i| written[i]).collect();
+        let keys: Vec<Key> = places.iter().map(|&i| items.key(i).clone()).collect();
         match (items, self.store().blobs()) {
             (Items::Blobs(blobs), Some((to, _))) => {
                 let found = to.get(&keys).await?;
-                let bad = keys
+                let bad = places
                     .iter()
                     .zip(found)
-                    .find(|(key, found)| found.as_deref() != Some(&blobs[last[*key]].bytes[..]));
-                Ok(bad.map(|(key, _)| key.clone()))
+                    .find(|(i, found)| found.as_deref() != Some(&blobs[**i].bytes[..]));
+                Ok(bad.map(|(i, _)| items.key(*i).clone()))
             }
             (Items::Rows(rows), _) => {
                 let found = self.store().get(&keys).await?;
                 let keeps = self.store().abilities().keeps;
-                let bad = keys.iter().zip(found).find(|(key, found)| {
-                    let wanted = &rows[last[*key]].record;
+                let bad = places.iter().zip(found).find(|(i, found)| {
+                    let wanted = &rows[**i].record;
                     found.as_ref().is_none_or(|found| !same(wanted, found, keeps))
                 });
-                Ok(bad.map(|(key, _)| key.clone()))
+                Ok(bad.map(|(i, _)| items.key(*i).clone()))
             }
             (Items::Blobs(_), None) => Ok(None),
         }
@@ -273,6 +368,11 @@ impl Keeper {
                 Err(Error::new(ErrorKind::Mismatch, what))
             }
         }
+    }
+
+    /// Ends without having written anything.
+    pub fn leave(self) -> Result<()> {
+        self.to.journal.map_or(Ok(()), Journal::finish)
     }
 
     /// Counts what is there, where nobody else writes.

@@ -1,6 +1,6 @@
 //! By which key a record is to be found in the store it is copied to.
 
-use std::str::FromStr;
+use std::{fmt, str::FromStr};
 
 use super::select::Path;
 use crate::{
@@ -13,8 +13,9 @@ use crate::{
 /// Where keys come from.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum KeyRule {
-    /// From where the record has one: `001` of MARC records, `_key` of documents; else from where
-    /// the record lies in its file. Copying again finds the same keys.
+    /// From a store: as they are there. From a file: the field `_key`; else `001` of MARC records,
+    /// in whatever format, and of other records where they lie in their file. Copying again finds
+    /// the same keys.
     #[default]
     Usual,
     /// From this part of the record: `001`, `035a`, `id`, `customer.number`.
@@ -27,6 +28,17 @@ impl FromStr for KeyRule {
     type Err = Error;
     fn from_str(text: &str) -> Result<KeyRule> {
         text.parse().map(KeyRule::Field)
+    }
+}
+
+/// As `--key` takes it, where it does.
+impl fmt::Display for KeyRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KeyRule::Usual => f.write_str("as usual"),
+            KeyRule::Field(path) => path.fmt(f),
+            KeyRule::Fresh => f.write_str("fresh"),
+        }
     }
 }
 
@@ -59,36 +71,75 @@ impl KeyRule {
         }
     }
 
-    /// The key of a document, which came from `offset` in its file. The document has the field
-    /// `_key` no longer.
+    /// The key of a document of a file, which came from `offset` in it. `marc` is the same as a
+    /// MARC record, where it is one.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where the field has none.
-    pub(super) fn of_document(&self, document: &mut Document, offset: u64) -> Result<Key> {
-        match self {
-            KeyRule::Fresh => Ok(Key::fresh()),
-            KeyRule::Usual => match document.get(query::Path::KEY) {
-                Some(_) => {
-                    let key = Key::of(document, query::Path::KEY)?;
-                    document.remove(query::Path::KEY);
-                    Ok(key)
-                }
-                // As wide as offsets get, so that keys sort as the file does.
-                None => Key::new(format!("@{offset:014}")),
-            },
-            KeyRule::Field(path) => {
-                let value = path.first_value(document).cloned();
-                let name = path.to_string();
-                let one = Document::from_iter([(name.as_str(), value.unwrap_or(Value::Null))]);
-                match one.get(&name) {
-                    Some(Value::Null) => {
-                        Err(Error::invalid(format!("no field {name:?} to take the key from")))
-                    }
-                    _ => Key::of(&one, &name),
-                }
-            }
+    pub(super) fn of_document(
+        &self,
+        document: &Document,
+        marc: Option<RecordRef<'_>>,
+        offset: u64,
+    ) -> Result<Key> {
+        match (self.given_by(document, marc), self) {
+            (Some(key), _) => key,
+            (None, KeyRule::Fresh) => Ok(Key::fresh()),
+            // As wide as offsets get, so that keys sort as the file does.
+            (None, _) => Key::new(format!("@{offset:014}")),
         }
     }
+
+    /// The key that the fields of a document give, without its field `_key`; none where the rule
+    /// does not look at fields.
+    pub(super) fn given_by(
+        &self,
+        document: &Document,
+        marc: Option<RecordRef<'_>>,
+    ) -> Option<Result<Key>> {
+        match (self, marc) {
+            (KeyRule::Fresh, _) | (KeyRule::Usual, None) => None,
+            (KeyRule::Usual, Some(record)) => Some(self.of_marc(record)),
+            // A path such as `leader` is a document's only.
+            (KeyRule::Field(path), Some(record)) if path.first_text(record).is_ok() => {
+                Some(self.of_marc(record))
+            }
+            (KeyRule::Field(path), _) => Some(in_field(path, document)),
+        }
+    }
+}
+
+fn in_field(path: &Path, document: &Document) -> Result<Key> {
+    let name = path.to_string();
+    match path.first_value(document) {
+        None | Some(Value::Null) => {
+            Err(Error::invalid(format!("no field {name:?} to take the key from")))
+        }
+        Some(value) => key_of(&name, value.clone()),
+    }
+}
+
+fn key_of(name: &str, value: Value) -> Result<Key> {
+    Key::of(&Document::from_iter([(name, value)]), name)
+}
+
+/// Takes the field `_key` out of a document of a file, where the key of its record lies. A second
+/// field of that name is the record's own.
+///
+/// # Errors
+/// [`Invalid`](crate::ErrorKind::Invalid) where it can be no key.
+pub(super) fn take_key(document: &mut Document) -> Option<Result<Key>> {
+    document.remove(query::Path::KEY).map(|value| key_of(query::Path::KEY, value))
+}
+
+/// The document as files have it: its key first, under the name that [`take_key`] looks for.
+pub(super) fn with_key(key: &Key, document: Document) -> Document {
+    let mut keyed = Document::with_capacity(document.len() + 1);
+    keyed.push(query::Path::KEY, key.as_str());
+    for (name, value) in document {
+        keyed.push(name, value);
+    }
+    keyed
 }
 
 #[cfg(test)]
@@ -106,15 +157,30 @@ mod tests {
         assert_eq!(of(&"035a".parse().unwrap()).unwrap(), "(DE-1)7");
         assert!(of(&"020a".parse().unwrap()).unwrap_err().to_string().contains("--key"));
 
-        let mut document = Document::from_iter([("id", Value::Int(7)), ("_key", "k".into())]);
-        let field: KeyRule = "id".parse().unwrap();
-        assert_eq!(field.of_document(&mut document, 5).unwrap().as_str(), "7");
-        assert_eq!(KeyRule::Usual.of_document(&mut document, 5).unwrap().as_str(), "k");
-        assert_eq!(
-            KeyRule::Usual.of_document(&mut document, 5).unwrap().as_str(),
-            "@00000000000005"
-        );
-        let missing: KeyRule = "name".parse().unwrap();
-        assert!(missing.of_document(&mut document, 5).is_err());
+        let document = Document::from_iter([("id", Value::Int(7)), ("n", Value::Null)]);
+        let of = |rule: &KeyRule| rule.of_document(&document, None, 5).map(|key| key.to_string());
+        assert_eq!(of(&"id".parse().unwrap()).unwrap(), "7");
+        assert_eq!(of(&KeyRule::Usual).unwrap(), "@00000000000005");
+        for (field, want) in [("name", "no field"), ("n", "no field"), ("001", "no field")] {
+            let error = of(&field.parse().unwrap()).unwrap_err();
+            assert!(error.to_string().contains(want), "{field}: {error}");
+        }
+        let marc = Some(record.as_ref());
+        for (rule, want) in [("id", "7"), ("035a", "(DE-1)7")] {
+            let key = rule.parse::<KeyRule>().unwrap().of_document(&document, marc, 5).unwrap();
+            assert_eq!(key.as_str(), want);
+        }
+        assert_eq!(KeyRule::Usual.of_document(&document, marc, 5).unwrap().as_str(), "42");
+    }
+
+    #[test]
+    fn the_key_in_a_file_is_the_first_field_of_its_name() {
+        let own = Document::from_iter([("a", Value::Int(1)), ("_key", Value::Null)]);
+        let mut document = with_key(&Key::new("k").unwrap(), own.clone());
+        assert_eq!(document.iter().next().unwrap().0, "_key");
+        assert_eq!(take_key(&mut document).unwrap().unwrap().as_str(), "k");
+        assert_eq!(document, own);
+        assert!(take_key(&mut document).unwrap().is_err(), "null is no key");
+        assert!(take_key(&mut document).is_none());
     }
 }

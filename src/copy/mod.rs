@@ -11,34 +11,48 @@
 //! can be resumed.
 
 mod batch;
+mod chosen;
 mod convert;
+mod duplicates;
 mod journal;
 mod keep;
+mod kept_fields;
 mod key;
+
 mod output;
 mod place;
 mod reading;
 mod select;
+mod sought;
 
-use std::sync::{Arc, Mutex, mpsc};
+use std::{
+    fmt,
+    sync::{Arc, Mutex, mpsc},
+};
 
 pub use convert::Reject;
+pub use duplicates::OnDuplicate;
 pub use journal::{Errand, Journal};
+pub use kept_fields::KeptFields;
 pub use key::KeyRule;
 pub use place::{FromStore, Source, Target, ToStore};
-pub use select::{Condition, Fields, Path};
+pub use select::{Fields, Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, ErrorKind, Result,
     format::{Takes, Wrapped},
     marc::Trouble,
+    record::Kind,
+    store::query::Condition,
 };
 use batch::Spare;
+use chosen::{Chosen, LeftOut};
 use convert::{Converted, Converter};
 use output::Made;
-use place::Writer;
+use place::{Resumed, Writer};
 use reading::Reading;
+use sought::Sought;
 
 /// In which form records lie in a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,8 +61,8 @@ pub enum Form {
     Bytes(Wrapped),
     /// In a store of bytes, in this format.
     Blobs(Wrapped),
-    /// In a store, as documents.
-    Documents,
+    /// In a store, as documents, in which values of these kinds stay what they are.
+    Documents(&'static [Kind]),
     /// In a store, in columns.
     Rows,
 }
@@ -58,7 +72,16 @@ impl Form {
     pub fn wrapped(&self) -> Option<&Wrapped> {
         match self {
             Form::Bytes(format) | Form::Blobs(format) => Some(format),
-            Form::Documents | Form::Rows => None,
+            Form::Documents(_) | Form::Rows => None,
+        }
+    }
+
+    /// Which values stay what they are there; none is told of columns, which have each its own type.
+    fn keeps(&self) -> &[Kind] {
+        match self {
+            Form::Documents(keeps) => keeps,
+            Form::Rows => &Kind::ALL,
+            form => form.wrapped().map_or(&[], |form| form.format.info().keeps),
         }
     }
 
@@ -114,8 +137,13 @@ pub struct Options {
     pub from: Form,
     /// The target's form.
     pub to: Form,
-    /// Where the keys come from, for a target that is a store.
+    /// Where the keys come from, for a target that is a store. For a file made of a store's records:
+    /// which field is known to hold the key, so that it is not written beside it.
     pub key: KeyRule,
+    /// Write the keys of a store's records into a file: as `_key`, where no field gives them.
+    pub keys: bool,
+    /// Which record of several with the same key a store keeps.
+    pub on_duplicate: OnDuplicate,
     /// Conditions that all have to hold for a record to go along.
     pub conditions: Vec<Condition>,
     /// The fields that are kept; all where none are named.
@@ -143,6 +171,8 @@ impl Options {
             from: from.into(),
             to,
             key: KeyRule::default(),
+            keys: true,
+            on_duplicate: OnDuplicate::default(),
             conditions: Vec::new(),
             fields: None,
             care: Care::default(),
@@ -157,14 +187,28 @@ impl Options {
         self.from.is_marc() || self.to.is_marc()
     }
 
+    /// Records or fields are chosen.
+    fn chooses(&self) -> bool {
+        !self.conditions.is_empty() || self.fields.is_some()
+    }
+
     /// Nothing is chosen: any value can go through, not only documents.
     fn as_it_is(&self) -> bool {
-        self.conditions.is_empty() && self.fields.is_none() && matches!(self.to, Form::Bytes(_))
+        !self.chooses() && matches!(self.to, Form::Bytes(_))
+    }
+
+    /// Records of the source may have the same keys: those of a store have not.
+    fn may_have_duplicates(&self) -> bool {
+        match self.key {
+            KeyRule::Usual => matches!(self.from, Form::Bytes(_)),
+            KeyRule::Field(_) => true,
+            KeyRule::Fresh => false,
+        }
     }
 
     fn check(&self) -> Result<()> {
+        Chosen::new(self)?;
         if self.is_marc() {
-            self.conditions.iter().try_for_each(Condition::check_marc)?;
             self.fields.iter().try_for_each(Fields::check_marc)?;
         }
         if self.from.is_marc() && self.to.is_rows() && self.fields.is_none() {
@@ -200,6 +244,9 @@ pub struct Counts {
     pub left_out: u64,
     /// Records that could not be written.
     pub rejected: u64,
+    /// Records that gave way to others with the same keys.
+    #[serde(default)]
+    pub duplicates: u64,
     /// Of those written, how many had to be repaired.
     pub repaired: u64,
     /// Records read back from a store, and found the same.
@@ -208,6 +255,52 @@ pub struct Counts {
     pub bytes_in: u64,
     /// Bytes written, uncompressed; to files only.
     pub bytes_out: u64,
+}
+
+impl Counts {
+    /// Nothing was written, and not because nothing was there or asked for.
+    pub fn all_rejected(&self) -> bool {
+        self.written == 0 && self.rejected > 0
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counts { read, written, left_out, rejected, duplicates, .. } = self;
+        write!(
+            f,
+            "{read} records read, {written} written, {left_out} left out, {rejected} rejected, \
+             {duplicates} duplicates"
+        )
+    }
+}
+
+/// What came of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied {
+    /// The counts.
+    pub counts: Counts,
+    /// Fields that were asked for by name, and that no record has.
+    pub missing: Vec<String>,
+    /// The target is as it was before: fields are missing, or it is a file, and all records were
+    /// rejected.
+    pub kept_old: bool,
+    /// Where the conditions leave out every record: which of the fields they compare hold values of other kinds, and
+    /// what to write instead.
+    pub hints: Vec<String>,
+}
+
+/// How many batches wait at most for the first record that has a field which is asked for.
+const HELD: usize = 24;
+
+fn nothing_found(sought: &Sought) -> Error {
+    let names: Vec<_> = sought.names().collect();
+    let what = format!(
+        "none of the first records has a field of {}; nothing was written; where later ones have, name \
+         one more field, which all have",
+        names.join(", ")
+    );
+    Error::new(ErrorKind::NotFound, what)
 }
 
 /// Whoever follows a run: told after each batch, in order.
@@ -233,6 +326,10 @@ pub trait Follower {
 /// Copies all records of `source` to `target`, whose forms are those of `options`. Not to be called
 /// on a runtime that drives the stores.
 ///
+/// A file is left as it was where all records were rejected, or where a field that is asked for by
+/// name is in no record; a store where no such field is in any record. A file becomes empty where
+/// the source is, or where the conditions leave out all.
+///
 /// # Errors
 /// From source and target; [`Invalid`](ErrorKind::Invalid) for options that contradict one another;
 /// [`Mismatch`](ErrorKind::Mismatch) where the counts do not agree in the end, or a record that was
@@ -242,10 +339,14 @@ pub fn copy(
     target: Target,
     options: &Options,
     follower: &mut dyn Follower,
-) -> Result<Counts> {
+) -> Result<Copied> {
     options.check()?;
+    let sought = Sought::new(options.fields.as_ref());
+    let left_out = LeftOut::new(options)?;
     let workers = options.workers();
-    let converters = (0..workers).map(|_| Converter::new(options)).collect::<Result<Vec<_>>>()?;
+    let converters = (0..workers)
+        .map(|_| Converter::new(options, &sought, &left_out))
+        .collect::<Result<Vec<_>>>()?;
     let (done, tried) = match &target {
         Target::Store(to) => to
             .journal
@@ -253,11 +354,17 @@ pub fn copy(
             .map_or((None, None), |journal| (journal.done.clone(), journal.tried.clone())),
         Target::File(_) => (None, None),
     };
-    let (mark, mut counts) = done.unzip();
+    let (done, mut counts) = done.unzip();
     let mut counts = counts.take().unwrap_or_default();
+    let into_store = matches!(target, Target::Store(_));
     let mut writer = Writer::new(target, options)?;
     let spare = Arc::new(Spare::default());
-    let (reading, jobs, order) = Reading::start(source, mark, tried, workers, spare.clone());
+    // Of what an earlier run has written, only the keys are of use: to find duplicates of them.
+    let again = options.may_have_duplicates();
+    // It did not tell which fields it found.
+    let half_seen = done.is_some() && !again;
+    let resumed = Resumed { done, tried, again };
+    let (reading, jobs, order) = Reading::start(source, resumed, workers, spare.clone());
     let jobs = Mutex::new(jobs);
     let mut one = |mut done: Converted, waste: &mpsc::SyncSender<Made>| {
         let until = done.until.clone();
@@ -267,6 +374,7 @@ pub fn copy(
                 spare.give(std::mem::take(&mut done.made.bytes));
                 settle(&mut counts, done, follower)
             }
+            Writer::Store(keeper) if done.past => keeper.remember(&done),
             Writer::Store(keeper) => {
                 keeper.begin(&until)?;
                 keeper.write(&mut done)?;
@@ -276,6 +384,22 @@ pub fn copy(
                 let _ = waste.send(made);
                 Ok(())
             }
+        }
+    };
+    // Records of which nothing is left must not take the place of a store's.
+    let hold = options.fields.is_some() && !half_seen && into_store;
+    let mut held = hold.then(Vec::new);
+    let mut next = |done: Converted, waste: &mpsc::SyncSender<Made>| match &mut held {
+        Some(batches) if !done.past && !sought.any() => {
+            batches.push(done);
+            match batches.len() > HELD {
+                true => Err(nothing_found(&sought)),
+                false => Ok(()),
+            }
+        }
+        _ => {
+            let before = held.take().into_iter().flatten();
+            before.chain([done]).try_for_each(|done| one(done, waste))
         }
     };
     let ended = std::thread::scope(|scope| {
@@ -298,18 +422,33 @@ pub fn copy(
                 let what = "a worker ended early; this is a fault of steelyard";
                 Error::new(ErrorKind::Mismatch, what)
             })?;
-            one(done, &waste)
+            next(done, &waste)
         });
         reading.close();
         ended
     });
     reading.end(ended)?;
-    writer.finish(&mut counts)?;
-    if counts.read != counts.written + counts.left_out + counts.rejected {
-        let what = format!("the counts do not agree: {counts:?}");
+    // None of these is written: all were left out or rejected, or fields are missing.
+    let nothing_written = held.is_some();
+    held.into_iter().flatten().try_for_each(|done| settle(&mut counts, done, follower))?;
+    let missing = if half_seen { Vec::new() } else { sought.missing() };
+    let wanted = match into_store {
+        true => missing.is_empty() || !nothing_written,
+        false => missing.is_empty() && !counts.all_rejected(),
+    };
+    let none_fits = counts.left_out > 0 && counts.left_out == counts.read;
+    let hints = if none_fits { left_out.told() } else { Vec::new() };
+    let kept_old = writer.finish(&mut counts, wanted)?;
+    if kept_old {
+        counts.written = 0;
+        return Ok(Copied { counts, missing, kept_old, hints });
+    }
+    let Counts { read, written, left_out, rejected, duplicates, .. } = counts;
+    if read != written + left_out + rejected + duplicates {
+        let what = format!("the counts do not agree: {counts}; this is a fault of steelyard");
         return Err(Error::new(ErrorKind::Mismatch, what));
     }
-    Ok(counts)
+    Ok(Copied { counts, missing, kept_old, hints })
 }
 
 /// Adds what came of a batch, and tells the follower in the order of the source.
@@ -318,6 +457,7 @@ fn settle(counts: &mut Counts, done: Converted, follower: &mut dyn Follower) -> 
     counts.bytes_in = counts.bytes_in.max(done.bytes);
     counts.read += done.read;
     counts.written += done.written;
+    counts.duplicates += done.duplicates;
     counts.verified += done.verified;
     counts.left_out += done.left_out;
     counts.rejected += done.rejects.len() as u64;

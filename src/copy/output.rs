@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::Form;
+use super::{Form, key::with_key};
 use crate::{
     Error, Result,
-    format::{Coder, Format, framing::Glue},
+    format::{Coder, Format, Takes, framing::Glue},
     marc::{Record, RecordRef, Trouble, encoding, xml},
     record::{self, Document, Value},
-    store::{Blob, Key, Row},
+    store::{Blob, Key, Row, digits::Digits},
 };
 
 /// What was made of a batch.
@@ -46,7 +46,8 @@ impl Origin {
 /// Makes what the target takes.
 pub(super) enum Output {
     File(Coder, Glue),
-    Blobs(Coder),
+    /// With what sees that its numbers stay numbers.
+    Blobs(Coder, Digits),
     Rows,
 }
 
@@ -54,8 +55,8 @@ impl Output {
     pub fn new(form: &Form) -> Result<Output> {
         Ok(match form {
             Form::Bytes(to) => Output::File(Coder::new(to.clone())?, Glue::new(to).inside()),
-            Form::Blobs(to) => Output::Blobs(Coder::new(to.clone())?),
-            Form::Documents | Form::Rows => Output::Rows,
+            Form::Blobs(to) => Output::Blobs(Coder::new(to.clone())?, Digits::of(to)),
+            Form::Documents(_) | Form::Rows => Output::Rows,
         })
     }
 
@@ -72,17 +73,23 @@ impl Output {
         }
     }
 
+    /// A document; into a file its key goes as the field `_key`, where one is given.
     pub fn document(&mut self, key: Option<Key>, record: Document, made: &mut Made) -> Result<()> {
         match (self, key) {
-            (Output::File(coder, glue), _) => {
+            (Output::File(coder, glue), key) => {
+                let record = match &key {
+                    Some(key) => with_key(key, record),
+                    None => record,
+                };
                 glue.put(&mut made.bytes, |out| coder.encode(&record, out))
             }
             (Output::Rows, Some(key)) => {
                 made.rows.push(Row { key, record });
                 Ok(())
             }
-            (Output::Blobs(coder), Some(key)) => {
+            (Output::Blobs(coder, digits), Some(key)) => {
                 let mut bytes = Vec::new();
+                digits.check(&record)?;
                 coder.encode(&record, &mut bytes)?;
                 made.blobs.push(Blob { key, bytes });
                 Ok(())
@@ -91,7 +98,8 @@ impl Output {
         }
     }
 
-    /// A MARC record; a `tolerant` writer replaces what the format cannot hold.
+    /// A MARC record; a `tolerant` writer replaces what the format cannot hold. Into a file its key
+    /// goes as the field `_key`, where one is given.
     pub fn marc(
         &mut self,
         key: Option<Key>,
@@ -101,23 +109,31 @@ impl Output {
         made: &mut Made,
     ) -> Result<()> {
         match (self, key) {
-            (Output::File(coder, glue), _) => {
+            (Output::File(coder, _), Some(key))
+                if coder.wrapped().format.info().takes == Takes::Marc =>
+            {
+                let name = coder.wrapped().format.name();
+                Err(Error::unsupported(format!(
+                    "its key {} is not its 001, and {name} has no other place for it; say with --key \
+                     which field holds it, or leave keys out with --no-keys",
+                    key.shown()
+                )))
+            }
+            (Output::File(coder, glue), Some(key)) => {
+                // What cannot be held is found as without a key.
+                encode_marc(coder, record, tolerant, troubles, &mut Vec::new())?;
+                let record = with_key(&key, document(record, tolerant, &mut Vec::new())?);
+                glue.put(&mut made.bytes, |out| coder.encode(&record, out))
+            }
+            (Output::File(coder, glue), None) => {
                 glue.put(&mut made.bytes, |out| encode_marc(coder, record, tolerant, troubles, out))
             }
             (Output::Rows, Some(key)) => {
-                let value = match record::to_value(&record) {
-                    Err(_) if tolerant => {
-                        let mut valid = Record::new();
-                        encoding::replace_invalid(record, &mut valid, troubles)?;
-                        record::to_value(&valid)?
-                    }
-                    value => value?,
-                };
-                let Value::Map(record) = value else { unreachable!("a MARC record is a map") };
+                let record = document(record, tolerant, troubles)?;
                 made.rows.push(Row { key, record });
                 Ok(())
             }
-            (Output::Blobs(coder), Some(key)) => {
+            (Output::Blobs(coder, _), Some(key)) => {
                 let mut bytes = Vec::new();
                 encode_marc(coder, record, tolerant, troubles, &mut bytes)?;
                 made.blobs.push(Blob { key, bytes });
@@ -125,6 +141,26 @@ impl Output {
             }
             (_, None) => unreachable!("stores are given keys"),
         }
+    }
+}
+
+/// A MARC record as a document.
+pub(super) fn document(
+    record: RecordRef<'_>,
+    tolerant: bool,
+    troubles: &mut Vec<Trouble>,
+) -> Result<Document> {
+    let value = match record::to_value(&record) {
+        Err(_) if tolerant => {
+            let mut valid = Record::new();
+            encoding::replace_invalid(record, &mut valid, troubles)?;
+            record::to_value(&valid)?
+        }
+        value => value?,
+    };
+    match value {
+        Value::Map(record) => Ok(record),
+        _ => unreachable!("a MARC record is a map"),
     }
 }
 

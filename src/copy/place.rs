@@ -89,7 +89,7 @@ fn form(store: &dyn Store) -> Form {
     match (store.blobs(), store.shape()) {
         (Some((_, format)), _) => Form::Blobs(format.clone()),
         (None, Shape::Columns) => Form::Rows,
-        (None, _) => Form::Documents,
+        (None, _) => Form::Documents(store.abilities().keeps),
     }
 }
 
@@ -101,30 +101,75 @@ pub(super) struct Reader<'s> {
     tried: Option<Mark>,
 }
 
+/// Where a run goes on that was ended early.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Resumed {
+    /// All up to here is written.
+    pub done: Option<Mark>,
+    /// Some up to here may be.
+    pub tried: Option<Mark>,
+    /// What is written is to be read again, for its keys.
+    pub again: bool,
+}
+
 enum From<'s> {
-    File(&'s mut Frames, u64),
-    Rows(BoxStream<'s, Result<Vec<Row>>>, &'s FromStore),
-    Blobs(BoxStream<'s, Result<Vec<Blob>>>, &'s FromStore),
+    /// From this offset on; with what is before it.
+    File(&'s mut Frames, u64, bool),
+    Rows(Keyed<'s, Row>),
+    Blobs(Keyed<'s, Blob>),
+}
+
+/// Records of a store in batches.
+struct Keyed<'s, T> {
+    batches: BoxStream<'s, Result<Vec<T>>>,
+    from: &'s FromStore,
+    key: fn(&T) -> &Key,
+    /// Up to this key they are read only for their keys.
+    past: Option<Key>,
+    /// What is left of a batch that was cut there.
+    rest: Option<Vec<T>>,
+}
+
+/// A batch, whether it is past, and its first and last key.
+type Ended<T> = (Vec<T>, bool, [String; 2]);
+
+impl<T> Keyed<'_, T> {
+    /// The next batch; none after the last.
+    fn next(&mut self) -> Result<Option<Ended<T>>> {
+        let batch = match self.rest.take() {
+            Some(rest) => Some(rest),
+            None => self.from.wait_for(self.batches.next())?,
+        };
+        let Some(mut batch) = batch else { return Ok(None) };
+        let done = match &self.past {
+            Some(past) => batch.partition_point(|record| (self.key)(record) <= past),
+            None => 0,
+        };
+        if (1..batch.len()).contains(&done) {
+            self.rest = Some(batch.split_off(done));
+        }
+        let shown =
+            |record: Option<&T>| record.map_or(String::new(), |r| (self.key)(r).to_string());
+        let ends = [shown(batch.first()), shown(batch.last())];
+        Ok(Some((batch, done > 0, ends)))
+    }
 }
 
 impl<'s> Reader<'s> {
-    pub fn new(
-        source: &'s mut Source,
-        done: Option<&Mark>,
-        tried: Option<Mark>,
-    ) -> Result<Reader<'s>> {
+    pub fn new(source: &'s mut Source, resumed: Resumed) -> Result<Reader<'s>> {
+        let Resumed { done, tried, again } = resumed;
         let from = match (source, done) {
-            (Source::File(frames), None) => From::File(frames, 0),
-            (Source::File(frames), Some(Mark::Offset(done))) => From::File(frames, *done),
-            (Source::Store(from), None | Some(Mark::Key(_))) => {
-                let after = match done {
-                    Some(Mark::Key(last)) if from.store.abilities().ordered => {
-                        Some(Key::new(format!("{last}\0"))?)
-                    }
-                    Some(_) => return Err(not_ordered(&*from.store)),
-                    None => None,
-                };
-                from.open(after)?
+            (Source::File(frames), None) => From::File(frames, 0, false),
+            (Source::File(frames), Some(Mark::Offset(done))) => From::File(frames, done, again),
+            (Source::Store(from), None) => from.open(None, None)?,
+            (Source::Store(from), Some(Mark::Key(last))) => {
+                if !from.store.abilities().ordered {
+                    return Err(not_ordered(&*from.store));
+                }
+                match again {
+                    true => from.open(None, Some(Key::new(last)?))?,
+                    false => from.open(Some(Key::new(format!("{last}\0"))?), None)?,
+                }
             }
             _ => return Err(Error::invalid("the journal is of another kind of source")),
         };
@@ -133,43 +178,28 @@ impl<'s> Reader<'s> {
 
     /// The next batch; none after the last record.
     pub fn next(&mut self, spare: &Spare) -> Result<Option<Batch>> {
-        let (records, read, until) = match &mut self.from {
-            From::File(frames, from) => {
-                let Some(framed) = Frame::next(frames, *from, &mut self.size, spare)? else {
-                    return Ok(None);
-                };
-                let offset = frames.offset();
-                let tried = match (&self.tried, framed.frames.first()) {
-                    (Some(Mark::Offset(tried)), Some(first)) => first.offset < *tried,
-                    _ => false,
-                };
-                let records = Records::Framed(framed);
-                return Ok(Some(Batch {
-                    records,
-                    read: offset,
-                    until: Mark::Offset(offset),
-                    tried,
-                }));
+        let (records, past, [first, last]) = match &mut self.from {
+            From::File(frames, from, again) => {
+                let framed = Frame::next(frames, *from, *again, &mut self.size, spare)?;
+                let Some(framed) = framed else { return Ok(None) };
+                let read = frames.offset();
+                let first = framed.frames.first().map_or(read, |first| first.offset);
+                let tried = matches!(self.tried, Some(Mark::Offset(tried)) if first < tried);
+                let past = first < *from;
+                let (records, until) = (Records::Framed(framed), Mark::Offset(read));
+                return Ok(Some(Batch { records, read, until, tried, past }));
             }
-            From::Rows(rows, from) => {
-                let Some(rows) = from.wait_for(rows.next())? else { return Ok(None) };
-                let last = rows.last().map(|row| row.key.to_string());
-                let first = rows.first().map(|row| row.key.to_string());
-                (Records::Rows(rows), first, last)
+            From::Rows(rows) => {
+                let Some((rows, past, ends)) = rows.next()? else { return Ok(None) };
+                (Records::Rows(rows), past, ends)
             }
-            From::Blobs(blobs, from) => {
-                let Some(blobs) = from.wait_for(blobs.next())? else { return Ok(None) };
-                let last = blobs.last().map(|blob| blob.key.to_string());
-                let first = blobs.first().map(|blob| blob.key.to_string());
-                (Records::Blobs(blobs), first, last)
+            From::Blobs(blobs) => {
+                let Some((blobs, past, ends)) = blobs.next()? else { return Ok(None) };
+                (Records::Blobs(blobs), past, ends)
             }
         };
-        let tried = match (&self.tried, read) {
-            (Some(Mark::Key(tried)), Some(first)) => first <= *tried,
-            _ => false,
-        };
-        let until = Mark::Key(until.unwrap_or_default());
-        Ok(Some(Batch { records, read: 0, until, tried }))
+        let tried = matches!(&self.tried, Some(Mark::Key(tried)) if first <= *tried);
+        Ok(Some(Batch { records, read: 0, until: Mark::Key(last), tried, past }))
     }
 }
 
@@ -185,11 +215,11 @@ impl FromStore {
         self.runtime.block_on(next).transpose().map_err(|e| e.in_place(&*self.name))
     }
 
-    fn open(&self, after: Option<Key>) -> Result<From<'_>> {
-        self.opened(after).map_err(|e| e.in_place(&*self.name))
+    fn open(&self, after: Option<Key>, past: Option<Key>) -> Result<From<'_>> {
+        self.opened(after, past).map_err(|e| e.in_place(&*self.name))
     }
 
-    fn opened(&self, after: Option<Key>) -> Result<From<'_>> {
+    fn opened(&self, after: Option<Key>, past: Option<Key>) -> Result<From<'_>> {
         let mut range = match self.part {
             None => KeyRange::all(),
             Some(part) => {
@@ -206,9 +236,16 @@ impl FromStore {
         if let Some(after) = after {
             range.from = Some(after);
         }
+        let (from, rest) = (self, None);
         Ok(match self.store.blobs() {
-            Some((blobs, _)) => From::Blobs(self.runtime.block_on(blobs.each(&range))?, self),
-            None => From::Rows(self.runtime.block_on(self.store.scan(&range))?, self),
+            Some((blobs, _)) => {
+                let batches = self.runtime.block_on(blobs.each(&range))?;
+                From::Blobs(Keyed { batches, from, key: |blob| &blob.key, past, rest })
+            }
+            None => {
+                let batches = self.runtime.block_on(self.store.scan(&range))?;
+                From::Rows(Keyed { batches, from, key: |row| &row.key, past, rest: None })
+            }
         })
     }
 }
@@ -227,20 +264,24 @@ impl Writer {
         })
     }
 
-    /// Ends the target; what was written has to agree with the counts.
-    pub fn finish(self, counts: &mut Counts) -> Result<()> {
+    /// Ends the target; what was written has to agree with the counts. What is not `wanted` is left
+    /// as it was before, where that is possible; whether it was, is the answer.
+    pub fn finish(self, counts: &mut Counts, wanted: bool) -> Result<bool> {
         match self {
+            Writer::File(sink) if !wanted && sink.is_staged() => sink.leave().map(|()| true),
             Writer::File(sink) => {
                 let written = sink.finish()?;
                 counts.bytes_out = written.bytes;
                 match written.records == counts.written {
-                    true => Ok(()),
+                    true => Ok(false),
                     false => Err(disagree(counts, written.records)),
                 }
             }
+            Writer::Store(keeper) if !wanted => keeper.leave().map(|()| true),
             Writer::Store(keeper) => {
                 let name = keeper.name().to_owned();
-                keeper.finish(counts).map_err(|e| e.in_place(name))
+                keeper.finish(counts).map_err(|e| e.in_place(name))?;
+                Ok(false)
             }
         }
     }
@@ -248,7 +289,10 @@ impl Writer {
 
 /// The error of counts that do not agree.
 pub(super) fn disagree(counts: &Counts, there: u64) -> Error {
-    let what = format!("the counts do not agree: {there} records are there; {counts:?}");
+    let what = format!(
+        "the counts do not agree: {there} are there after {counts}; did another program write there \
+         at the same time?"
+    );
     Error::new(crate::ErrorKind::Mismatch, what)
 }
 

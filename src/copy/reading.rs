@@ -11,8 +11,7 @@ use std::{
 use super::{
     batch::{Batch, Spare},
     convert::Converted,
-    journal::Mark,
-    place::{Reader, Source},
+    place::{Reader, Resumed, Source},
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -30,12 +29,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Reads `source` from where the marks tell, so many batches ahead. What comes of the batches is
-    /// to be awaited in the order of the second channel.
+    /// Reads `source` from where the marks tell, or again from its beginning, so many batches
+    /// ahead. What comes of the batches is to be awaited in the order of the second channel.
     pub fn start(
         source: Source,
-        done: Option<Mark>,
-        tried: Option<Mark>,
+        resumed: Resumed,
         ahead: usize,
         spare: Arc<Spare>,
     ) -> (Reading, mpsc::Receiver<Job>, mpsc::Receiver<Awaited>) {
@@ -46,7 +44,7 @@ impl Reading {
         let way = door.clone();
         let thread = std::thread::spawn(move || {
             let mut source = source;
-            let read = read(&mut source, done.as_ref(), tried, &spare, &order_in, &way);
+            let read = read(&mut source, resumed, &spare, &order_in, &way);
             // Nobody hears it where the run has ended.
             let _ = read.map_err(|e| order_in.send(Err(e)));
             close(&way);
@@ -80,13 +78,12 @@ fn close(door: &Mutex<Option<mpsc::SyncSender<Job>>>) {
 /// Until the source is at its end, or nobody takes any more.
 fn read(
     source: &mut Source,
-    done: Option<&Mark>,
-    tried: Option<Mark>,
+    resumed: Resumed,
     spare: &Spare,
     order: &mpsc::SyncSender<Awaited>,
     door: &Mutex<Option<mpsc::SyncSender<Job>>>,
 ) -> Result<()> {
-    let mut reader = Reader::new(source, done, tried)?;
+    let mut reader = Reader::new(source, resumed)?;
     while let Some(batch) = reader.next(spare)? {
         let (back, result) = mpsc::sync_channel(1);
         let jobs = door.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -13,14 +13,17 @@
 mod frames;
 mod kind;
 mod lanes;
+mod own;
 mod pack;
 mod part;
 mod sink;
 mod staged;
+mod sweep;
 mod unpack;
 
 pub use frames::{Frame, Frames, Reading};
 pub use kind::Packing;
+pub use own::open_own;
 pub use pack::Packer;
 pub use part::Part;
 pub use sink::{Sink, Writing, Written};

@@ -14,7 +14,7 @@ use std::{
 use crate::{
     Error, Result,
     format::{Framing, Wrapped},
-    marc::RECORD_END,
+    marc::{RECORD_END, iso2709},
 };
 
 /// Part `index` of `of`, counted from 1; written `2/8`.
@@ -32,6 +32,7 @@ impl Part {
     pub fn new(index: u64, of: u64) -> Result<Part> {
         match (1..=of).contains(&index) {
             true => Ok(Part { index, of }),
+            false if of == 0 => Err(Error::invalid("a whole has one part or more; try 1/4")),
             false => Err(Error::invalid(format!("there is no part {index} of {of}; try 1/{of}"))),
         }
     }
@@ -79,8 +80,10 @@ pub(super) enum Border {
     Element,
 }
 
-/// More than any mark of a record's start has.
+/// More than the mark of an element or of a line has.
 const MARK: usize = 128;
+/// How many line ends and zeros are looked behind before a MARC record.
+const BETWEEN: usize = 128;
 /// How far back it is looked whether an element stands in a comment or a CDATA section.
 const BACK: usize = 1 << 20;
 
@@ -118,25 +121,35 @@ impl Border {
                 return Ok(size);
             }
             // A mark may have begun.
-            from = from.max(bytes.len().saturating_sub(MARK));
+            from = from.max(bytes.len().saturating_sub(self.mark()));
             let done = from.saturating_sub(BACK);
             bytes.drain(..done);
             (base, from) = (base + done as u64, from - done);
         }
     }
 
+    /// How many bytes it takes to see that a record begins.
+    fn mark(self) -> usize {
+        match self {
+            Border::Marc => iso2709::START + BETWEEN,
+            _ => MARK,
+        }
+    }
+
     /// Where the first record begins, at `from` or after; only where all of its mark can be seen.
     fn first(self, bytes: &[u8], from: usize, eof: bool) -> Option<usize> {
-        let seen = |at: &usize| eof || at + MARK <= bytes.len();
+        let seen = |at: &usize| eof || at + self.mark() <= bytes.len();
         match self {
             Border::Line => memchr::memchr(b'\n', &bytes[from - 1..]).map(|i| from + i),
-            // A terminator may stand inside a damaged record; then no length follows.
+            // A terminator may stand inside a damaged record, or before junk: then no record follows.
             Border::Marc => memchr::memchr_iter(RECORD_END, &bytes[from - 1..])
                 .map(|i| from + i)
                 .take_while(seen)
                 .find(|&at| {
-                    let rest = bytes[at..].iter().skip_while(|b| b"\n\r\0\x1a".contains(b));
-                    rest.take(5).all(u8::is_ascii_digit)
+                    let rest = &bytes[at..];
+                    let blank = rest.iter().take(BETWEEN);
+                    let blank = blank.take_while(|b| iso2709::BETWEEN.contains(b)).count();
+                    iso2709::begins(&rest[blank..])
                 }),
             // A prefix may stand before the name.
             Border::Element => memchr::memchr_iter(b'<', &bytes[from..])

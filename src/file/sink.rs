@@ -51,6 +51,8 @@ pub struct Sink {
     output: Packer<Target>,
     name: String,
     written: Written,
+    /// What was there before stays until this is finished.
+    staged: bool,
 }
 
 /// How much is written at once.
@@ -97,7 +99,9 @@ impl Sink {
                 "-" => Target::Stdout(io::stdout()),
                 _ => Target::File(Staged::create(Path::new(name), writing.sync)?),
             };
+            let staged = matches!(&target, Target::File(file) if file.is_staged());
             Ok(Sink {
+                staged,
                 glue: Glue::new(&wrapped),
                 coder: Coder::new(wrapped)?,
                 out: Vec::with_capacity(BLOCK * 2),
@@ -112,6 +116,12 @@ impl Sink {
     /// The format of the records.
     pub fn format(&self) -> &Wrapped {
         self.coder.wrapped()
+    }
+
+    /// Whether what was there before stays if this is dropped: not so on standard output, nor for a
+    /// device or a pipe.
+    pub fn is_staged(&self) -> bool {
+        self.staged
     }
 
     /// What was written so far.
@@ -171,6 +181,14 @@ impl Sink {
         let done = write_all(&mut self.output, &self.out);
         self.out.clear();
         done.map_err(|e| e.in_place(&*self.name))
+    }
+
+    /// Leaves what was there before. When it returns, nothing is left of this, whatever threads pack it.
+    ///
+    /// # Errors
+    /// Where it cannot be written: it is then removed later, at the end of the process at the latest.
+    pub fn leave(self) -> Result<()> {
+        self.output.finish().map(drop).map_err(|e| e.in_place(&*self.name))
     }
 
     /// Ends the file, and gives it its name.

@@ -1,7 +1,10 @@
 //! Writing a file so that there is the whole of it or nothing.
+//!
+//! A file that is not complete yet is locked by the process that writes it, so that what a process
+//! left behind that was killed can be told from what one that lives is writing (`sweep.rs`).
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
     path::{Path, PathBuf},
     sync::{
@@ -10,6 +13,7 @@ use std::{
     },
 };
 
+use super::sweep;
 use crate::{Error, Result};
 
 /// The temporary names there are.
@@ -40,17 +44,28 @@ impl Staged {
     /// # Errors
     /// Where the folder does not exist or may not be written to.
     pub fn create(path: &Path, sync: bool) -> Result<Staged> {
+        // A link stays; what it points to is replaced.
+        let target = match fs::symlink_metadata(path) {
+            Ok(there) if there.is_symlink() => fs::canonicalize(path)
+                .map_err(|e| Error::from(e).in_place(path.display().to_string()))?,
+            _ => path.to_owned(),
+        };
+        Staged::in_place_of_links(&target, sync)
+    }
+
+    /// The same for a name that nobody gave: a link there may be somebody else's doing, and is itself replaced.
+    ///
+    /// # Errors
+    /// As [`create`](Staged::create).
+    pub fn in_place_of_links(path: &Path, sync: bool) -> Result<Staged> {
         let open = || -> io::Result<Staged> {
-            // A link stays; what it points to is replaced.
-            let target = match fs::symlink_metadata(path) {
-                Ok(there) if there.is_symlink() => fs::canonicalize(path)?,
-                _ => path.to_owned(),
-            };
-            let there = fs::metadata(&target).ok();
+            let target = path.to_owned();
+            let there = fs::symlink_metadata(&target).ok().filter(|there| !there.is_symlink());
             if there.as_ref().is_some_and(|m| !m.is_file()) {
                 let file = OpenOptions::new().write(true).open(&target)?;
                 return Ok(Staged { file, target, temporary: None, sync });
             }
+            sweep::once(folder_of(&target), &file_name(&target)?);
             let (file, temporary) = temporary(&target)?;
             let staged = Staged { file, target, temporary: Some(temporary), sync };
             if let Some(there) = there {
@@ -59,6 +74,11 @@ impl Staged {
             Ok(staged)
         };
         open().map_err(|e| Error::from(e).in_place(path.display().to_string()))
+    }
+
+    /// Whether what was there before stays until [`commit`](Staged::commit).
+    pub fn is_staged(&self) -> bool {
+        self.temporary.is_some()
     }
 
     /// Removes every file that is not complete, for a process that is about to end. From then on
@@ -124,24 +144,41 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A new file in the folder of `target`, under a name that is free.
+fn file_name(target: &Path) -> io::Result<String> {
+    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// A new file in the folder of `target`, under a name that is free, and locked.
 fn temporary(target: &Path) -> io::Result<(File, PathBuf)> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
-    let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_string_lossy();
+    let name = file_name(target)?;
     loop {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".{name}.{}-{count}.part", std::process::id());
-        let path = folder_of(target).join(name);
+        let path = folder_of(target).join(sweep::name(&name, std::process::id(), count));
         let mut names = half();
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => {
+            Ok(file) if is_ours(&file, &path) => {
                 names.push(path.clone());
                 return Ok((file, path));
             }
+            // Another process took it for a left-over before it was locked: it removes it.
+            Ok(_) => {}
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {}
             Err(e) => return Err(e),
         }
     }
+}
+
+/// Locks a file that was just made; false where somebody was faster.
+fn is_ours(file: &File, path: &Path) -> bool {
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => return false,
+        // Without locks nobody takes it for a left-over.
+        Ok(()) | Err(TryLockError::Error(_)) => {}
+    }
+    // It may have been removed before it was locked.
+    path.exists()
 }
 
 #[cfg(test)]
@@ -194,6 +231,50 @@ mod tests {
         let mut null = Staged::create(Path::new("/dev/null"), true).unwrap();
         null.write_all(b"gone").unwrap();
         null.commit().unwrap();
+    }
+
+    #[test]
+    fn what_dead_processes_left_is_removed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        // A process that has ended, one that lives, and this one.
+        let mut ended = std::process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let (dead, parent) = (ended.id(), std::os::unix::process::parent_id());
+        let write = |name: &str| fs::write(folder.path().join(name), "half").unwrap();
+        write(&sweep::name("a.json", dead, 3));
+        let stay = [
+            sweep::name("a.json", parent, 0),
+            sweep::name("a.json", std::process::id(), 1 << 30),
+            // Of another file, and what only looks like it.
+            sweep::name("b.json", dead, 0),
+            format!(".a.json.{dead}.part"),
+            format!(".a.json.{dead}-x.part"),
+            format!("a.json.{dead}-0.part"),
+        ];
+        stay.iter().for_each(|name| write(name));
+        // A process that seems to have ended may live in another container: its file is locked.
+        let locked = sweep::name("a.json", dead, 7);
+        let file = File::create(folder.path().join(&locked)).unwrap();
+        file.lock().unwrap();
+        let mut staged = Staged::create(&path, false).unwrap();
+        staged.write_all(b"whole").unwrap();
+        staged.commit().unwrap();
+        let mut want: Vec<String> = stay.into_iter().chain([locked, "a.json".into()]).collect();
+        want.sort();
+        assert_eq!(names(folder.path()), want);
+        drop(file);
+    }
+
+    #[test]
+    fn a_file_that_is_being_written_is_locked() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.json");
+        let staged = Staged::create(&path, false).unwrap();
+        let part = File::open(folder.path().join(&names(folder.path())[0])).unwrap();
+        assert!(matches!(part.try_lock(), Err(TryLockError::WouldBlock)));
+        staged.commit().unwrap();
+        part.try_lock().unwrap();
     }
 
     #[test]

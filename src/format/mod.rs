@@ -22,6 +22,7 @@ mod marshal;
 mod msgpack;
 mod objects;
 mod pickle;
+mod reader;
 mod sonic;
 mod wrap;
 
@@ -38,6 +39,10 @@ use crate::{
     record::{self, Kind},
 };
 
+// Not used by every choice of features.
+#[allow(unused_imports)]
+pub(crate) use json::quote;
+pub use reader::{As, Content, Found, Framed, MarcContent, Reader, has_marc_shape, noted};
 pub use wrap::{Coder, Wrap, Wrapped};
 pub(crate) use wrap::{gzip, zstd};
 

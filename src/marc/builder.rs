@@ -1,6 +1,6 @@
 //! A field being put together at the end of a record.
 
-use super::{FIELD_END, RECORD_END, Record, SUBFIELD, Span};
+use super::{FIELD_END, RECORD_END, Record, SUBFIELD, Span, field::first_character};
 use crate::{Error, Result};
 
 /// A field being appended to a [`Record`]. Dropped unfinished, it leaves no trace.
@@ -70,7 +70,8 @@ impl<'a> FieldBuilder<'a> {
     /// Begins a subfield.
     #[inline]
     pub fn code(&mut self, code: &[u8]) {
-        if code.len() > 1 || code.iter().any(|c| (RECORD_END..=SUBFIELD).contains(c)) {
+        let one = code.len() < 2 || first_character(code).len() == code.len();
+        if !one || code.iter().any(|c| (RECORD_END..=SUBFIELD).contains(c)) {
             self.bad = Some("a subfield code that is not one character");
         }
         self.record.marks.push(self.record.data.len() as u32);

@@ -29,10 +29,44 @@ pub enum Encoding {
 pub fn encoding(record: RecordRef<'_>) -> Encoding {
     let area = record.area();
     let ascii = area.is_ascii();
-    match record.is_utf8() {
+    // What is wrong with a leader or a directory says nothing of the text.
+    match record.is_utf8() || simdutf8::basic::from_utf8(area).is_ok() {
         true if !ascii => Encoding::Utf8,
         true if record.leader().says_utf8() || !has_signs(area) => Encoding::Ascii,
         _ => Encoding::Marc8,
+    }
+}
+
+/// True where the text of `record` is MARC-8, as [`encoding`] says; costs less where it is not.
+fn is_marc8(record: RecordRef<'_>) -> bool {
+    !(record.is_utf8() && record.leader().says_utf8()) && encoding(record) == Encoding::Marc8
+}
+
+/// Looks into the text of records, in memory it keeps.
+#[derive(Default)]
+pub struct Look {
+    utf8: Record,
+    nfc: bool,
+}
+
+impl Look {
+    /// `nfc` composes letters and accents.
+    pub fn new(nfc: bool) -> Look {
+        Look { utf8: Record::new(), nfc }
+    }
+
+    /// Decodes `record` if its text is MARC-8, and adds what is wrong with that to `troubles`, as
+    /// [`to_utf8`] does. Gives the record in UTF-8; none where it is not MARC-8.
+    pub fn read(
+        &mut self,
+        record: RecordRef<'_>,
+        troubles: &mut Vec<Trouble>,
+    ) -> Option<Result<RecordRef<'_>>> {
+        if !is_marc8(record) {
+            return None;
+        }
+        let done = to_utf8(record, self.nfc, &mut self.utf8, troubles);
+        Some(done.map(|()| self.utf8.as_ref()))
     }
 }
 
@@ -184,6 +218,16 @@ mod tests {
         ] {
             assert_eq!(encoding(record(says, text).as_ref()), is, "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_leader_that_is_no_text_says_nothing_of_the_text() {
+        let mut raw = Vec::new();
+        crate::marc::iso2709::write(record(true, "Dvořák".as_bytes()).as_ref(), &mut raw);
+        raw[8] = 0xff;
+        let mut records = crate::marc::iso2709::Records::new(&raw);
+        let item = records.next().unwrap();
+        assert_eq!(encoding(item.record.unwrap()), Encoding::Utf8);
     }
 
     #[test]

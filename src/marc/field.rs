@@ -57,8 +57,9 @@ impl<'a> FieldRef<'a> {
     /// What the field holds.
     ///
     /// A field has the shape of a data field if its tag is not `00X`, two ASCII indicators come
-    /// first, a delimiter comes next (or nothing at all) and every subfield code is ASCII. Anything
-    /// else is plain, delimiters included, so that nothing is lost whatever the bytes are.
+    /// first, a delimiter comes next (or nothing at all) and every subfield code is a character: of ASCII, or
+    /// one of UTF-8, as stray marks of other programs have them. Anything else is plain, delimiters
+    /// included, so that nothing is lost whatever the bytes are.
     pub fn content(&self) -> Content<'a> {
         let bytes = self.bytes();
         let shaped = !self.is_control()
@@ -72,13 +73,19 @@ impl<'a> FieldRef<'a> {
                 match self.data[m as usize + 1..self.end as usize].first() {
                     // A delimiter with nothing after it has an empty code.
                     None => true,
-                    Some(&code) => code < 0x80,
+                    Some(&code) => code < 0x80 || self.subfield_at(m).code.len() > 1,
                 }
             });
         match shaped {
             true => Content::Data([bytes[0], bytes[1]], self.subfields()),
             false => Content::Plain(bytes),
         }
+    }
+
+    /// The subfield that begins at this mark, up to the end of the field.
+    #[cold]
+    fn subfield_at(&self, mark: u32) -> Subfield<'a> {
+        Subfield::of(&self.data[mark as usize + 1..self.end as usize])
     }
 
     /// The subfields, whatever stands before them.
@@ -92,13 +99,35 @@ impl<'a> FieldRef<'a> {
     }
 }
 
-/// A subfield: a code (one byte; none if the delimiter stood alone) and its text.
+/// A subfield: a code (one character; none if the delimiter stood alone) and its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Subfield<'a> {
     /// The code, empty where the delimiter is followed by nothing.
     pub code: &'a [u8],
     /// The text, in the record's encoding.
     pub value: &'a [u8],
+}
+
+impl<'a> Subfield<'a> {
+    /// The subfield of these bytes, which stand behind its delimiter.
+    #[inline]
+    pub(super) fn of(bytes: &'a [u8]) -> Subfield<'a> {
+        let length = match bytes.first() {
+            None => 0,
+            Some(..0x80) => 1,
+            Some(_) => first_character(bytes).len(),
+        };
+        let (code, value) = bytes.split_at(length);
+        Subfield { code, value }
+    }
+}
+
+/// The first character of a text; the first byte where that begins none.
+pub(super) fn first_character(text: &[u8]) -> &[u8] {
+    let start = &text[..text.len().min(4)];
+    let chunk = start.utf8_chunks().next();
+    let length = chunk.and_then(|c| c.valid().chars().next()).map_or(1, char::len_utf8);
+    &text[..length.min(text.len())]
 }
 
 /// The subfields of a field, in order.
@@ -129,9 +158,7 @@ impl<'a> Iterator for Subfields<'a> {
         let (&mark, rest) = self.marks.split_first()?;
         self.marks = rest;
         let end = rest.first().copied().unwrap_or(self.end);
-        let bytes = &self.data[mark as usize + 1..end as usize];
-        let (code, value) = bytes.split_at(bytes.len().min(1));
-        Some(Subfield { code, value })
+        Some(Subfield::of(&self.data[mark as usize + 1..end as usize]))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {

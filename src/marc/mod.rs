@@ -26,6 +26,7 @@ pub mod json;
 mod leader;
 pub mod line;
 pub mod marc8;
+mod path;
 mod record;
 pub mod sample;
 mod tally;
@@ -36,9 +37,10 @@ pub(crate) use builder::FieldBuilder;
 pub use field::{Content, FieldRef, Subfield, Subfields};
 pub use frame::Frame;
 pub use leader::Leader;
+pub use path::Path;
 pub(crate) use record::Span;
 pub use record::{Record, RecordRef};
-pub use trouble::{Severity, Trouble, TroubleKind};
+pub use trouble::{Severity, Trouble, TroubleKind, worst};
 
 /// Ends a record (ASCII group separator).
 pub const RECORD_END: u8 = 0x1d;

@@ -208,19 +208,6 @@ impl Record {
         true
     }
 
-    /// Makes this the record whose fields are `spans` in `raw`, with data in `area`.
-    pub(super) fn take_from(
-        &mut self,
-        raw: &[u8],
-        spans: &[Span],
-        marks: &[u32],
-        area: (u32, u32),
-    ) {
-        let leader = raw.first_chunk().expect("what was read has a leader");
-        let utf8 = simdutf8::basic::from_utf8(raw).is_ok();
-        self.assign(RecordRef { leader, data: raw, spans, marks, utf8, area, raw: None });
-    }
-
     /// Says what was found out about the text.
     pub(super) fn set_utf8(&mut self, utf8: bool) {
         self.utf8 = utf8;

@@ -6,7 +6,7 @@ use super::{
     protocol::Answer,
     value::{Swap, Value},
 };
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 #[cold]
 fn odd(answer: &Answer) -> Error {
@@ -17,6 +17,18 @@ pub fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<Value>>
     match answer {
         Some(Answer::Found(found)) => cluster.value(found).map(Some),
         Some(Answer::Miss) | None => Ok(None),
+        Some(other) => Err(odd(&other)),
+    }
+}
+
+/// Of one of many values that were to be stored.
+///
+/// # Errors
+/// [`Conflict`](ErrorKind::Conflict) where its key is taken.
+pub fn stored(answer: Option<Answer>) -> Result<()> {
+    match answer {
+        Some(Answer::Done) | None => Ok(()),
+        Some(Answer::NotStored) => Err(Error::new(ErrorKind::Conflict, "the key is taken")),
         Some(other) => Err(odd(&other)),
     }
 }

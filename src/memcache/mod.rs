@@ -32,6 +32,7 @@ mod failure;
 mod foreign;
 mod health;
 mod key;
+mod late;
 mod nonblocking;
 mod objects;
 mod options;

@@ -126,6 +126,11 @@ where
     }
 }
 
+/// The name of an entry, as a deserializer.
+pub(crate) fn spelled_name<'de>(name: String) -> impl Deserializer<'de, Error = Error> {
+    Key(name)
+}
+
 fn given(map: Document) -> impl Iterator<Item = (Key<String>, Value)> {
     map.into_iter().map(|(name, value)| (Key(name), value))
 }

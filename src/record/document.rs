@@ -27,6 +27,11 @@ impl Document {
         self.entries.iter().find(|(n, _)| n == name).map(|(_, v)| v)
     }
 
+    /// The value under `name`, to change it; the first one where a name is repeated.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut Value> {
+        self.entries.iter_mut().find(|(n, _)| n == name).map(|(_, v)| v)
+    }
+
     /// Puts `value` under `name`, in place where the name exists, else at the end.
     /// Returns what was there before.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<Value>) -> Option<Value> {

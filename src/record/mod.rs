@@ -11,11 +11,13 @@ pub mod dataset;
 mod de;
 mod document;
 pub mod native;
+pub mod number;
 mod ser;
 mod time;
 mod value;
 
 pub use de::from_value;
+pub(crate) use de::spelled_name;
 pub use document::Document;
 pub use ser::to_value;
 pub use time::Time;

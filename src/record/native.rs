@@ -10,8 +10,12 @@
 //!   struct of that name, or for text, it hands over the text.
 //!
 //! The text of a time is RFC 3339, of a decimal and a big integer its digits.
+//!
+//! JSON has numbers of any length, and serde no way to say one. So its writer asks whether the text
+//! that it is given is a number ([`is_number`]), and leaves out the quotes; and its reader asks whether
+//! a value was read from a float ([`floats`]), which may have had more digits than that.
 
-use std::{fmt, marker::PhantomData};
+use std::{cell::Cell, fmt, marker::PhantomData};
 
 use serde::{
     Deserialize, Deserializer, Serialize, Serializer,
@@ -19,7 +23,7 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-use super::{Document, Time, Value};
+use super::{Document, Time, Value, number};
 
 /// The name a [`Time`] travels under.
 pub const TIME: &str = "steelyard::Time";
@@ -27,6 +31,50 @@ pub const TIME: &str = "steelyard::Time";
 pub const DECIMAL: &str = "steelyard::Decimal";
 /// The name a whole number beyond 128 bits travels under.
 pub const BIGINT: &str = "steelyard::BigInt";
+
+/// The floats that values were read from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Floats {
+    /// There were none.
+    None,
+    /// None is zero, or so near to it that it has fewer digits than others.
+    Usual,
+    /// One is.
+    Tiny,
+}
+
+thread_local! {
+    static FLOATS: Cell<Floats> = const { Cell::new(Floats::None) };
+    static NUMBER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The floats that values were read from on this thread since this was last asked.
+pub fn floats() -> Floats {
+    FLOATS.replace(Floats::None)
+}
+
+/// Whether the text that is just being written is a number, spelled as JSON spells one.
+pub fn is_number() -> bool {
+    NUMBER.get()
+}
+
+/// The digits of a number on their way out.
+struct Digits<'a>(&'a str);
+
+impl Serialize for Digits<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// Set back even where the serializer panics.
+        struct Written;
+        impl Drop for Written {
+            fn drop(&mut self) {
+                NUMBER.set(false);
+            }
+        }
+        NUMBER.set(number::is_json(self.0));
+        let _written = Written;
+        serializer.serialize_str(self.0)
+    }
+}
 
 /// A native value on its way in: the name it travels under, and its text.
 pub struct Native<E> {
@@ -173,10 +221,10 @@ impl Serialize for Value {
             Value::Int(v) => serializer.serialize_i64(*v),
             Value::BigInt(digits) => match digits.parse::<u64>() {
                 Ok(v) => serializer.serialize_u64(v),
-                Err(_) => serializer.serialize_newtype_struct(BIGINT, &**digits),
+                Err(_) => serializer.serialize_newtype_struct(BIGINT, &Digits(digits)),
             },
             Value::Float(v) => serializer.serialize_f64(*v),
-            Value::Decimal(digits) => serializer.serialize_newtype_struct(DECIMAL, &**digits),
+            Value::Decimal(digits) => serializer.serialize_newtype_struct(DECIMAL, &Digits(digits)),
             Value::Text(v) => serializer.serialize_str(v),
             Value::Bytes(v) => serializer.serialize_bytes(v),
             Value::Time(v) => v.serialize(serializer),
@@ -283,7 +331,10 @@ impl<'de> Visitor<'de> for ValueVisitor {
     fn visit_i128<E>(self, v: i128) -> Result<Value, E> {
         Ok(Value::from_integer(v))
     }
+    #[inline]
     fn visit_f64<E>(self, v: f64) -> Result<Value, E> {
+        let floats = if v.abs() < f64::MIN_POSITIVE { Floats::Tiny } else { Floats::Usual };
+        FLOATS.set(FLOATS.get().max(floats));
         Ok(Value::Float(v))
     }
     fn visit_str<E>(self, v: &str) -> Result<Value, E> {

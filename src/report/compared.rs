@@ -192,8 +192,8 @@ fn verdict(c: &Comparison) -> Vec<String> {
         ));
         if !c.interleaved && !matches!(c.barred(), Some(Bar::Difference(_))) {
             said.push(
-                "On a shared machine, have both programs take turns in one run: steelyard bench … \
-                 --against OLD_BINARY."
+                "On a shared machine, compare within one run: two builds of this program by --against \
+                 OLD_BINARY, two stores or settings by --on NAME=STORE."
                     .into(),
             );
         }
@@ -362,7 +362,7 @@ fn pairs(c: &Comparison) -> Section {
             time_of(pair.old),
             ratio(pair),
             verdict,
-            if few { NONE.into() } else { short_p(v.adjusted) },
+            if few || !c.holds(pair) { NONE.into() } else { short_p(v.adjusted) },
             format!("{} / {}", pair.starts.0, pair.starts.1),
         ]);
     }

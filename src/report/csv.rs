@@ -3,7 +3,7 @@
 //! A column is added at the end, so that what reads them by place goes on to.
 
 use super::stores::server_ns;
-use crate::bench::results::{Cell, Disk, Histogram, Kept, Pace, Results, Round, Verdict};
+use crate::bench::results::{Basis, Cell, Disk, Histogram, Kept, Pace, Results, Round, Verdict};
 
 /// A column's head and its text.
 type Field = (&'static str, String);
@@ -168,7 +168,16 @@ fn added(results: &Results, cell: &Cell) -> Vec<Field> {
         ("read_by", code.map_or(String::new(), |code| code.reads.clone())),
         ("written_by", code.map_or(String::new(), |code| code.writes.clone())),
         ("client", kept.map_or(String::new(), |kept| kept.client.clone())),
+        // The time that ratio, p, verdict and group are of; ns is elapsed where stores are measured.
+        ("ratio_of", results.family.as_ref().map_or("", |f| basis(f.basis)).into()),
     ]
+}
+
+fn basis(basis: Basis) -> &'static str {
+    match basis {
+        Basis::Elapsed => "elapsed",
+        Basis::Processor => "processor",
+    }
 }
 
 fn pace(pace: Pace) -> String {

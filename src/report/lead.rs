@@ -47,10 +47,7 @@ pub(super) fn lead<'a>(
         // Whose server nobody could look at has no processor time to be told beside others'.
         cell.summary.is_some() && among(c) && !(on_processor && hides_processor_time(c, cell))
     });
-    let mut cells: Vec<&Cell> = timed.map(|t| t.1).collect();
-    if on_processor {
-        cells.sort_by(|a, b| processor(a).total_cmp(&processor(b)));
-    }
+    let cells: Vec<&Cell> = timed.map(|t| t.1).collect();
     let all = cells.len();
     let answer = |of: &Cell, to: &Cell| {
         results.answer(&of.competitor, &to.competitor, phase).map(|v| v.verdict)
@@ -115,7 +112,7 @@ pub(super) fn hides_processor_time(contender: &Contender, cell: &Cell) -> bool {
 }
 
 /// Processor time of an operation in nanoseconds, the client's and its server's.
-fn processor(cell: &Cell) -> f64 {
+pub(super) fn processor(cell: &Cell) -> f64 {
     let own = cell.summary.as_ref().map_or(f64::INFINITY, |s| s.user_ns + s.system_ns);
     own + super::stores::server_ns(cell).unwrap_or(0.0)
 }
@@ -162,7 +159,8 @@ impl Lead<'_> {
                     let versus =
                         self.results.answer(&cell.competitor, &first.competitor, &first.phase);
                     let span = versus.and_then(|v| v.joint).map_or(String::new(), |(low, high)| {
-                        format!(", {} to {} times as long", span(low), span(high))
+                        let much = if on_processor_time(self.results) { "much" } else { "long" };
+                        format!(", {} to {} times as {much}", span(low), span(high))
                     });
                     format!("{} {}{span}", cell.competitor, figure(cell))
                 };

@@ -174,6 +174,16 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
             fixed(100.0 * share, 0)
         ));
     }
+    // What else runs on this machine slows the loop, too.
+    if let Some((share, most)) = results.slowed().filter(|(share, _)| !marked && *share > 0.1) {
+        said.push(format!(
+            "Slowed: the processor was up to {} times slower than at its best, and over 10 % slower before {} % of \
+             the turns, with nothing else running on this machine. Another virtual machine uses the same core, or \
+             the clock changes; more rounds narrow the intervals.",
+            fixed(most, 1),
+            fixed(100.0 * share, 0)
+        ));
+    }
     match results.stopped {
         None => {
             said.push("Incomplete: the run was broken off; these are the rounds it had.".into())
@@ -289,7 +299,7 @@ fn together(results: &Results) -> Option<String> {
     let widened = match family.autocorrelation {
         ..0.005 => String::new(),
         r => format!(
-            " Rounds may be like those before them (autocorrelation up to {}), and intervals of ratios are widened for it.",
+            " Rounds may be like those before them (autocorrelation about {}), and intervals of ratios are widened for it.",
             fixed(r, 2)
         ),
     };

@@ -1,6 +1,7 @@
 //! The tables that pages of several benches have in common.
 
 use super::{
+    lead::{hides_processor_time, on_processor_time, processor},
     marks::Marks,
     number::{NONE, beside, bytes, fixed, megabytes, percent, ranged, short, whole},
     page::{Section, Table},
@@ -8,7 +9,8 @@ use super::{
 };
 use crate::bench::results::{Basis, Cell, Contender, Contrast, Phase, Proof, Results, Summary};
 
-/// The cells of a phase, the fastest first, then those without figures; never the null competitor.
+/// The cells of a phase, the fastest first (by the time that answers are of), then those without figures; never
+/// the null competitor.
 pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contender, &'a Cell)> {
     let mut cells: Vec<_> = results
         .cells
@@ -16,8 +18,14 @@ pub(super) fn ranked<'a>(results: &'a Results, phase: &str) -> Vec<(&'a Contende
         .filter(|c| c.phase == phase)
         .filter_map(|c| Some((results.competitor(&c.competitor).filter(|k| !k.null)?, c)))
         .collect();
-    let time = |cell: &Cell| cell.summary.as_ref().map_or(f64::INFINITY, |s| s.ns.middle);
-    cells.sort_by(|a, b| time(a.1).total_cmp(&time(b.1)));
+    let on_processor = on_processor_time(results);
+    let time = |&(contender, cell): &(&Contender, &Cell)| match (&cell.summary, on_processor) {
+        (None, _) => f64::INFINITY,
+        (Some(_), true) if hides_processor_time(contender, cell) => f64::MAX,
+        (Some(_), true) => processor(cell),
+        (Some(summary), false) => summary.ns.middle,
+    };
+    cells.sort_by(|a, b| time(a).total_cmp(&time(b)));
     cells
 }
 

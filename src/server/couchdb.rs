@@ -23,16 +23,20 @@ pub const PROGRAM: Program = Program {
 const POUCHDB: &str = "steelyard-pouchdb";
 
 fn plan(plan: &mut Plan) -> Result<()> {
+    plan.leave_root(&["couchdb", "nobody"])?;
     match plan.binary.file_name().is_some_and(|name| name == POUCHDB) {
         true => pouchdb(plan),
         false => couchdb(plan),
     }
 }
 
+/// Both say who they are, without a password.
 fn ready(port: u16) -> Ready {
     let ask = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
-    Ready::Answers { port, ask, answer: b"HTTP/1.1 200" }
+    Ready::Answers { port, ask: ask.into(), answer: b"HTTP/1.1 200" }
 }
+
+const USER: &str = "steelyard";
 
 fn pouchdb(plan: &mut Plan) -> Result<()> {
     if let Some(tier @ (Tier::T1 | Tier::T2 | Tier::T3)) = plan.wish.tier {
@@ -42,8 +46,9 @@ fn pouchdb(plan: &mut Plan) -> Result<()> {
     let mut launch = Launch::new(&plan.binary, ready(port)).arg(port.to_string());
     let megabytes = plan.wish.memory.unwrap_or(512);
     launch.env.push(("NODE_OPTIONS".into(), format!("--max-old-space-size={megabytes}")));
+    launch.env.push(("STEELYARD_LOGIN".into(), format!("{USER}:{}", plan.password)));
     plan.launches.push(launch);
-    plan.url = format!("couchdb://127.0.0.1:{port}");
+    plan.url = format!("couchdb://{USER}:{}@127.0.0.1:{port}", plan.password);
     Ok(())
 }
 
@@ -63,27 +68,26 @@ fn couchdb(plan: &mut Plan) -> Result<()> {
     };
     let port = free_port()?;
     let data = plan.make_folder("data")?;
-    let password = uuid::Uuid::now_v7().simple().to_string();
+    let password = &plan.password;
     let settings = format!(
         "[couchdb]\nsingle_node = true\ndatabase_dir = {data}\nview_index_dir = {data}\n\
          [chttpd]\nport = {port}\nbind_address = 127.0.0.1\n\
          [log]\nwriter = stderr\nlevel = error\n\
-         [admins]\nsteelyard = {password}\n",
+         [admins]\n{USER} = {password}\n",
         data = data.display(),
     );
     let arguments = format!(
         "-name steelyard{port}@127.0.0.1\n-setcookie {password}\n-kernel error_logger silent\n\
          -sasl sasl_error_logger false\n+K true\n+A 16\n+Bd\n-noinput\n",
     );
-    let own = plan.folder.join("own.ini");
+    let own = plan.write("own.ini", &settings)?;
     let vm = plan.folder.join("vm.args");
-    fs::write(&own, settings)?;
-    fs::write(&vm, arguments)?;
     let mut launch = Launch::new(binary, ready(port)).arg("-couch_ini");
     launch = launch.args([defaults.display().to_string(), own.display().to_string()]);
     launch.env.push(("COUCHDB_ARGS_FILE".into(), vm.display().to_string()));
-    plan.launches.push(launch);
-    plan.url = format!("couchdb://steelyard:{password}@127.0.0.1:{port}");
+    // CouchDB itself puts a hash in place of the password in its settings.
+    plan.launches.push(launch.secret(&vm, arguments));
+    plan.url = format!("couchdb://{USER}:{password}@127.0.0.1:{port}");
     plan.data = data;
     Ok(())
 }

@@ -1,59 +1,74 @@
 //! The folder in which private servers, and stores inside this process, keep their data.
 
 use std::{
-    env, fs,
-    os::unix::{ffi::OsStrExt, fs::PermissionsExt},
+    env,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
 use nix::unistd::{AccessFlags, access, geteuid};
 
-use super::find;
+use super::{find, runner::open_to_all};
 use crate::durability::Medium;
 
 /// The longest name of a folder that sockets fit in: sockaddr_un has 108 bytes, of which a server's own
-/// folder and its socket (`/steelyard-ABCDEF/.s.PGSQL.65535`) take up to 36.
-const LONGEST: usize = 108 - 36;
+/// folder and its socket (`/steelyard-ABCDEFGHIJ/.s.PGSQL.65535`) take up to 40.
+const LONGEST: usize = 108 - 40;
 
-/// Where data lie: in the place for temporary files (`TMPDIR`, else `/tmp`). Where that is memory
-/// (tmpfs, as `/tmp` is on Fedora and Arch Linux), it is the first of `/var/tmp`, the user's cache folder
-/// and the working directory that is on a disk, is writable, and has a name short enough for sockets.
-/// Where none of them is, it is the place for temporary files, and no store there is above t1.
+/// Where data lie: in the place for temporary files (`TMPDIR`, else `/tmp`). Where that will not do (it is
+/// memory, as `/tmp` is on Fedora and Arch Linux; its name is too long for sockets; this process is root's,
+/// and no other user may enter it), it is the first of `/var/tmp`, the user's cache folder and the working
+/// directory that does. Where none does, it is the place for temporary files.
 pub fn data_folder() -> PathBuf {
     let others = [Some(PathBuf::from("/var/tmp")), find::cache(), env::current_dir().ok()];
-    choose(env::temp_dir(), others.into_iter().flatten(), is_on_disk)
+    choose(env::temp_dir(), others.into_iter().flatten(), volatile)
+}
+
+/// Says where data lie, where that is not the place for temporary files; none where it is.
+pub fn elsewhere() -> Option<String> {
+    let (usual, chosen) = (env::temp_dir(), data_folder());
+    let why = unfit(&usual, &volatile).filter(|_| usual != chosen)?;
+    Some(format!("Data lie in {}: {} {why}.", chosen.display(), usual.display()))
 }
 
 fn choose(
     usual: PathBuf,
-    others: impl Iterator<Item = PathBuf>,
-    is_on_disk: impl Fn(&Path) -> bool,
+    mut others: impl Iterator<Item = PathBuf>,
+    volatile: impl Fn(&Path) -> Option<String>,
 ) -> PathBuf {
-    if is_on_disk(&usual) {
-        return usual;
+    match unfit(&usual, &volatile) {
+        None => usual,
+        Some(_) => others.find(|folder| unfit(folder, &volatile).is_none()).unwrap_or(usual),
     }
-    let mut others = others.filter(|folder| takes_servers(folder) && is_on_disk(folder));
-    others.next().unwrap_or(usual)
 }
 
-/// What the system does not tell of is taken for a disk, as most are.
-fn is_on_disk(folder: &Path) -> bool {
-    Medium::of(folder).is_none_or(|medium| medium.volatile.is_none())
+/// Why a folder is on no disk: `is on tmpfs, which is memory`. What the system does not tell of is taken for
+/// a disk, as most are.
+fn volatile(folder: &Path) -> Option<String> {
+    let medium = Medium::of(folder)?;
+    Some(format!("is on {}, {}", medium.filesystem, medium.volatile?))
 }
 
-/// Whether servers can have their folders in this one. Those that refuse to run as root run as another
-/// user, who must be able to reach it.
-fn takes_servers(folder: &Path) -> bool {
+/// Why servers cannot have their folders in this one, or should not.
+fn unfit(folder: &Path, volatile: &impl Fn(&Path) -> Option<String>) -> Option<String> {
     let writable = access(folder, AccessFlags::W_OK | AccessFlags::X_OK).is_ok();
-    let open_to_all = |folder: &Path| {
-        fs::metadata(folder).is_ok_and(|data| data.permissions().mode() & 0o001 != 0)
-    };
-    let reached = !geteuid().is_root() || folder.ancestors().all(open_to_all);
-    writable && reached && folder.as_os_str().as_bytes().len() <= LONGEST
+    if !writable {
+        return Some("cannot be written".into());
+    }
+    if folder.as_os_str().as_bytes().len() > LONGEST {
+        return Some(format!("has a name of over {LONGEST} bytes, too long for sockets"));
+    }
+    // Servers do not run as root.
+    if geteuid().is_root() && !open_to_all(folder) {
+        return Some("cannot be entered by the users who run servers in place of root".into());
+    }
+    volatile(folder)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
     use super::*;
 
     #[test]
@@ -71,11 +86,15 @@ mod tests {
         let missing = folder.path().join("missing");
         let chosen = |usual: &Path, others: &[&PathBuf], disks: &[&PathBuf]| {
             let others = others.iter().map(|folder| (*folder).clone());
-            choose(usual.to_owned(), others, |folder| disks.iter().any(|disk| *disk == folder))
+            let memory = |folder: &Path| {
+                (!disks.iter().any(|disk| *disk == folder)).then(|| "is memory".to_owned())
+            };
+            choose(usual.to_owned(), others, memory)
         };
         assert_eq!(chosen(&disk, &[&memory], &[&disk]), disk);
         assert_eq!(chosen(&memory, &[&missing, &disk], &[&disk]), disk);
         assert_eq!(chosen(&memory, &[&long, &closed, &disk], &[&long, &closed, &disk]), disk);
         assert_eq!(chosen(&memory, &[&long, &missing], &[&long, &missing]), memory);
+        assert_eq!(chosen(&long, &[&disk], &[&long, &disk]), disk);
     }
 }

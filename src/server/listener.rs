@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::process;
+use super::family;
 use crate::{Error, Result};
 
 /// Where a server listens.
@@ -50,7 +50,7 @@ pub fn listeners(address: &Address) -> Result<Vec<u32>> {
         let what = format!("no process can be seen that listens at {address} (in a container?)");
         return Err(Error::unavailable(what));
     }
-    match process::with_descendants(owners(&sockets)) {
+    match family::with_descendants(owners(&sockets)) {
         none if none.is_empty() => Err(Error::unavailable(format!(
             "the process that listens at {address} belongs to another user, so only root sees it"
         ))),
@@ -58,27 +58,82 @@ pub fn listeners(address: &Address) -> Result<Vec<u32>> {
     }
 }
 
+/// Whose socket listens at a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whose {
+    /// Nobody's.
+    Nobodys,
+    /// A process's of the family, or one's of the user who is nobody else.
+    Ours,
+    /// Somebody else's.
+    Others,
+}
+
+/// Whose socket listens at a port of the loopback address: that of a server with this `family` of processes and,
+/// where nobody else's processes run as its user, of this `user`.
+///
+/// # Errors
+/// [`Unavailable`](crate::ErrorKind::Unavailable) where the system does not tell.
+pub fn whose(port: u16, user: Option<u32>, family: impl Fn() -> Vec<u32>) -> Result<Whose> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    if let Err(e) = fs::File::open("/proc/net/tcp") {
+        let what = "who listens at a port cannot be seen, and a password may go to another program";
+        return Err(Error::unavailable(what).with_source(e).in_place("/proc/net/tcp"));
+    }
+    // One that ends while it is looked at has no descriptors any more: then its socket is gone, too.
+    const LOOKS: usize = 2;
+    for _ in 0..LOOKS {
+        let mut sockets = listening_at(address);
+        if sockets.is_empty() {
+            return Ok(Whose::Nobodys);
+        }
+        sockets.retain(|socket| Some(socket.user) != user);
+        let owners = match sockets.is_empty() {
+            true => return Ok(Whose::Ours),
+            false => family(),
+        };
+        if sockets.iter().all(|socket| owners.iter().any(|pid| has(*pid, &[socket.inode]))) {
+            return Ok(Whose::Ours);
+        }
+    }
+    Ok(Whose::Others)
+}
+
 /// Only an address of this machine can be bound.
 fn is_of_this_machine(ip: IpAddr) -> bool {
     ip.is_loopback() || UdpSocket::bind((ip, 0)).is_ok()
 }
 
-/// Inodes of the sockets that listen at an address: at that very one, or else at all of its port.
+/// Inodes of the sockets that listen at an address.
 fn tcp_sockets(address: SocketAddr) -> Vec<u64> {
+    listening_at(address).iter().map(|socket| socket.inode).collect()
+}
+
+/// A socket that listens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Listening {
+    at: SocketAddr,
+    /// Who made it.
+    user: u32,
+    inode: u64,
+}
+
+/// The sockets that listen at an address: at that very one, or else at all of its port.
+fn listening_at(address: SocketAddr) -> Vec<Listening> {
     let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
     let (four, six) = (read("/proc/net/tcp"), read("/proc/net/tcp6"));
-    let all: Vec<(SocketAddr, u64)> = four.lines().chain(six.lines()).filter_map(tcp).collect();
-    let of = |ip: &dyn Fn(IpAddr) -> bool| -> Vec<u64> {
-        let found = all.iter().filter(|(at, _)| at.port() == address.port() && ip(at.ip()));
-        found.map(|(_, inode)| *inode).collect()
+    let all: Vec<Listening> = four.lines().chain(six.lines()).filter_map(tcp).collect();
+    let of = |ip: &dyn Fn(IpAddr) -> bool| -> Vec<Listening> {
+        let here = |socket: &&Listening| socket.at.port() == address.port() && ip(socket.at.ip());
+        all.iter().filter(here).copied().collect()
     };
     let exact = of(&|ip| ip.to_canonical() == address.ip().to_canonical());
     if exact.is_empty() { of(&|ip| ip.is_unspecified()) } else { exact }
 }
 
-/// A listening socket of a line of `/proc/net/tcp` or `tcp6`: its address and its inode.
+/// A listening socket of a line of `/proc/net/tcp` or `tcp6`.
 /// `0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 …`
-fn tcp(line: &str) -> Option<(SocketAddr, u64)> {
+fn tcp(line: &str) -> Option<Listening> {
     const LISTENS: &str = "0A";
     let fields: Vec<&str> = line.split_whitespace().collect();
     if fields.get(3) != Some(&LISTENS) {
@@ -96,7 +151,8 @@ fn tcp(line: &str) -> Option<(SocketAddr, u64)> {
         _ => Ipv6Addr::from(<[u8; 16]>::try_from(bytes).ok()?).into(),
     };
     let port = u16::from_str_radix(port, 16).ok()?;
-    Some((SocketAddr::new(ip, port), fields.get(9)?.parse().ok()?))
+    let (user, inode) = (fields.get(7)?.parse().ok()?, fields.get(9)?.parse().ok()?);
+    Some(Listening { at: SocketAddr::new(ip, port), user, inode })
 }
 
 /// Inodes of the sockets that listen at a path, of lines of `/proc/net/unix`:
@@ -115,15 +171,17 @@ fn unix_sockets(text: &str, path: &Path) -> Vec<u64> {
 
 /// The processes that have any of these sockets.
 fn owners(inodes: &[u64]) -> Vec<u32> {
-    let names: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
-    let has = |pid: &u32| {
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-        let mut links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
-        links.any(|link| names.iter().any(|name| link == Path::new(name)))
-    };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter(has).collect()
+    pids.filter(|pid| has(*pid, inodes)).collect()
+}
+
+/// Whether a process has any of these sockets.
+fn has(pid: u32, inodes: &[u64]) -> bool {
+    let names: Vec<String> = inodes.iter().map(|inode| format!("socket:[{inode}]")).collect();
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let mut links = descriptors.filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.any(|link| names.iter().any(|name| link == Path::new(name)))
 }
 
 #[cfg(test)]
@@ -134,11 +192,14 @@ mod tests {
 
     #[test]
     fn sockets_that_listen_are_read() {
-        let four = " 0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000 0 0 4711 1 x";
-        assert_eq!(tcp(four), Some(("127.0.0.1:3306".parse().unwrap(), 4711)));
+        let four = " 0: 0100007F:0CEA 00000000:0000 0A 00000000:00000000 00:00000000 00000000 7 0 4711 1 x";
+        let at = |address: &str, user, inode| {
+            Some(Listening { at: address.parse().unwrap(), user, inode })
+        };
+        assert_eq!(tcp(four), at("127.0.0.1:3306", 7, 4711));
         let six = " 1: 00000000000000000000000001000000:1538 00000000000000000000000000000000:0000 0A \
                    00000000:00000000 00:00000000 00000000 0 0 12 1 x";
-        assert_eq!(tcp(six), Some(("[::1]:5432".parse().unwrap(), 12)));
+        assert_eq!(tcp(six), at("[::1]:5432", 0, 12));
         assert_eq!(tcp(&four.replace(" 0A ", " 01 ")), None, "a connection");
         assert_eq!(tcp("  sl  local_address rem_address   st"), None);
         let unix = "Num       RefCount Protocol Flags    Type St Inode Path\n\
@@ -147,6 +208,22 @@ mod tests {
                     0000000000000000: 00000003 00000000 00000000 0001 03   473\n";
         assert_eq!(unix_sockets(unix, Path::new("/run/a b.sock")), [471]);
         assert!(unix_sockets(unix, Path::new("/run/a")).is_empty());
+    }
+
+    #[test]
+    fn a_port_is_ours_or_somebody_elses() {
+        let me = std::process::id();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let user = nix::unistd::geteuid().as_raw();
+        let nobody = Vec::new;
+        assert_eq!(whose(port, None, || vec![me]).unwrap(), Whose::Ours);
+        assert_eq!(whose(port, Some(user), nobody).unwrap(), Whose::Ours);
+        assert_eq!(whose(port, Some(user + 1), nobody).unwrap(), Whose::Others);
+        // A process that is there, and has other sockets.
+        assert_eq!(whose(port, None, || vec![1]).unwrap(), Whose::Others);
+        drop(listener);
+        assert_eq!(whose(port, Some(user), || vec![me]).unwrap(), Whose::Nobodys);
     }
 
     #[test]

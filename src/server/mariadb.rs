@@ -1,14 +1,10 @@
 //! MariaDB, and MySQL, which is started nearly the same.
 //!
-//! Making a data folder takes seconds, so it is done once for each version: a template is kept
-//! beside the other servers' files and copied.
+//! Making a data folder takes seconds, so it is a copy of a template.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
-use super::{Cache, Launch, Plan, Program, Ready, Settings, find, ready::free_port};
+use super::{Cache, Launch, Plan, Program, Ready, Settings, find, ready::free_port, template};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -55,30 +51,25 @@ fn plan(plan: &mut Plan) -> Result<()> {
         return Err(tier.refused(&format!("engine {engine}"), &[Tier::T1]));
     }
     let data = plan.folder.join("data");
-    provide(plan, &version, maria, &data)?;
+    plan.leave_root(&["mysql", "nobody"])?;
+    template::provide(plan, &data, template(&version), || install(plan, maria, &data))?;
 
     let port = free_port()?;
     let folder = plan.folder.clone();
     let path = |name: &str| folder.join(name).display().to_string();
-    let begin = path("begin.sql");
-    // MySQL's root is at home at a socket only.
-    let root = match maria {
-        true => "",
-        false => {
-            "CREATE USER IF NOT EXISTS root@'127.0.0.1';\n\
-             GRANT ALL ON *.* TO root@'127.0.0.1' WITH GRANT OPTION;\n"
-        }
-    };
-    fs::write(&begin, format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n{root}"))?;
+    let init = plan.folder.join("begin.sql");
     // It speaks first, as soon as it is ready.
-    let mut launch = Launch::new(&plan.binary, Ready::Answers { port, ask: b"", answer: b"" });
+    let mut launch =
+        Launch::new(&plan.binary, Ready::Answers { port, ask: b"".into(), answer: b"" });
+    launch = launch.secret(&init, begin(&plan.password, maria));
     launch = launch.args(["--no-defaults", "--bind-address=127.0.0.1", "--skip-name-resolve"]);
     launch = launch.args([
         format!("--datadir={}", data.display()),
         format!("--tmpdir={}", plan.make_folder("tmp")?.display()),
         format!("--socket={}", path("s")),
         format!("--pid-file={}", path("pid")),
-        format!("--init-file={begin}"),
+        format!("--init-file={}", init.display()),
+        format!("--secure-file-priv={}", plan.make_folder("files")?.display()),
         format!("--port={port}"),
         format!("--innodb-buffer-pool-size={}M", plan.wish.memory.unwrap_or(128)),
     ]);
@@ -88,7 +79,6 @@ fn plan(plan: &mut Plan) -> Result<()> {
         "--innodb-buffer-pool-dump-at-shutdown=OFF",
     ]);
     launch = launch.arg("--local-infile=ON");
-    launch = launch.args(as_root());
     launch = launch.args(if maria { &[][..] } else { &["--mysqlx=OFF"] }.iter().copied());
     let (flush, sync) = match tier {
         Tier::T3 => ("1", "1"),
@@ -116,7 +106,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
         launch = launch.args(["--general-log=ON".into(), format!("--general-log-file={log}")]);
     }
     plan.launches.push(launch);
-    plan.url = format!("mysql://root@127.0.0.1:{port}/{DATABASE}");
+    plan.url = format!("mysql://root:{}@127.0.0.1:{port}/{DATABASE}", plan.password);
     let engine = engine.map(|engine| format!("engine={engine}"));
     let socket = plan.wish.socket.then(|| format!("socket={}", path("s")));
     for (i, option) in engine.into_iter().chain(socket).enumerate() {
@@ -135,42 +125,31 @@ fn on(plan: &Plan, name: &str) -> Result<bool> {
     }
 }
 
-/// Root has to say that it means it.
-fn as_root() -> Option<&'static str> {
-    nix::unistd::geteuid().is_root().then_some("--user=root")
-}
-
-/// Makes the data folder: a copy of the template, which is made first if need be.
-fn provide(plan: &Plan, version: &str, maria: bool, data: &Path) -> Result<()> {
-    let Some(template) = template(version) else { return install(plan, maria, data) };
-    if !template.is_dir() {
-        install(plan, maria, data)?;
-        // For the next time. Where it cannot be kept, nothing is lost but time.
-        let _ = keep(data, &template);
-        return Ok(());
-    }
-    copy(&template, data).map_err(|e| Error::from(e).in_place(template.display().to_string()))
-}
-
-/// Where the template of this version is or shall be.
-fn template(version: &str) -> Option<PathBuf> {
+/// The name of the template of this version.
+fn template(version: &str) -> Option<String> {
     // "mysqld  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64 (Debian 12)"
     let number = version.split_whitespace().skip_while(|word| *word != "Ver").nth(1)?;
-    let name: String = number
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || ".-+".contains(c) { c } else { '_' })
-        .collect();
-    Some(find::own_folder()?.join("templates").join(format!("mysql-{name}")))
+    Some(template::name("mysql", number))
 }
 
-/// Copies a new data folder to where the template shall be: as a whole or not at all, also where
-/// two do it at once.
-fn keep(data: &Path, template: &Path) -> io::Result<()> {
-    let parent = template.parent().ok_or(io::ErrorKind::NotFound)?;
-    fs::create_dir_all(parent)?;
-    let new = tempfile::Builder::new().prefix("new-").tempdir_in(parent)?;
-    copy(data, &new.path().join("data"))?;
-    fs::rename(new.path().join("data"), template)
+/// The statements that it begins with, before it listens: a line each. Whoever came with the data folder may
+/// come in with the password of this start only.
+fn begin(password: &str, maria: bool) -> String {
+    let mut text = format!("CREATE DATABASE IF NOT EXISTS {DATABASE};\n");
+    if maria {
+        // Among them one of the name that this machine had when the folder was made.
+        text += "DELETE FROM mysql.global_priv WHERE User IN ('root', '');\nFLUSH PRIVILEGES;\n";
+    }
+    for host in ["localhost", "127.0.0.1"] {
+        // MySQL's root is at home at a socket only.
+        text += &format!(
+            "DROP USER IF EXISTS ''@'{host}';\n\
+             CREATE USER IF NOT EXISTS root@'{host}';\n\
+             ALTER USER root@'{host}' IDENTIFIED BY '{password}';\n\
+             GRANT ALL ON *.* TO root@'{host}' WITH GRANT OPTION;\n"
+        );
+    }
+    text + "DROP USER IF EXISTS root@'::1';\n"
 }
 
 fn install(plan: &Plan, maria: bool, data: &Path) -> Result<()> {
@@ -194,23 +173,7 @@ fn install(plan: &Plan, maria: bool, data: &Path) -> Result<()> {
         format!("--tmpdir={}", plan.make_folder("tmp")?.display()),
         log_size(maria).into(),
     ]);
-    plan.run(&launch.args(as_root()))
-}
-
-/// Copies a folder and all in it.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        match entry.file_type()? {
-            kind if kind.is_dir() => copy(&entry.path(), &to)?,
-            kind if kind.is_file() => drop(fs::copy(entry.path(), &to)?),
-            // Sockets and the like belong to the server that made them.
-            _ => {}
-        }
-    }
-    Ok(())
+    plan.run(&launch)
 }
 
 #[cfg(test)]
@@ -219,13 +182,15 @@ mod tests {
 
     #[test]
     fn templates_are_named_for_their_version() {
-        let name = |version: &str| {
-            let path = template(version)?;
-            Some(path.file_name()?.to_str()?.to_owned())
-        };
         let maria = "mysqld  Ver 10.11.6-MariaDB-0+deb12u1 for debian-linux-gnu on x86_64";
-        assert_eq!(name(maria).as_deref(), Some("mysql-10.11.6-MariaDB-0+deb12u1"));
-        assert_eq!(name("mysqld Ver ../x for Linux").as_deref(), Some("mysql-.._x"));
-        assert_eq!(name("something else"), None);
+        assert_eq!(template(maria).as_deref(), Some("mysql-10.11.6-MariaDB-0+deb12u1"));
+        assert_eq!(template("something else"), None);
+    }
+
+    #[test]
+    fn it_begins_with_a_statement_a_line() {
+        let text = begin("secret", true);
+        assert!(text.lines().all(|line| line.ends_with(';')), "{text}");
+        assert_eq!(text.matches("IDENTIFIED BY 'secret'").count(), 2);
     }
 }

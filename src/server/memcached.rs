@@ -1,8 +1,7 @@
-//! memcached. By a unix socket it is reached by nothing else.
+//! memcached. By a unix socket it is reached by nothing else, and by nobody else. By TCP every user of the
+//! machine can reach it: its text protocol, which clients speak, has no password.
 
-use std::os::unix::fs::chown;
-
-use super::{Launch, Plan, Program, Ready, Settings, process::user_of, ready::free_port};
+use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
 pub const PROGRAM: Program = Program {
@@ -17,9 +16,6 @@ pub const PROGRAM: Program = Program {
     cache: None,
     plan,
 };
-
-/// Who runs it where we are root.
-const USER: &str = "nobody";
 
 /// The settings it understands.
 const SETTINGS: &[&str] =
@@ -43,23 +39,19 @@ fn arguments(name: &str, value: &str) -> Vec<String> {
 fn plan(plan: &mut Plan) -> Result<()> {
     const ASK: &[u8] = b"version\r\n";
     const ANSWER: &[u8] = b"VERSION ";
-    let root = nix::unistd::geteuid().is_root();
+    plan.leave_root(&["memcache", "nobody"])?;
     let mut launch = match plan.wish.socket {
         true => {
             let socket = plan.folder.join("s");
             let path = socket.display().to_string();
             plan.url = format!("memcached:?socket={path}");
-            if root {
-                // It makes its socket when it is root no more.
-                chown(&plan.folder, Some(user_of(USER)?.uid.as_raw()), None)?;
-            }
-            let ready = Ready::AnswersAt { socket, ask: ASK, answer: ANSWER };
+            let ready = Ready::AnswersAt { socket, ask: ASK.into(), answer: ANSWER };
             Launch::new(&plan.binary, ready).args(["-s", &path])
         }
         false => {
             let port = free_port()?;
             plan.url = format!("memcached://127.0.0.1:{port}");
-            let ready = Ready::Answers { port, ask: ASK, answer: ANSWER };
+            let ready = Ready::Answers { port, ask: ASK.into(), answer: ANSWER };
             let launch = Launch::new(&plan.binary, ready).args(["-l", "127.0.0.1", "-U", "0"]);
             launch.args(["-p", &port.to_string()])
         }
@@ -72,8 +64,9 @@ fn plan(plan: &mut Plan) -> Result<()> {
     for (name, value) in &plan.wish.settings {
         launch = launch.args(arguments(name, value));
     }
-    if root {
-        launch = launch.args(["-u", USER]);
+    // Where root runs it after all, it wants to be told that this is meant.
+    if plan.runner.is_none() && nix::unistd::geteuid().is_root() {
+        launch = launch.args(["-u", "root"]);
     }
     plan.launches.push(launch);
     Ok(())

@@ -10,6 +10,8 @@
 //! To add a server: one file with a [`Program`], and a line in [`PROGRAMS`].
 
 mod couchdb;
+mod environment;
+mod family;
 mod ferretdb;
 mod find;
 mod folder;
@@ -19,20 +21,31 @@ mod mariadb;
 mod memcached;
 mod mongodb;
 mod postgres;
+mod private;
 mod process;
 mod ready;
 mod redis;
+mod runner;
 mod s3;
+mod shared;
+mod template;
 mod tyrant;
+mod watchman;
 
 use std::{
+    borrow::Cow,
+    fs,
+    io::Write,
+    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
     path::{Path, PathBuf},
     time::Duration,
 };
 
-pub use folder::data_folder;
+pub use folder::{data_folder, elsewhere};
 pub use listener::{Address, listeners};
+pub use private::PrivateFolder;
 pub use process::Server;
+pub use runner::Runner;
 
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
@@ -108,8 +121,12 @@ pub struct Wish {
 pub struct Plan {
     /// The program that was found.
     pub binary: PathBuf,
-    /// The folder for all that is the server's, empty.
+    /// The folder for all that is the server's, empty; nobody else may enter it.
     pub folder: PathBuf,
+    /// A password of this server's own, for servers that ask for one: 32 digits of hexadecimal.
+    pub password: String,
+    /// Who runs it, where that is somebody else than this process's user.
+    pub runner: Option<Runner>,
     /// What is asked.
     pub wish: Wish,
     /// What to start, in order; each must be ready before the next is started.
@@ -131,14 +148,56 @@ impl Plan {
         self.wish.settings.iter().find(|(n, _)| n == name).map(|(_, value)| value.as_str())
     }
 
-    /// Makes a folder inside the server's.
+    /// Where this process is root's, has a user of its own run the server, and gives it the server's folder; in a
+    /// container without numbers for such, the first of these users that there is. Root runs it where there is
+    /// none of them either, and where the program lies in a folder that others may not enter.
+    ///
+    /// # Errors
+    /// Where the folder cannot be given away.
+    pub fn leave_root(&mut self, users: &[&str]) -> Result<()> {
+        match self.binary.parent().is_some_and(runner::open_to_all) {
+            true => self.leave_root_by_descriptor(users),
+            false => Ok(()),
+        }
+    }
+
+    /// The same, wherever the program lies: what is a single file can be started
+    /// [by descriptor](Launch::by_descriptor).
+    ///
+    /// # Errors
+    /// Where the folder cannot be given away.
+    pub fn leave_root_by_descriptor(&mut self, users: &[&str]) -> Result<()> {
+        self.runner = Runner::own().or_else(|| Runner::first(users));
+        self.give(&self.folder)
+    }
+
+    /// Makes a file or folder that of who runs the server.
+    fn give(&self, path: &Path) -> Result<()> {
+        Ok(self.runner.map_or(Ok(()), |runner| runner.give(path))?)
+    }
+
+    /// Makes a folder inside the server's, which only the server may enter.
     ///
     /// # Errors
     /// Where it cannot be made.
     pub fn make_folder(&self, name: &str) -> Result<PathBuf> {
         let folder = self.folder.join(name);
-        std::fs::create_dir_all(&folder)?;
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+        self.give(&folder)?;
         Ok(folder)
+    }
+
+    /// Writes a file inside the server's folder, which only the server may read.
+    ///
+    /// # Errors
+    /// Where it cannot be written.
+    pub fn write(&self, name: &str, text: &str) -> Result<PathBuf> {
+        let path = self.folder.join(name);
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        self.give(&path)?;
+        Ok(path)
     }
 
     /// Runs a program to its end: what prepares the data folder.
@@ -146,7 +205,7 @@ impl Plan {
     /// # Errors
     /// [`Unavailable`](ErrorKind::Unavailable) with what it printed, where it fails.
     pub fn run(&self, launch: &Launch) -> Result<()> {
-        process::run(launch, &self.folder)
+        process::run(launch, &self.folder, self.runner)
     }
 }
 
@@ -159,8 +218,12 @@ pub struct Launch {
     pub args: Vec<String>,
     /// Variables of its environment, beyond ours.
     pub env: Vec<(String, String)>,
-    /// The user to run as, where this process is root's and the program refuses that.
-    pub user: Option<&'static str>,
+    /// Files with passwords, which are there until it is ready.
+    pub secrets: Vec<(PathBuf, String)>,
+    /// It sees itself to it that it is not root's.
+    pub as_root: bool,
+    /// The program is a single file, which is opened by us and started from there: its user need not reach it.
+    pub by_descriptor: bool,
     /// How it shows that it is ready.
     pub ready: Ready,
     /// The signal that makes it stop in good order.
@@ -174,10 +237,23 @@ impl Launch {
             binary: binary.into(),
             args: Vec::new(),
             env: Vec::new(),
-            user: None,
+            secrets: Vec::new(),
+            as_root: false,
+            by_descriptor: false,
             ready,
             stop: Stop::Terminate,
         }
+    }
+
+    /// The same with a file that it reads while it begins, which only its user may read.
+    pub fn secret(mut self, path: &Path, text: impl Into<String>) -> Launch {
+        self.secrets.push((path.to_owned(), text.into()));
+        self
+    }
+
+    /// The same, which a user can run who does not reach the program.
+    pub fn by_descriptor(self) -> Launch {
+        Launch { by_descriptor: true, ..self }
     }
 
     /// The same with one more argument.
@@ -204,7 +280,7 @@ pub enum Ready {
         /// The port.
         port: u16,
         /// What it is asked; nothing where the server speaks first.
-        ask: &'static [u8],
+        ask: Cow<'static, [u8]>,
         /// What its answer begins with; nothing where any answer will do.
         answer: &'static [u8],
     },
@@ -213,7 +289,7 @@ pub enum Ready {
         /// Where it is.
         socket: PathBuf,
         /// As of [`Answers`](Ready::Answers).
-        ask: &'static [u8],
+        ask: Cow<'static, [u8]>,
         /// As of [`Answers`](Ready::Answers).
         answer: &'static [u8],
     },
@@ -272,7 +348,8 @@ impl Program {
     /// [`Invalid`](ErrorKind::Invalid) for a setting it does not have;
     /// [`NotFound`](ErrorKind::NotFound) with how to install it, where it is not on this machine;
     /// [`Unsupported`](ErrorKind::Unsupported) for a tier it cannot promise;
-    /// [`Unavailable`](ErrorKind::Unavailable) with the end of its log, where it does not start.
+    /// [`Unavailable`](ErrorKind::Unavailable) with the end of its log, where it does not start;
+    /// [`Conflict`](ErrorKind::Conflict) where other programs took its port each time it was tried.
     pub fn start(&self, wish: &Wish) -> Result<Server> {
         self.check(&wish.settings)?;
         if let Some(tier) = wish.tier
@@ -294,10 +371,21 @@ impl Program {
                 format!("{} is not on this machine; to install it: {}", self.name, self.install);
             Error::new(ErrorKind::NotFound, what)
         })?;
-        Server::start(self, binary, wish).map_err(|e| e.in_place(self.name))
+        let start = || Server::start(self, binary.clone(), wish).map_err(|e| e.in_place(self.name));
+        let mut started = start();
+        for _ in 1..STARTS {
+            match &started {
+                // Another program took the port between the choice of it and the start.
+                Err(e) if e.kind() == ErrorKind::Conflict => started = start(),
+                _ => break,
+            }
+        }
+        started
     }
 }
 
+/// How often a server is started, each time with another port, where other programs take its port.
+const STARTS: usize = 3;
 /// How long a server may take to answer for the first time.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long it may take to stop in good order, before it is killed.

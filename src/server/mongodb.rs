@@ -1,4 +1,5 @@
-//! MongoDB's own server.
+//! MongoDB's own server. It takes a client to give it a user with a password, so it has none here: every user
+//! of the machine can reach it.
 
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
@@ -25,9 +26,11 @@ pub(super) const HELLO: &[u8] = b"\
     \x1f\0\0\0\x10hello\0\x01\0\0\0\x02$db\0\x06\0\0\0admin\0\0";
 
 fn plan(plan: &mut Plan) -> Result<()> {
+    plan.leave_root(&["mongodb", "nobody"])?;
     let port = free_port()?;
     let data = plan.make_folder("data")?;
-    let mut launch = Launch::new(&plan.binary, Ready::Answers { port, ask: HELLO, answer: b"" });
+    let mut launch =
+        Launch::new(&plan.binary, Ready::Answers { port, ask: HELLO.into(), answer: b"" });
     launch = launch.args(["--port", &port.to_string(), "--bind_ip", "127.0.0.1"]);
     launch = launch.args(["--dbpath", &data.display().to_string(), "--nounixsocket", "--quiet"]);
     // The least it takes is a quarter of a gigabyte.

@@ -1,17 +1,13 @@
 //! PostgreSQL.
 //!
-//! Making a data folder takes a second, so it is done once for each version: a template is kept
-//! beside the other servers' files and copied. PostgreSQL refuses to be root, so root starts it as
-//! the user `postgres`, who then owns the server's folder.
+//! Making a data folder takes a second, so it is a copy of a template. PostgreSQL refuses to be root, and what
+//! prepares its data refuses to be a user without an account, so where we are root that sees a list of accounts
+//! with the server's own in it.
 
-use std::{
-    fs, io,
-    os::unix::fs::{PermissionsExt, chown},
-    path::{Path, PathBuf},
-};
+use std::{fs, path::Path};
 
 use super::{
-    Cache, Launch, Plan, Program, Ready, Settings, Stop, find, process::user_of, ready::free_port,
+    Cache, Launch, Plan, Program, Ready, Runner, Settings, Stop, find, ready::free_port, template,
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
@@ -27,15 +23,18 @@ pub const PROGRAM: Program = Program {
     binaries: &["postgres"],
     version: &["--version"],
     install: "apt-get install postgresql",
-    tiers: &[Tier::T3, Tier::T2, Tier::T0],
+    tiers: &[Tier::T3, Tier::T2, Tier::T1, Tier::T0],
     settings: Settings::Any,
     sockets: true,
     cache: Some(CACHE),
     plan,
 };
 
-/// Who runs it where we are root.
-const USER: &str = "postgres";
+/// Who runs it where we are root, as whom it refuses to run.
+const USERS: &[&str] = &["postgres", "nobody"];
+
+/// Whom it knows, who may do everything, programs of the system among it: so there is a password.
+const USER: &str = "test";
 
 /// What it is asked: the first message of protocol 3.0, as user `test`, for database `postgres`. It
 /// says R for welcome once it takes connections, and E before.
@@ -43,21 +42,26 @@ const STARTUP: &[u8] = b"\0\0\0\x25\0\x03\0\0user\0test\0database\0postgres\0\0"
 
 fn plan(plan: &mut Plan) -> Result<()> {
     let port = free_port()?;
-    let owner = match nix::unistd::geteuid().is_root() {
-        true => Some(user_of(USER)?),
-        false => None,
-    };
-    let owner = owner.map(|user| (user.uid.as_raw(), user.gid.as_raw()));
-    give(&plan.folder, owner)?;
+    plan.leave_root(USERS)?;
+    if plan.runner.is_some() && with_account(plan, &Launch::new("true", Ready::Ends)).is_err() {
+        // No list of accounts can be put in the place of the system's here.
+        plan.runner = Runner::first(USERS);
+        plan.give(&plan.folder)?;
+    }
     let data = plan.folder.join("data");
-    provide(plan, &data, owner)?;
+    let version = PROGRAM.version_of(&plan.binary).unwrap_or_default();
+    template::provide(plan, &data, template(&version), || install(plan, &data))?;
+    lock(plan, &data)?;
 
     let (fsync, commit) = match plan.tier(Tier::T3) {
         Tier::T3 => ("on", "on"),
-        Tier::T2 | Tier::T1 => ("on", "off"),
+        Tier::T2 => ("on", "off"),
+        // The log is written at each commit, and never synced.
+        Tier::T1 => ("off", "on"),
         Tier::T0 => ("off", "off"),
     };
-    let mut launch = Launch::new(&plan.binary, Ready::Answers { port, ask: STARTUP, answer: b"R" });
+    let mut launch =
+        Launch::new(&plan.binary, Ready::Answers { port, ask: STARTUP.into(), answer: b"R" });
     launch = launch.args(["-D", &data.display().to_string(), "-p", &port.to_string()]);
     launch = launch.args(["-h", "127.0.0.1", "-k", &plan.folder.display().to_string()]);
     let mut settings = vec![
@@ -69,11 +73,10 @@ fn plan(plan: &mut Plan) -> Result<()> {
     for setting in settings {
         launch = launch.args(["-c".to_owned(), setting]);
     }
-    launch.user = Some(USER);
     // What is terminated waits for its clients; what is interrupted hangs up on them.
     launch.stop = Stop::Interrupt;
     plan.launches.push(launch);
-    plan.url = format!("postgres://test@127.0.0.1:{port}/postgres");
+    plan.url = format!("postgres://{USER}:{}@127.0.0.1:{port}/postgres", plan.password);
     if plan.wish.socket {
         // It is in the folder, and named for the port.
         plan.url += &format!("?socket={}", plan.folder.display());
@@ -82,29 +85,26 @@ fn plan(plan: &mut Plan) -> Result<()> {
     Ok(())
 }
 
-/// Makes the data folder: a copy of the template, which is made first if need be.
-fn provide(plan: &Plan, data: &Path, owner: Option<(u32, u32)>) -> Result<()> {
-    let version = PROGRAM.version_of(&plan.binary).unwrap_or_default();
-    let Some(template) = template(&version) else { return install(plan, data) };
-    if !template.is_dir() {
-        install(plan, data)?;
-        // For the next time. Where it cannot be kept, nothing is lost but time.
-        let _ = keep(data, &template);
-        return Ok(());
-    }
-    copy(&template, data, owner)
-        .map_err(|e| Error::from(e).in_place(template.display().to_string()))
-}
-
-/// Where the template of this version is or shall be.
-fn template(version: &str) -> Option<PathBuf> {
+/// The name of the template of this version.
+fn template(version: &str) -> Option<String> {
     // "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)"
     let number = version.split(") ").nth(1)?.split_whitespace().next()?;
-    let name: String = number
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || ".-+".contains(c) { c } else { '_' })
-        .collect();
-    Some(find::own_folder()?.join("templates").join(format!("postgres-{name}")))
+    Some(template::name("postgres", number))
+}
+
+/// Lets nobody in who does not know the password of this start, which is set before the server listens.
+fn lock(plan: &Plan, data: &Path) -> Result<()> {
+    let hosts = "local all all scram-sha-256\nhost all all 127.0.0.1/32 scram-sha-256\n";
+    fs::write(data.join("pg_hba.conf"), hosts)?;
+    let sql = plan.folder.join("password.sql");
+    // Its standalone backend reads statements, a line each. What it writes need not be synced: the server
+    // that comes after it reads the same files.
+    const SCRIPT: &str = "exec \"$0\" --single -D \"$1\" -c fsync=off \
+                          -c password_encryption=scram-sha-256 postgres < \"$2\"";
+    let launch = Launch::new("/bin/sh", Ready::Ends).args(["-c", SCRIPT]);
+    let launch = launch.secret(&sql, format!("ALTER ROLE {USER} PASSWORD '{}'\n", plan.password));
+    let launch = launch.args([&plan.binary, data, &*sql].map(|path| path.display().to_string()));
+    with_account(plan, &launch)
 }
 
 fn install(plan: &Plan, data: &Path) -> Result<()> {
@@ -121,46 +121,28 @@ fn install(plan: &Plan, data: &Path) -> Result<()> {
         })?;
     let mut launch = Launch::new(initdb, Ready::Ends);
     launch = launch.args(["-D".to_owned(), data.display().to_string()]);
-    launch = launch.args(["-U", "test", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]);
-    launch.user = Some(USER);
-    plan.run(&launch)
+    launch = launch.args(["-U", USER, "-A", "reject", "-E", "UTF8", "--locale=C", "--no-sync"]);
+    with_account(plan, &launch)
 }
 
-/// Copies a new data folder to where the template shall be: as a whole or not at all, also where
-/// two do it at once.
-fn keep(data: &Path, template: &Path) -> io::Result<()> {
-    let parent = template.parent().ok_or(io::ErrorKind::NotFound)?;
-    fs::create_dir_all(parent)?;
-    let new = tempfile::Builder::new().prefix("new-").tempdir_in(parent)?;
-    copy(data, &new.path().join("data"), None)?;
-    fs::rename(new.path().join("data"), template)
-}
-
-/// Copies a folder and all in it, for nobody but its owner to see.
-fn copy(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    fs::set_permissions(to, fs::Permissions::from_mode(0o700))?;
-    give(to, owner)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let to = to.join(entry.file_name());
-        match entry.file_type()? {
-            kind if kind.is_dir() => copy(&entry.path(), &to, owner)?,
-            kind if kind.is_file() => {
-                fs::copy(entry.path(), &to)?;
-                give(&to, owner)?;
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
-    match owner {
-        Some((user, group)) => chown(path, Some(user), Some(group)),
-        None => Ok(()),
-    }
+/// Runs a program to its end, as the user of the server. If that has no account, the program sees a list of
+/// accounts that has it, and only the program does: the list is mounted in a namespace of its own.
+fn with_account(plan: &Plan, launch: &Launch) -> Result<()> {
+    let Some(Runner { user, group }) = plan.runner.filter(|runner| !runner.has_account()) else {
+        return plan.run(launch);
+    };
+    const SCRIPT: &str = "mount --bind \"$1\" /etc/passwd && user=$2 group=$3 && shift 3 && \
+                          exec setpriv --reuid \"$user\" --regid \"$group\" --clear-groups -- \"$@\"";
+    let accounts = plan.folder.join("accounts");
+    let text = format!("root:x:0:0::/:/bin/sh\nsteelyard:x:{user}:{group}::/:/bin/sh\n");
+    let mut seen = Launch::new("unshare", Ready::Ends);
+    seen = seen.args(["--mount", "--propagation", "private", "--", "/bin/sh", "-c", SCRIPT, "sh"]);
+    seen = seen.args([accounts.display().to_string(), user.to_string(), group.to_string()]);
+    seen = seen.arg(launch.binary.display().to_string()).args(launch.args.iter().cloned());
+    seen.secrets.clone_from(&launch.secrets);
+    seen = seen.secret(&accounts, text);
+    seen.as_root = true;
+    plan.run(&seen)
 }
 
 #[cfg(test)]
@@ -174,16 +156,8 @@ mod tests {
 
     #[test]
     fn templates_are_named_for_their_version() {
-        let name = |version: &str| {
-            let path = template(version)?;
-            Some(path.file_name()?.to_str()?.to_owned())
-        };
         let debian = "postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)";
-        assert_eq!(name(debian).as_deref(), Some("postgres-15.18"));
-        assert_eq!(
-            name("postgres (PostgreSQL) ../18beta1").as_deref(),
-            Some("postgres-.._18beta1")
-        );
-        assert_eq!(name("something else"), None);
+        assert_eq!(template(debian).as_deref(), Some("postgres-15.18"));
+        assert_eq!(template("something else"), None);
     }
 }

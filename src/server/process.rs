@@ -1,16 +1,21 @@
 //! Processes of a server: started, watched, frozen, stopped, and all they left removed.
 //!
-//! Each server has a watchman: a shell that waits on a pipe whose other end this process holds.
-//! However this process ends (in good order, in a panic, by Ctrl-C, by SIGKILL), the pipe closes,
-//! and the watchman kills what is left and removes the folder. All processes of a server carry a
+//! However this process ends (in good order, in a panic, by Ctrl-C, by SIGKILL), a watchman
+//! (`watchman.rs`) kills what is left and removes the folder. All processes of a server carry a
 //! mark in their environment, or come from one that does (PostgreSQL writes over the environment of
 //! its processes), and only those are ever signalled: a number that the system gave to somebody else
 //! meanwhile is not.
 
 use std::{
-    fs::{self, File},
-    io,
-    os::unix::process::CommandExt,
+    fs::{self, File, OpenOptions},
+    io::{self, Read, Write},
+    os::{
+        fd::AsRawFd,
+        unix::{
+            fs::{OpenOptionsExt, fchown},
+            process::CommandExt,
+        },
+    },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
@@ -18,19 +23,23 @@ use std::{
 };
 
 use nix::{
+    fcntl::{FcntlArg, FdFlag, OFlag, fcntl},
     sys::signal::{SigSet, SigmaskHow, Signal, kill},
-    unistd::{Pid, User},
+    unistd::Pid,
 };
 
 use super::{
-    Cache, GRACE, Launch, PATIENCE, Plan, Program, Ready, Stop, Wish, data_folder,
+    Cache, GRACE, Launch, PATIENCE, Plan, Program, Ready, Runner, Stop, Wish, data_folder,
+    environment,
+    family::{MARK, Process, family, marked, stands_still, with_descendants},
     group::Group,
+    listener,
+    private::PrivateFolder,
     ready::{self, Door},
+    shared,
+    watchman::watch,
 };
-use crate::{Error, ErrorKind, Result, durability::Tier};
-
-/// The variable that marks the processes of a server; its value is the server's folder.
-const MARK: &str = "STEELYARD_SERVER";
+use crate::{Error, Result, durability::Tier};
 
 /// A running server, which is stopped and removed with its value.
 pub struct Server {
@@ -38,12 +47,17 @@ pub struct Server {
     url: String,
     tier: Option<Tier>,
     folder: PathBuf,
+    /// The same, open: removed by way of this.
+    own: PrivateFolder,
     data: PathBuf,
     launches: Vec<Launch>,
+    runner: Option<Runner>,
     /// How the size of its cache is set, and the arguments of its first process without that.
     cache: (Option<Cache>, Vec<String>),
     children: Vec<Child>,
     watchman: Option<Child>,
+    /// Files in memory that its processes had when they were killed.
+    memory: Vec<PathBuf>,
     /// Removed last, when nothing is in it.
     group: Option<Group>,
 }
@@ -51,32 +65,38 @@ pub struct Server {
 impl Server {
     pub(super) fn start(program: &Program, binary: PathBuf, wish: &Wish) -> Result<Server> {
         // Short: paths of sockets have 108 bytes at most.
-        let folder =
-            tempfile::Builder::new().prefix("steelyard-").tempdir_in(data_folder())?.keep();
+        let own = PrivateFolder::make(&data_folder(), "steelyard-")?;
+        let folder = own.path().to_owned();
         let group = folder.file_name().and_then(Group::new);
-        let watchman = watch(&folder, group.as_ref());
+        let watchman = watch(&own, group.as_ref());
         let mut server = Server {
             name: program.name,
             url: String::new(),
             tier: wish.tier,
             data: folder.clone(),
             folder,
+            own,
             launches: Vec::new(),
+            runner: None,
             cache: (program.cache, Vec::new()),
             children: Vec::new(),
             watchman: Some(watchman?),
+            memory: Vec::new(),
             group,
         };
         let mut plan = Plan {
             binary,
             folder: server.folder.clone(),
+            password: uuid::Uuid::new_v4().simple().to_string(),
+            runner: None,
             wish: wish.clone(),
             launches: Vec::new(),
             url: String::new(),
             data: server.folder.clone(),
         };
         (program.plan)(&mut plan)?;
-        (server.launches, server.url, server.data) = (plan.launches, plan.url, plan.data);
+        (server.launches, server.runner) = (plan.launches, plan.runner);
+        (server.url, server.data) = (plan.url, plan.data);
         server.cache.1 = server.launches.first().map_or_else(Vec::new, |first| first.args.clone());
         server.launch()?;
         Ok(server)
@@ -87,17 +107,21 @@ impl Server {
         for launch in &self.launches {
             let (door, ask, answer) = match &launch.ready {
                 Ready::Ends => {
-                    run(launch, &self.folder)?;
+                    run(launch, &self.folder, self.runner)?;
                     continue;
                 }
                 Ready::Answers { port, ask, answer } => (Door::Port(*port), ask, answer),
                 Ready::AnswersAt { socket, ask, answer } => (Door::Socket(socket), ask, answer),
             };
+            let secrets = Secrets::write(launch, self.runner)?;
             let log = self.folder.join(format!("{}.log", self.children.len()));
             let child = self.begin(launch, &log);
             let mut child = child.map_err(|e| e.in_place(launch.binary.display().to_string()))?;
+            let (pid, user) = (child.id(), self.runner.and_then(Runner::alone));
+            let family = || [marked(&self.folder), with_descendants(vec![pid])].concat();
+            let whose = |port| listener::whose(port, user, family);
             let ready =
-                ready::wait_for(door, ask, answer, PATIENCE, || match child.try_wait()? {
+                ready::wait_for(door, ask, answer, PATIENCE, whose, || match child.try_wait()? {
                     None => Ok(()),
                     Some(status) => Err(Error::unavailable(format!(
                         "it ended at once ({status}): {}",
@@ -106,17 +130,21 @@ impl Server {
                 });
             self.children.push(child);
             ready?;
+            // It has read them.
+            drop(secrets);
         }
         Ok(())
     }
 
     /// Starts a process, in the control group where there is one.
     fn begin(&self, launch: &Launch, log: &Path) -> Result<Child> {
+        let reached = Reached::new(launch, self.runner)?;
         let Some(group) = &self.group else {
-            return Ok(spawn(&mut command(alone(launch), launch, &self.folder, log)?)?);
+            let alone = alone(&reached.path);
+            return Ok(spawn(&mut command(alone, launch, &self.folder, self.runner, log)?)?);
         };
-        let waiting = Group::waiting(&launch.binary);
-        let mut child = spawn(&mut command(waiting, launch, &self.folder, log)?)?;
+        let waiting = Group::waiting(&reached.path);
+        let mut child = spawn(&mut command(waiting, launch, &self.folder, self.runner, log)?)?;
         if let Err(e) = group.admit(&mut child) {
             // It was not let go on, and ends.
             let _ = child.wait();
@@ -174,6 +202,9 @@ impl Server {
     /// Kills all its processes (SIGKILL); its data stays, for [`restart`](Server::restart).
     pub fn kill(&mut self) {
         let all = family(&self.folder);
+        if !self.runs_alone() {
+            self.memory.extend(all.iter().flat_map(|process| shared::files_of(process.pid)));
+        }
         for process in &all {
             let _ = kill(Pid::from_raw(process.pid as i32), Signal::SIGKILL);
         }
@@ -197,7 +228,8 @@ impl Server {
     /// Starts it again after [`kill`](Server::kill), with the same data on the same port.
     ///
     /// # Errors
-    /// As [`Program::start`].
+    /// As [`Program::start`]; [`Conflict`](crate::ErrorKind::Conflict) where another program has taken
+    /// the port meanwhile.
     pub fn restart(&mut self) -> Result<()> {
         if !self.children.is_empty() {
             self.halt();
@@ -214,7 +246,7 @@ impl Server {
     /// how large it will be.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where it has no cache beside the data.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) where it has no cache beside the data.
     pub fn limit_cache(&mut self, bytes: Option<u64>) -> Result<Option<u64>> {
         let (Some(cache), plain) = &self.cache else {
             let what = format!("{} has no cache beside its data that could be limited", self.name);
@@ -232,6 +264,11 @@ impl Server {
         for pid in marked(&self.folder) {
             let _ = kill(Pid::from_raw(pid as i32), signal);
         }
+    }
+
+    /// Whether nobody else's processes run as its user.
+    fn runs_alone(&self) -> bool {
+        self.runner.and_then(Runner::alone).is_some()
     }
 
     /// Stops the processes in good order, the last first.
@@ -272,7 +309,11 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.halt();
-        let _ = fs::remove_dir_all(&self.folder);
+        match self.runner.and_then(Runner::alone) {
+            Some(user) => shared::remove_all_of(user),
+            None => shared::remove(&self.data, &self.memory),
+        }
+        let _ = self.own.remove();
         if let Some(mut watchman) = self.watchman.take() {
             // Its pipe closes; it finds nothing left to do.
             drop(watchman.stdin.take());
@@ -287,44 +328,68 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Starts the shell that cleans up after us.
-fn watch(folder: &Path, group: Option<&Group>) -> Result<Child> {
-    const SCRIPT: &str = r#"
-        trap '' INT TERM HUP
-        read -r _
-        for round in 1 2 3; do
-            for environ in /proc/[0-9]*/environ; do
-                pid=${environ#/proc/}; pid=${pid%/environ}
-                [ "$pid" != "$$" ] && tr '\0' '\n' < "$environ" 2>/dev/null |
-                    grep -qxF "$1=$2" &&
-                    kill -KILL "$pid" $(cat /proc/"$pid"/task/*/children 2>/dev/null)
-            done
-            rm -rf -- "$2"
-            [ -z "$3" ] || rmdir "$3"
-            [ -e "$2" ] || [ -e "$3" ] || break
-        done"#;
-    let watchman = Command::new("/bin/sh")
-        .args(["-c", SCRIPT, "steelyard-watchman", MARK])
-        .arg(folder)
-        .args(group.map(Group::path))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .process_group(0)
-        .spawn();
-    watchman.map_err(|e| Error::new(ErrorKind::Io, "no /bin/sh to watch a server").with_source(e))
+/// Files with passwords, which are there while a process begins.
+struct Secrets<'l>(&'l Launch);
+
+impl Secrets<'_> {
+    fn write(launch: &Launch, runner: Option<Runner>) -> Result<Secrets<'_>> {
+        // From the first of them on all are removed.
+        let written = Secrets(launch);
+        for (path, text) in &launch.secrets {
+            let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+            if let Some(Runner { user, group }) = runner {
+                fchown(&file, Some(user), Some(group))?;
+            }
+            file.write_all(text.as_bytes())?;
+        }
+        Ok(written)
+    }
+}
+
+impl Drop for Secrets<'_> {
+    fn drop(&mut self) {
+        for (path, _) in &self.0.secrets {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Where a program is found by the user who runs it: where it is or, if that is a folder only root may enter, by way
+/// of a file that is open here and stays open until it was started.
+struct Reached {
+    path: PathBuf,
+    _open: Option<File>,
+}
+
+impl Reached {
+    fn new(launch: &Launch, runner: Option<Runner>) -> Result<Reached> {
+        if runner.is_none() || !launch.by_descriptor {
+            return Ok(Reached { path: launch.binary.clone(), _open: None });
+        }
+        let open = File::open(&launch.binary)?;
+        fcntl(&open, FcntlArg::F_SETFD(FdFlag::empty())).map_err(io::Error::from)?;
+        let path = PathBuf::from(format!("/proc/self/fd/{}", open.as_raw_fd()));
+        Ok(Reached { path, _open: Some(open) })
+    }
 }
 
 /// A program that reads nothing.
-fn alone(launch: &Launch) -> Command {
-    let mut command = Command::new(&launch.binary);
+fn alone(binary: &Path) -> Command {
+    let mut command = Command::new(binary);
     command.stdin(Stdio::null());
     command
 }
 
 /// The command of a launch, its output into a log.
-fn command(mut command: Command, launch: &Launch, folder: &Path, log: &Path) -> Result<Command> {
-    let output = File::options().create(true).append(true).open(log)?;
+fn command(
+    mut command: Command,
+    launch: &Launch,
+    folder: &Path,
+    runner: Option<Runner>,
+    log: &Path,
+) -> Result<Command> {
+    let output = own_file(File::options().create(true).append(true).mode(0o600), log)?;
+    environment::clear(&mut command, folder);
     command
         .args(&launch.args)
         .env(MARK, folder)
@@ -334,11 +399,21 @@ fn command(mut command: Command, launch: &Launch, folder: &Path, log: &Path) -> 
         .stderr(output)
         // Ctrl-C is for us, not for it.
         .process_group(0);
-    if let (Some(user), true) = (launch.user, nix::unistd::geteuid().is_root()) {
-        let user = user_of(user)?;
-        command.uid(user.uid.as_raw()).gid(user.gid.as_raw());
+    if let Some(Runner { user, group }) = runner.filter(|_| !launch.as_root) {
+        command.uid(user).gid(group);
     }
     Ok(command)
+}
+
+/// Opens a file in the server's folder. That is the server's: a link that it put there is not followed, and no pipe
+/// waited for.
+fn own_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::other(format!("{} is no file", path.display()))),
+    }
 }
 
 /// Starts a program that hears every signal. What is blocked here (the command line waits for
@@ -351,19 +426,12 @@ fn spawn(command: &mut Command) -> io::Result<Child> {
     child
 }
 
-/// A user of this machine.
-pub(super) fn user_of(name: &str) -> Result<User> {
-    match User::from_name(name) {
-        Ok(Some(user)) => Ok(user),
-        _ => Err(Error::new(ErrorKind::NotFound, format!("no user {name:?} on this machine"))),
-    }
-}
-
 /// Runs a launch to its end.
-pub(super) fn run(launch: &Launch, folder: &Path) -> Result<()> {
+pub(super) fn run(launch: &Launch, folder: &Path, runner: Option<Runner>) -> Result<()> {
     let log = folder.join("prepare.log");
     let place = || launch.binary.display().to_string();
-    let command = command(alone(launch), launch, folder, &log);
+    let _secrets = Secrets::write(launch, runner)?;
+    let command = command(alone(&launch.binary), launch, folder, runner, &log);
     let status = command?.status().map_err(|e| Error::from(e).in_place(place()))?;
     match status.success() {
         true => Ok(()),
@@ -376,7 +444,10 @@ pub(super) fn run(launch: &Launch, folder: &Path) -> Result<()> {
 
 /// The last lines of a log.
 fn end_of(log: &Path) -> String {
-    let text = fs::read(log).unwrap_or_default();
+    let mut text = Vec::new();
+    if let Ok(mut file) = own_file(File::options().read(true), log) {
+        let _ = file.read_to_end(&mut text);
+    }
     let text = String::from_utf8_lossy(&text);
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     match lines.len() {
@@ -385,94 +456,12 @@ fn end_of(log: &Path) -> String {
     }
 }
 
-/// The processes of this folder, but for those that have ended.
-fn marked(folder: &Path) -> Vec<u32> {
-    family(folder).into_iter().map(|process| process.pid).collect()
-}
-
-/// A process; a number that was given again is another one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
-    pid: u32,
-    started: u64,
-}
-
-impl Process {
-    /// The process of this number, if there is one that has not ended.
-    fn look(pid: u32) -> Option<Process> {
-        Process::with_parent(pid).map(|(process, _)| process)
-    }
-
-    fn with_parent(pid: u32) -> Option<(Process, u32)> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // "pid (name) state parent …"; a name may hold anything. The 22nd is when it was started.
-        let mut words = stat.rsplit_once(") ")?.1.split(' ');
-        let ended = matches!(words.next()?, "Z" | "X");
-        let parent = words.next()?.parse().ok()?;
-        let started = words.nth(17)?.parse().ok()?;
-        (!ended).then_some((Process { pid, started }, parent))
-    }
-}
-
-/// Whether all threads of a process are stopped, or it has ended.
-fn stands_still(pid: u32) -> bool {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
-    threads.flatten().all(|thread| {
-        let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
-        let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-        matches!(state, None | Some('T' | 'Z' | 'X'))
-    })
-}
-
-/// The processes that carry the mark of this folder, and those that come from them.
-fn family(folder: &Path) -> Vec<Process> {
-    let mark = format!("{MARK}={}", folder.display());
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let (mut found, mut others) = (Vec::new(), Vec::new());
-    for entry in entries.flatten() {
-        let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
-        let Some((process, parent)) = Process::with_parent(pid) else { continue };
-        let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-        match environ.split(|&b| b == 0).any(|variable| variable == mark.as_bytes()) {
-            true => found.push(process),
-            false => others.push((process, parent)),
-        }
-    }
-    grown(&mut found, others);
-    found
-}
-
-/// Adds the children of these processes, and theirs, from the others with their parents.
-fn grown(found: &mut Vec<Process>, mut others: Vec<(Process, u32)>) {
-    let mut i = 0;
-    while let Some(process) = found.get(i) {
-        let pid = process.pid;
-        let children = others.extract_if(.., |(_, parent)| *parent == pid);
-        let children: Vec<_> = children.map(|(process, _)| process).collect();
-        found.extend(children);
-        i += 1;
-    }
-}
-
-/// These processes, as far as they are there, and all that come from them.
-pub(super) fn with_descendants(pids: Vec<u32>) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let all: Vec<_> = numbers.filter_map(Process::with_parent).collect();
-    let (found, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(process, _)| pids.contains(&process.pid));
-    let mut found: Vec<Process> = found.into_iter().map(|(process, _)| process).collect();
-    grown(&mut found, others);
-    found.into_iter().map(|process| process.pid).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     use super::*;
+    use crate::ErrorKind;
 
     fn program(script: &'static str) -> (Launch, tempfile::TempDir) {
         let launch = Launch::new("/bin/sh", Ready::Ends).args(["-c", script]);
@@ -492,65 +481,26 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_the_server_has_put_a_link_or_a_pipe_in_place_of_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("secret"), "hush").unwrap();
+        std::os::unix::fs::symlink(at("secret"), at("link")).unwrap();
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for name in ["link", "pipe"] {
+            assert_eq!(end_of(&at(name)), "it printed nothing", "{name}");
+            let launch = Launch::new("true", Ready::Ends);
+            let made = command(Command::new("true"), &launch, folder.path(), None, &at(name));
+            assert!(made.is_err(), "{name}");
+        }
+        assert_eq!(end_of(&at("secret")), "hush");
+    }
+
+    #[test]
     fn what_fails_says_what_it_printed() {
         let (launch, folder) = program("echo no such disk >&2; exit 3");
-        let error = run(&launch, folder.path()).unwrap_err();
+        let error = run(&launch, folder.path(), None).unwrap_err();
         assert!(error.to_string().contains("no such disk"), "{error}");
         assert_eq!(error.kind(), ErrorKind::Unavailable);
-    }
-
-    #[test]
-    fn marks_find_the_processes_of_a_folder_and_no_other() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut child = Command::new("sleep").arg("60").env(MARK, folder.path()).spawn().unwrap();
-        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
-        // Its environment is there when the program is.
-        let begin = Instant::now();
-        while marked(folder.path()).is_empty() && begin.elapsed() < PATIENCE {
-            thread::yield_now();
-        }
-        assert_eq!(marked(folder.path()), [child.id()]);
-        for child in [&mut child, &mut other] {
-            child.kill().unwrap();
-            child.wait().unwrap();
-        }
-    }
-
-    #[test]
-    fn children_without_the_mark_belong_to_the_family() {
-        let folder = tempfile::tempdir().unwrap();
-        // The child's environment is empty; the shell waits for it.
-        let mut shell = Command::new("/bin/sh")
-            .args(["-c", "env -i sleep 60; true"])
-            .env(MARK, folder.path())
-            .spawn()
-            .unwrap();
-        let begin = Instant::now();
-        while marked(folder.path()).len() < 2 && begin.elapsed() < PATIENCE {
-            thread::yield_now();
-        }
-        let all = family(folder.path());
-        assert_eq!(all.len(), 2, "{all:?}");
-        for process in &all {
-            assert_eq!(Process::look(process.pid), Some(*process));
-            kill(Pid::from_raw(process.pid as i32), Signal::SIGKILL).unwrap();
-        }
-        shell.wait().unwrap();
-        assert!(marked(folder.path()).is_empty());
-    }
-
-    #[test]
-    fn the_watchman_kills_what_is_left_and_removes_the_folder() {
-        let folder = tempfile::Builder::new().prefix("steelyard-").tempdir().unwrap().keep();
-        fs::write(folder.join("data"), "x").unwrap();
-        let mut watchman = watch(&folder, None).unwrap();
-        let mut child = Command::new("sleep").arg("60").env(MARK, &folder).spawn().unwrap();
-        while marked(&folder).is_empty() {
-            thread::yield_now();
-        }
-        drop(watchman.stdin.take());
-        watchman.wait().unwrap();
-        assert!(!child.wait().unwrap().success());
-        assert!(!folder.exists());
     }
 }

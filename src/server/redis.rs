@@ -17,6 +17,7 @@ pub const PROGRAM: Program = Program {
 };
 
 fn plan(plan: &mut Plan) -> Result<()> {
+    plan.leave_root(&["redis", "nobody"])?;
     let port = free_port()?;
     let data = plan.make_folder("data")?;
     let (log, sync) = match plan.tier(Tier::T1) {
@@ -25,8 +26,14 @@ fn plan(plan: &mut Plan) -> Result<()> {
         Tier::T2 => ("yes", "everysec"),
         Tier::T3 => ("yes", "always"),
     };
-    let mut launch =
-        Launch::new(&plan.binary, Ready::Answers { port, ask: b"PING\r\n", answer: b"+PONG" });
+    let password = &plan.password;
+    // Not an argument, which every user of the machine may read.
+    let file = plan.folder.join("redis.conf");
+    // It takes a login while it reads its log, and answers a ping after that.
+    let ask = format!("AUTH {password}\r\nPING\r\n").into_bytes().into();
+    let ready = Ready::Answers { port, ask, answer: b"+OK\r\n+PONG" };
+    let mut launch = Launch::new(&plan.binary, ready).arg(file.display().to_string());
+    launch = launch.secret(&file, format!("requirepass {password}\n"));
     launch = launch.args(["--port", &port.to_string(), "--bind", "127.0.0.1"]);
     // Its title would be written over its environment, and with that over our mark.
     launch = launch.args(["--set-proc-title", "no"]);
@@ -35,7 +42,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
     if let Some(megabytes) = plan.wish.memory {
         launch = launch.args(["--maxmemory", &format!("{megabytes}mb")]);
     }
-    plan.url = format!("redis://127.0.0.1:{port}");
+    plan.url = format!("redis://:{password}@127.0.0.1:{port}");
     if plan.wish.socket {
         let path = plan.folder.join("s").display().to_string();
         plan.url += &format!("?socket={path}");

@@ -20,15 +20,15 @@ pub const PROGRAM: Program = Program {
 const GOFAKES3: &str = "gofakes3";
 const BUCKET: &str = "steelyard";
 const KEY: &str = "steelyard";
-const SECRET: &str = "steelyard-secret";
 
 fn plan(plan: &mut Plan) -> Result<()> {
+    plan.leave_root_by_descriptor(&["nobody"])?;
     let port = free_port()?;
     let listen = format!("127.0.0.1:{port}");
     // Whoever asks without a signature is refused, which is an answer.
     let ask = b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n";
-    let ready = Ready::Answers { port, ask, answer: b"HTTP/1.1 " };
-    let launch = Launch::new(&plan.binary, ready);
+    let ready = Ready::Answers { port, ask: ask.into(), answer: b"HTTP/1.1 " };
+    let launch = Launch::new(&plan.binary, ready).by_descriptor();
     let (tier, launch) = match plan.binary.file_name().is_some_and(|name| name == GOFAKES3) {
         true => {
             let launch = launch.args(["-host", &listen, "-backend", "memory"]);
@@ -42,7 +42,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
             let mut launch = launch.args(["--port", &listen, "--quiet", "posix"]);
             launch = launch.args(["--sidecar", &beside, &data.display().to_string()]);
             launch.env.push(("ROOT_ACCESS_KEY".into(), KEY.into()));
-            launch.env.push(("ROOT_SECRET_KEY".into(), SECRET.into()));
+            launch.env.push(("ROOT_SECRET_KEY".into(), plan.password.clone()));
             plan.data = data;
             (Tier::T1, launch)
         }
@@ -52,7 +52,8 @@ fn plan(plan: &mut Plan) -> Result<()> {
     }
     plan.launches.push(launch);
     plan.url = format!(
-        "s3://{BUCKET}?endpoint=http://{listen}&access_key_id={KEY}&secret_access_key={SECRET}&server_tier={tier}"
+        "s3://{BUCKET}?endpoint=http://{listen}&access_key_id={KEY}&secret_access_key={}&server_tier={tier}",
+        plan.password
     );
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! Tokyo Tyrant: its own `ttserver` where there is one; else a front end of ours, in Python, over
-//! the system's Tokyo Cabinet library, which does all but the talking.
+//! the system's Tokyo Cabinet library, which does all but the talking. The protocol knows no password: every
+//! user of the machine can reach it.
 
-use std::{
-    fs,
-    process::{Command, Stdio},
-};
+use std::process::{Command, Stdio};
 
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
@@ -29,6 +27,7 @@ const INSTALL: &str = "Tokyo Tyrant, or: apt-get install python3 libtokyocabinet
 const FRONT_END: &str = include_str!("../../scripts/servers/tyrant-server.py");
 
 fn plan(plan: &mut Plan) -> Result<()> {
+    plan.leave_root(&["nobody"])?;
     let port = free_port()?;
     let data = plan.make_folder("data")?;
     let name = match (plan.setting("type"), plan.tier(Tier::T1)) {
@@ -44,7 +43,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
     };
     let database = format!("{name}#bnum=200000");
     // How many records there are: a zero, then the number.
-    let ready = Ready::Answers { port, ask: b"\xc8\x80", answer: b"\0" };
+    let ready = Ready::Answers { port, ask: b"\xc8\x80".into(), answer: b"\0" };
     let launch = Launch::new(&plan.binary, ready);
     let launch = match plan.binary.ends_with("ttserver") {
         true => launch.args(["-host", "127.0.0.1", "-port", &port.to_string()]).arg(database),
@@ -59,8 +58,7 @@ fn plan(plan: &mut Plan) -> Result<()> {
                     format!("neither ttserver nor libtokyocabinet9; to install it: {INSTALL}");
                 return Err(Error::new(ErrorKind::NotFound, what));
             }
-            let script = plan.folder.join("tyrant-server.py");
-            fs::write(&script, FRONT_END)?;
+            let script = plan.write("tyrant-server.py", FRONT_END)?;
             launch.arg(script.display().to_string()).args([port.to_string(), database])
         }
     };

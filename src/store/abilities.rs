@@ -39,7 +39,9 @@ impl Abilities {
     /// [`Unsupported`](crate::ErrorKind::Unsupported), naming what cannot.
     pub fn can(&self, query: &Query) -> Result<()> {
         let needs = query.needs();
-        match self.cannot.iter().find(|need| needs.contains(need)) {
+        // Declared here for all, as it is true of all.
+        let cannot = [Need::Look];
+        match self.cannot.iter().chain(&cannot).find(|need| needs.contains(need)) {
             None => Ok(()),
             Some(need) => {
                 Err(Error::unsupported(format!("{} cannot {}", self.driver, need.phrase())))
@@ -78,18 +80,27 @@ pub enum Need {
     Nested,
     /// What is true where something is not.
     Not,
+    /// Looking at a record for more than comparisons: what a text contains, patterns, counts, lengths, elements
+    /// of lists, parts of MARC records. No store does.
+    Look,
+    /// Comparing with numbers of more than 34 digits, which the decimals of IEEE 754 have.
+    Digits,
 }
 
 impl Need {
     /// A phrase that fits after "cannot".
     fn phrase(self) -> &'static str {
         match self {
-            Need::Find => "find records by their fields, only by key; `each` goes through them all",
+            Need::Find => "find records by their fields, only by key",
             Need::Sort => "sort records",
             Need::TextOrder => "compare texts in the order of their UTF-8 bytes",
             Need::Missing => "tell a null from a field that is not there",
             Need::Nested => "look inside a map",
             Need::Not => "negate a condition",
+            Need::Look => {
+                "test what a text contains, patterns, counts, lengths, elements of lists and parts of MARC records"
+            }
+            Need::Digits => "compare with a number of more than 34 digits",
         }
     }
 }

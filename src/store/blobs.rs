@@ -10,7 +10,7 @@ use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
 use super::{
     Abilities, Description, Explained, Filter, Key, KeyRange, Layout, Need, Query, Request, Row,
-    Rows, Shape, Store, wrappers::cut,
+    Rows, Shape, Store, digits::Digits, wrappers::cut,
 };
 use crate::{
     Error, Result,
@@ -176,6 +176,7 @@ pub(super) const CANNOT: &[Need] =
 pub struct Encoded {
     blobs: Arc<dyn Blobs>,
     coders: Arc<Coders>,
+    digits: Digits,
     abilities: Abilities,
 }
 
@@ -193,15 +194,18 @@ impl Encoded {
             joins: false,
             ..blobs.abilities().clone()
         };
+        let digits = Digits::of(&format);
         let coders = Coders { format, idle: Mutex::default() };
         coders.with(|_| Ok(()))?;
-        Ok(Encoded { blobs, coders: Arc::new(coders), abilities })
+        Ok(Encoded { blobs, coders: Arc::new(coders), digits, abilities })
     }
 
     fn encode(&self, rows: &[Row]) -> Result<Vec<Blob>> {
         let encode = |coder: &mut Coder, row: &Row| {
             let mut bytes = Vec::new();
-            coder.encode(&row.record, &mut bytes).map_err(|e| named(e, &row.key))?;
+            let encoded = self.digits.check(&row.record);
+            let encoded = encoded.and_then(|()| coder.encode(&row.record, &mut bytes));
+            encoded.map_err(|e| named(e, &row.key))?;
             let blob = Blob { key: row.key.clone(), bytes };
             self.blobs.check(&blob.key, blob.bytes.len())?;
             Ok(blob)
@@ -229,7 +233,7 @@ fn named_keys(filter: &Filter) -> Option<BTreeSet<Key>> {
         values.iter().filter_map(|v| v.as_str().and_then(|k| Key::new(k).ok())).collect()
     };
     match filter {
-        Filter::All => None,
+        Filter::All | Filter::Look(_) => None,
         Filter::And(all) => {
             let sets = all.iter().filter_map(named_keys);
             sets.reduce(|a, b| a.intersection(&b).cloned().collect())
@@ -289,6 +293,7 @@ impl Store for Encoded {
         Ok(Arc::new(Encoded {
             blobs: self.blobs.table(name)?,
             coders: self.coders.clone(),
+            digits: self.digits,
             abilities: self.abilities.clone(),
         }))
     }

@@ -3,28 +3,37 @@
 //! A file's name is its key, written so that any key has one (`names.rs`), up to the 255 bytes that
 //! file systems have; a table's folder has such a name with a `+` after it. A file is written beside
 //! its place and moved there, so that nobody sees half of one: t1, and with `?durability=t3` file
-//! and folder are synced before a write is acknowledged. A list of the names is held in memory
+//! and folder are synced before a write is acknowledged. Until then it is locked by who writes it; what
+//! nobody holds the lock of was left by a process that was killed, and is removed when the table is
+//! prepared. A list of the names is held in memory
 //! while they are gone through, but no more than some blobs.
+//!
+//! No link is followed below the folder that the URL names: a table that is one, and a record that is anything but
+//! a file, is an error.
 
 use std::{
     collections::BTreeSet,
-    fs,
-    io::{self, Write},
+    fs::{self, File, TryLockError},
+    io::{self, Read, Write},
+    os::unix::fs::{MetadataExt, OpenOptionsExt},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use async_trait::async_trait;
 use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
-use tokio::sync::Semaphore;
+use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
 
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape,
-    Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
+    Shape, Store, Url,
     blobs::{fits, named},
-    blocking::{self, permit},
+    blocking,
     key::padded,
-    names, within,
+    limits::Limits,
+    names,
+    pool::{Pool, Turns},
+    within,
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
@@ -34,7 +43,9 @@ pub const DRIVER: Driver = Driver {
     example: "dir:path?format=json+zstd",
     about: "a folder with a file for each record, moved into place when it is whole",
     shapes: &[Shape::Blob],
+    loses: &[],
     servers: &[],
+    login: Login::None,
     databases: None,
     open,
 };
@@ -68,8 +79,8 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
         }
         let format = common.blob_format();
         let table = common.table.clone();
-        let permits = Arc::new(Semaphore::new(common.pool));
-        let place = Place { root: PathBuf::from(url.path), permits, common };
+        let turns = Arc::new(Turns::new(Limits::of(&common), url.path.clone()));
+        let place = Place { root: PathBuf::from(url.path), turns, common };
         let blobs = Dir::new(Arc::new(place), &table)?;
         Ok(Arc::new(Encoded::new(Arc::new(blobs), format)?) as Arc<dyn Store>)
     }
@@ -80,7 +91,7 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
 struct Place {
     root: PathBuf,
     /// How many threads may wait for the file system.
-    permits: Arc<Semaphore>,
+    turns: Arc<Turns>,
     common: Common,
 }
 
@@ -124,17 +135,19 @@ impl Dir {
     {
         let common = &self.place.common;
         let work = async {
-            let (permit, table) = (
-                permit(&self.place.permits, common.timeout, common.pool).await?,
-                self.table.clone(),
-            );
+            let turn = Pool::turn(self.place.turns.clone()).await?;
+            let table = self.table.clone();
             blocking::work(input, move |input| {
-                let _permit = permit;
+                let _turn = turn;
+                table.is_no_link()?;
                 act(&table, input)
             })
             .await
         };
-        within(common.timeout, what, work).await
+        within(common.timeout, what, work).await.map_err(|e| match e.is_timeout() {
+            true => e.in_place(self.place.turns.place()),
+            false => e,
+        })
     }
 
     async fn names(&self, range: &KeyRange) -> Result<Vec<Key>> {
@@ -148,6 +161,39 @@ fn of(key: &Key) -> impl Fn(io::Error) -> Error {
 }
 
 impl Folder {
+    /// Refuses a folder that is a link. That there is none yet is right.
+    fn is_no_link(&self) -> Result<()> {
+        match fs::symlink_metadata(&self.path) {
+            Ok(data) if data.is_symlink() => {
+                let what = "the folder of the table is a link, which is not followed; put a folder in its place";
+                Err(Error::new(ErrorKind::Denied, what).in_place(self.path.display().to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The error of a place whose folder is not there. That it has no table is right.
+    fn is_placed(&self) -> Result<()> {
+        match self.path.parent().map(Path::symlink_metadata) {
+            Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
+                let what = "no such folder; `put` and `copy` make one";
+                Err(Error::new(ErrorKind::NotFound, what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether there is a record; an error where there is something else in its place.
+    fn has(&self, key: &Key) -> Result<bool> {
+        let path = self.file(key);
+        match fs::symlink_metadata(&path) {
+            Ok(data) if data.is_file() => Ok(true),
+            Ok(_) => Err(no_file(key, &path)),
+            Err(e) if is_none(&e) => self.is_placed().map(|()| false),
+            Err(e) => Err(of(key)(e)),
+        }
+    }
+
     fn file(&self, key: &Key) -> PathBuf {
         self.path.join(names::encode(key))
     }
@@ -156,14 +202,22 @@ impl Folder {
     fn keys(&self, range: &KeyRange) -> Result<Vec<Key>> {
         let entries = match fs::read_dir(&self.path) {
             Ok(entries) => entries,
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return self.is_placed().map(|()| Vec::new());
+            }
             Err(e) => return Err(Error::from(e).in_place(self.path.display().to_string())),
         };
         let mut keys = Vec::new();
         for entry in entries {
             // What has no name of ours is not ours.
-            let key = entry?.file_name().to_str().and_then(names::decode);
-            keys.extend(key.filter(|key| range.contains(key)));
+            let entry = entry?;
+            let key = entry.file_name().to_str().and_then(names::decode);
+            let Some(key) = key.filter(|key| range.contains(key)) else { continue };
+            // As the list of names has it.
+            if !entry.file_type()?.is_file() {
+                return Err(no_file(&key, &entry.path()));
+            }
+            keys.push(key);
         }
         keys.sort_unstable();
         Ok(keys)
@@ -174,10 +228,13 @@ impl Folder {
         if new {
             let mut seen = BTreeSet::new();
             for Blob { key, .. } in blobs {
-                if !seen.insert(key) || self.file(key).try_exists().map_err(of(key))? {
+                if !seen.insert(key) || self.has(key)? {
                     return Err(taken(key));
                 }
             }
+        } else {
+            // What would be replaced.
+            blobs.iter().try_for_each(|blob| self.has(&blob.key).map(drop))?;
         }
         for blob in blobs {
             self.write_one(blob, new).map_err(|e| match e.kind() {
@@ -196,10 +253,29 @@ impl Folder {
     }
 
     fn write_one(&self, blob: &Blob, new: bool) -> io::Result<()> {
+        // Another process may take a file for a left-over before it is locked.
+        const TRIES: usize = 3;
+        let mut done = self.try_write_one(blob, new);
+        for _ in 1..TRIES {
+            match &done {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+                _ => break,
+            }
+            done = self.try_write_one(blob, new);
+        }
+        done
+    }
+
+    fn try_write_one(&self, blob: &Blob, new: bool) -> io::Result<()> {
         let mut builder = tempfile::Builder::new();
         let prefix = names::OTHER.to_string();
         let mut file =
             builder.prefix(&prefix).permissions(permissions()).tempfile_in(&self.path)?;
+        match file.as_file().try_lock() {
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::NotFound.into()),
+            // Without locks nobody takes it for a left-over.
+            Ok(()) | Err(TryLockError::Error(_)) => {}
+        }
         file.write_all(&blob.bytes)?;
         if self.sync {
             file.as_file().sync_all()?;
@@ -212,6 +288,26 @@ impl Folder {
         Ok(())
     }
 
+    /// Removes files that processes left behind which were killed while they wrote them.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.path)? {
+            let name = entry?.file_name();
+            if !name.to_str().is_some_and(|name| name.starts_with(names::OTHER)) {
+                continue;
+            }
+            // That it stays is no harm. Who opens a file that is complete meanwhile finds its name gone.
+            let path = self.path.join(name);
+            let ours = |data: fs::Metadata| data.is_file() && data.uid() == geteuid().as_raw();
+            if let Ok(file) = opened(&path)
+                && file.metadata().is_ok_and(ours)
+                && file.try_lock().is_ok()
+            {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
     fn sync_folder(&self) -> Result<()> {
         fs::File::open(&self.path)?.sync_all()?;
         Ok(())
@@ -220,10 +316,16 @@ impl Folder {
     fn read(&self, key: &Key) -> Result<Option<Vec<u8>>> {
         // A longer name is none that could be there.
         let path = self.file(key);
-        match fs::read(path) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(e) if is_none(&e) => Ok(None),
-            Err(e) => Err(of(key)(e)),
+        let mut file = match opened(&path) {
+            Ok(file) => file,
+            Err(e) if is_none(&e) => return self.is_placed().map(|()| None),
+            Err(e) if is_no_file(&e) => return Err(no_file(key, &path)),
+            Err(e) => return Err(of(key)(e)),
+        };
+        let data = file.metadata().map_err(of(key))?;
+        match data.is_file() {
+            true => content(&mut file, data.len()).map(Some).map_err(of(key)),
+            false => Err(no_file(key, &path)),
         }
     }
 
@@ -248,6 +350,9 @@ impl Folder {
     fn remove(&self, keys: &[Key]) -> Result<u64> {
         let mut removed = 0;
         for key in keys {
+            if !self.has(key)? {
+                continue;
+            }
             match fs::remove_file(self.file(key)) {
                 Ok(()) => removed += 1,
                 Err(e) if is_none(&e) => {}
@@ -293,7 +398,6 @@ impl Folder {
     }
 
     fn size(&self) -> Result<Option<u64>> {
-        use std::os::unix::fs::MetadataExt;
         let Ok(entries) = fs::read_dir(&self.path) else { return Ok(None) };
         let mut bytes = 0;
         for entry in entries {
@@ -302,6 +406,52 @@ impl Folder {
         }
         Ok(Some(bytes))
     }
+}
+
+/// Opens a file to read it: no link is followed, and no pipe waited for.
+fn opened(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    File::options().read(true).custom_flags(flags.bits()).open(path)
+}
+
+/// What stands in a file of about so many bytes, with the calls that fs::read makes where it is small.
+fn content(file: &mut File, bytes: u64) -> io::Result<Vec<u8>> {
+    const SMALL: u64 = 64 << 10;
+    let mut content = Vec::new();
+    if bytes <= SMALL {
+        // One byte more, so that the second call finds the end.
+        content.resize(bytes as usize + 1, 0);
+        let mut filled = 0;
+        while filled < content.len() {
+            match file.read(&mut content[filled..]) {
+                Ok(0) => {
+                    content.truncate(filled);
+                    return Ok(content);
+                }
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+    }
+    // It is large, or has grown.
+    file.read_to_end(&mut content)?;
+    Ok(content)
+}
+
+/// The error of something that has the name of a record.
+fn no_file(key: &Key, path: &Path) -> Error {
+    let what = format!(
+        "key {}: {} is a link or no ordinary file, and is neither read nor replaced; remove it",
+        key.shown(),
+        path.display()
+    );
+    Error::new(ErrorKind::Denied, what)
+}
+
+/// A link, or a socket.
+fn is_no_file(error: &io::Error) -> bool {
+    [Errno::ELOOP, Errno::ENXIO].iter().any(|no| error.raw_os_error() == Some(*no as i32))
 }
 
 /// As files usually have them, not those of temporary ones.
@@ -332,6 +482,7 @@ impl Blobs for Dir {
     async fn prepare(&self) -> Result<()> {
         self.wait("making a folder", &(), |table, &()| {
             fs::create_dir_all(&table.path)
+                .and_then(|()| table.sweep())
                 .map_err(|e| Error::from(e).in_place(table.path.display().to_string()))?;
             if table.sync {
                 // The folder itself is an entry of the one around it.
@@ -418,5 +569,25 @@ impl Blobs for Dir {
             settings: vec![("folder".into(), self.table.path.display().to_string())],
             disk: self.wait("adding up files", &(), |table, &()| table.size()).await?,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_is_whole_whatever_its_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        for bytes in [0, 1, 100, 65_535, 65_536, 65_537, 1 << 20] {
+            let want: Vec<u8> = (0..bytes).map(|n| n as u8).collect();
+            fs::write(&path, &want).unwrap();
+            // It may have shrunk or grown since its size was asked for.
+            for told in [bytes, bytes / 2, bytes * 2] {
+                let got = content(&mut opened(&path).unwrap(), told as u64).unwrap();
+                assert!(got == want, "{bytes} {told}");
+            }
+        }
     }
 }

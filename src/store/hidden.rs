@@ -1,7 +1,11 @@
 //! Passwords stay out of what is shown: of URLs by the names of their options, of other texts (a server
-//! may answer with what it was sent) by what they are.
+//! may answer with what it was sent) by what they are. Every message, results file, page and journal goes through
+//! [`Secrets::hidden`].
 
-use std::borrow::Cow;
+use std::{
+    borrow::Cow,
+    sync::{PoisonError, RwLock},
+};
 
 use percent_encoding::percent_decode_str;
 
@@ -9,12 +13,13 @@ use super::DRIVERS;
 
 /// What names of options have in them whose values are secrets.
 const MARKS: [&str; 7] =
-    ["pass", "pwd", "secret", "token", "key", "credential", "mechanismproperties"];
+    ["pas", "pw", "secret", "token", "key", "credential", "mechanismproperties"];
 /// Names that have such a mark and are no secret.
-const OPEN: [&str; 2] = ["access_key_id", "key"];
+const OPEN: [&str; 3] = ["access_key_id", "key", "password_file"];
 /// Options of many stores; those of a single one stand in its example.
-const KNOWN: [&str; 27] = [
+const KNOWN: [&str; 30] = [
     "table",
+    "key",
     "layout",
     "format",
     "durability",
@@ -41,6 +46,8 @@ const KNOWN: [&str; 27] = [
     "replicaset",
     "directconnection",
     "application_name",
+    "password_file",
+    "schema",
 ];
 /// A shorter word is not looked for by itself: it would be found inside of other words.
 const WORD: usize = 4;
@@ -56,14 +63,37 @@ fn is_known(name: &str) -> bool {
         let options = example.split_once('?').map_or("", |(_, options)| options);
         options
             .split('&')
+            .filter(|option| !option.is_empty())
             .any(|o| o.split('=').next().is_some_and(|o| o.eq_ignore_ascii_case(name)))
     };
     KNOWN.iter().any(|known| known.eq_ignore_ascii_case(name))
         || DRIVERS.iter().any(|driver| stands_in(driver.example))
 }
 
+/// A text without any percent-encoding, also where it was encoded more than once.
+pub(super) fn plainest(text: &str) -> String {
+    let mut text = text.to_owned();
+    for _ in 0..4 {
+        let next = decoded(&text).into_owned();
+        if next == text {
+            break;
+        }
+        text = next;
+    }
+    text
+}
+
 fn decoded(text: &str) -> Cow<'_, str> {
     percent_decode_str(text).decode_utf8_lossy()
+}
+
+/// The name of an option of a URL, as far as it may be shown: what nobody knows may be a password.
+pub(super) fn name_of_option(name: &str, has_value: bool) -> Cow<'_, str> {
+    let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    match is_known(&decoded(name)) || (has_value && plain && !is_secret(name)) {
+        true => name.into(),
+        false => "***".into(),
+    }
 }
 
 /// The value of an option of a URL, as far as it may be shown; what nobody knows may be anything.
@@ -76,7 +106,7 @@ pub(super) fn of_url<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
 
 /// The same of an option whose name is known to be no slip.
 fn of_option<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    if is_secret(&decoded(name)) {
+    if is_secret(&plainest(name)) {
         return "***".into();
     }
     let plain = decoded(value);
@@ -90,6 +120,24 @@ fn of_option<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
+/// Whether a text that may be anything has an option in it, behind what begins it, that names a password.
+pub(super) fn has_secret_option(text: &str) -> bool {
+    let text = plainest(text);
+    let mut options = text.split(['?', '&', ';']).skip(1);
+    options.any(|option| is_secret(option.split(['=', ':']).next().unwrap_or_default()))
+}
+
+/// Secrets that stand in no URL: of files and variables.
+static FOUND: RwLock<Vec<String>> = RwLock::new(Vec::new());
+
+/// Keeps a secret out of every text from now on.
+pub(super) fn remember(secret: &str) {
+    let mut found = FOUND.write().unwrap_or_else(PoisonError::into_inner);
+    if secret.len() >= WORD && !found.iter().any(|known| known == secret) {
+        found.push(secret.to_owned());
+    }
+}
+
 /// A store as it was typed (`redis?maxmemory=1mb`), without the secrets of its options.
 pub fn shown(text: &str) -> String {
     let Some((name, options)) = text.split_once('?') else { return text.to_owned() };
@@ -100,25 +148,25 @@ pub fn shown(text: &str) -> String {
     format!("{name}?{}", shown.collect::<Vec<_>>().join("&"))
 }
 
-/// The secrets of some URLs, to be kept out of texts.
+/// Texts that are kept out of others.
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// Those of these URLs; also of such as nothing understands: whatever stands before the last `@` may
-    /// be one.
+    /// Those of these URLs, also of such as nothing understands (whatever stands between a colon and the last `@`
+    /// may be one), and those that this process has found in files and variables.
     pub fn of<T: AsRef<str>>(urls: impl IntoIterator<Item = T>) -> Secrets {
+        let found = FOUND.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut all: Vec<String> = Vec::new();
-        for url in urls {
-            for secret in secrets(url.as_ref()) {
-                // Errors quote what is wrong, and then write some characters as escapes.
-                let quoted = format!("{secret:?}");
-                all.push(quoted[1..quoted.len() - 1].to_owned());
-                all.push(secret.escape_debug().to_string());
-                all.push(secret);
-            }
+        for secret in urls.into_iter().flat_map(|url| secrets(url.as_ref())).chain(found) {
+            // Errors quote what is wrong, and then write some characters as escapes.
+            let quoted = format!("{secret:?}");
+            all.push(quoted[1..quoted.len() - 1].to_owned());
+            all.push(secret.escape_debug().to_string());
+            all.push(secret.to_lowercase());
+            all.push(secret);
         }
-        all.sort_by_key(|secret| std::cmp::Reverse(secret.len()));
+        all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         all.dedup();
         Secrets(all)
     }
@@ -137,24 +185,129 @@ impl Secrets {
     }
 }
 
-/// What of a URL must not be shown.
+/// What of a URL must not be shown, of it as it is written and of what becomes of it by decoding.
 fn secrets(url: &str) -> Vec<String> {
-    const ENDS: [char; 8] = ['/', '?', '#', '@', ':', '&', '=', ','];
-    let mut all: Vec<String> = Vec::new();
-    if let Some((_, rest)) = url.split_once(':') {
-        let rest = rest.strip_prefix("//").unwrap_or(rest);
-        if let Some((login, _)) = rest.rsplit_once('@') {
-            let password = login.split_once(':').map_or("", |(_, password)| password);
-            // As a whole wherever it stands; and in pieces, for a URL that was taken apart wrongly.
-            all.push(format!(":{password}@"));
-            all.push(password.to_owned());
-            all.extend(password.split(ENDS).map(str::to_owned));
+    let (mut all, mut text) = (Vec::new(), url.to_owned());
+    for _ in 0..3 {
+        of_login(&text, &mut all);
+        of_slip(&text, &mut all);
+        of_options(&text, &mut all);
+        behind_names(&text, &mut all);
+        let next = decoded(&text).into_owned();
+        if next == text {
+            break;
+        }
+        text = next;
+    }
+    let plain: Vec<String> = all.iter().map(|secret| decoded(secret).into_owned()).collect();
+    all.extend(plain);
+    all.retain(|secret| secret.len() >= WORD || (secret.len() > 2 && secret.starts_with(':')));
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+/// As a whole wherever it stands; and in pieces, for a URL that was taken apart wrongly.
+fn whole_and_pieces(password: &str, all: &mut Vec<String>) {
+    const ENDS: [char; 9] = ['/', '?', '#', '@', ':', '&', '=', ',', ';'];
+    all.push(password.to_owned());
+    all.extend(password.split(ENDS).map(str::to_owned));
+}
+
+/// The password before the last `@`.
+fn of_login(text: &str, all: &mut Vec<String>) {
+    let Some((login, _)) = text.rsplit_once('@') else { return };
+    let known = |word: &str| super::driver(&word.to_ascii_lowercase()).is_some();
+    // Of a slip, `://` may be in the middle of a password.
+    let rooted = login.split_once("://").filter(|(scheme, _)| !scheme.contains(':'));
+    let password = match rooted {
+        Some((_, login)) => login.split_once(':').map_or("", |(_, password)| password),
+        None => match login.split_once(':') {
+            Some((scheme, login)) if known(scheme) => {
+                let login = login.trim_start_matches('/');
+                // Without a user, all of it may be meant as the password.
+                login.split_once(':').map_or(login, |(_, password)| password)
+            }
+            Some((_, password)) => password.trim_start_matches('/'),
+            None => "",
+        },
+    };
+    if !password.is_empty() {
+        all.push(format!(":{password}@"));
+        whole_and_pieces(password, all);
+    }
+}
+
+/// What stands where a port does and is none: of a URL whose `@host` was forgotten it is the password.
+fn of_slip(text: &str, all: &mut Vec<String>) {
+    for (at, _) in text.match_indices("://") {
+        let scheme = text[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
+        let embedded = |word: &str| {
+            super::driver(&word.to_ascii_lowercase()).is_some_and(super::Driver::is_embedded)
+        };
+        if scheme.is_some_and(embedded) {
+            // What follows is the name of a file, which may have colons.
+            continue;
+        }
+        let rest = text[at + 3..].trim_start_matches('/');
+        let rest = &rest[..rest.find(['?', '&']).unwrap_or(rest.len())];
+        if rest.contains('@') {
+            // A login, which ends there.
+            continue;
+        }
+        let hosts = &rest[..rest.find(['/', '#']).unwrap_or(rest.len())];
+        let colon = |host: &str| match host.strip_prefix('[').and_then(|six| six.find("]:")) {
+            Some(end) => Some(end + 2),
+            None if host.starts_with('[') => None,
+            None => host.find(':'),
+        };
+        let mut begin = 0;
+        for host in hosts.split(',') {
+            let port = colon(host).map(|colon| begin + colon + 1);
+            let is_port =
+                |port: usize| rest[port..begin + host.len()].bytes().all(|b| b.is_ascii_digit());
+            if let Some(port) = port.filter(|port| !is_port(*port)) {
+                whole_and_pieces(&rest[port..], all);
+                break;
+            }
+            begin += host.len() + 1;
         }
     }
-    for (name, value) in url.split(['?', '&']).skip(1).filter_map(|o| o.split_once('=')) {
+}
+
+/// What stands behind the name of a secret and `=`, wherever in a URL, up to the next option that is known: of a
+/// password with a raw `&` in it, all of it.
+fn behind_names(text: &str, all: &mut Vec<String>) {
+    const ENDS: [char; 4] = ['?', '&', ';', '/'];
+    if !text.contains("://") {
+        return;
+    }
+    for (at, _) in text.match_indices('=') {
+        let begin = text[..at].rfind(ENDS).map_or(0, |end| end + 1);
+        if !is_secret(&plainest(&text[begin..at])) {
+            continue;
+        }
+        let value = &text[at + 1..];
+        let known = |(end, _): &(usize, &str)| {
+            let name = value[end + 1..].split_once('=').map_or("", |(name, _)| name);
+            is_known(name)
+        };
+        let end = value.match_indices(&ENDS[..3]).find(known).map_or(value.len(), |(end, _)| end);
+        whole_and_pieces(&value[..end], all);
+    }
+}
+
+/// Values of options that are secret by their names, or whose names nobody knows.
+fn of_options(text: &str, all: &mut Vec<String>) {
+    // A word with settings (`postgres?work_mem=1MB`) is no URL.
+    let is_url = text.find(':').zip(text.find('?')).is_some_and(|(colon, mark)| colon < mark);
+    for option in text.split(['?', '&', ';']).skip(1) {
+        let (name, value) = option.split_once('=').unwrap_or(("", option));
+        let name = plainest(name);
         let value = decoded(value);
-        if is_secret(&decoded(name)) {
-            all.push(value.to_string());
+        if is_secret(&name) || (is_url && !is_known(&name) && !is_known(&value)) {
+            whole_and_pieces(&value, all);
+            all.push(option.split_once('=').map_or(option, |(_, value)| value).to_owned());
             // `AWS_SESSION_TOKEN:…,OTHER:…`
             let parts = value.split(',').filter_map(|part| part.split_once(':'));
             all.extend(parts.map(|part| part.1.to_owned()));
@@ -165,10 +318,6 @@ fn secrets(url: &str) -> Vec<String> {
             all.extend(login.split_once(':').map(|(_, password)| password.to_owned()));
         }
     }
-    let plain: Vec<String> = all.iter().map(|secret| decoded(secret).into_owned()).collect();
-    all.extend(plain);
-    all.retain(|secret| secret.len() >= WORD || (secret.len() > 2 && secret.starts_with(':')));
-    all
 }
 
 #[cfg(test)]
@@ -179,7 +328,7 @@ mod tests {
     use crate::store::Url;
 
     /// Where in URLs a secret can stand.
-    const PLACES: [&str; 14] = [
+    const PLACES: [&str; 18] = [
         "redis://u:{}@h/0",
         "s3://b/p?endpoint=http://u:{}@h:9000",
         "s3://b/p?endpoint=http%3A%2F%2Fu%3A{}%40h",
@@ -193,6 +342,10 @@ mod tests {
         "s3://b/p?Credentials={}",
         "mongodb://h/d?authMechanismProperties=AWS_SESSION_TOKEN:{}",
         "mongodb://h/d?authMechanismProperties=A:b,TOKEN:{},C:d",
+        "POSTGRES://u:{}@h/d",
+        "s3://b/p?secret%5Faccess%5Fkey={}",
+        "s3://b/p?%73ecret_key={}",
+        "postgres://h/d?pasword={}",
         "mysql://h/d?p%61sswd={}",
     ];
 
@@ -213,6 +366,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// What a driver itself takes is no slip: all but secrets is shown.
+    #[tokio::test]
+    async fn every_option_of_a_driver_is_known() {
+        let mut seen = 0;
+        // The crate of MongoDB reads many options of its own, and refuses what it does not know.
+        for driver in DRIVERS.iter().filter(|driver| driver.name != "mongodb") {
+            let begin = driver.example.split('?').next().unwrap();
+            let Err(error) = crate::store::open(&format!("{begin}?nonsense=1")).await else {
+                panic!("{begin}: takes any option");
+            };
+            let text = error.to_string();
+            let Some((_, options)) = text.split_once("has no option \"nonsense\"; known: ") else {
+                continue;
+            };
+            for name in options.split(", ") {
+                let shown = Url::parse(&format!("{begin}?{name}=value")).unwrap().to_string();
+                let secret = name.contains("secret") || name.contains("token");
+                assert_eq!(shown.ends_with("=value"), !secret, "{shown}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 3, "{seen}");
     }
 
     #[test]

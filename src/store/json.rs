@@ -1,23 +1,22 @@
 //! Records as JSON text, for the stores whose documents are that.
 //!
 //! JSON has no bytes, no NaN and no infinities: [`check`] refuses those, naming the field, and a
-//! name that is given twice, of which stores keep one. Times, decimals and whole numbers beyond 64
-//! bits become text ([`KEEPS`], [`LOSES`]). What one store refuses beyond that is in its own file.
-
-use serde::{Serialize, Serializer};
+//! name that is given twice, of which stores keep one. Times become text ([`KEEPS`], [`LOSES`]).
+//! Numbers that are neither whole ones of 64 bits nor floats are refused, too ([`few_digits`]), as most
+//! stores round them, or compare them as floats. What one store refuses beyond that is in its own file.
 
 use crate::{
     Error, Result,
     format::Format,
-    record::{Document, Kind, Value},
+    record::{Document, Kind, Value, number},
 };
 
 /// The kinds of value that come back equal.
 pub(super) const KEEPS: &[Kind] =
     &[Kind::Null, Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::List, Kind::Map];
 /// What is lost.
-pub(super) const LOSES: &str = "times, decimals and whole numbers beyond 64 bits become text; \
-     bytes, NaN and infinities are refused";
+pub(super) const LOSES: &str = "times become text; decimals become floats or whole numbers that say \
+     the same number; numbers of more digits than those have, bytes, NaN and infinities are refused";
 
 /// How deep a record may nest, itself counted: MySQL holds 100 levels, and a reader of JSON has to
 /// stop somewhere.
@@ -29,8 +28,48 @@ const LEVELS: usize = 100;
 /// [`Unsupported`](crate::ErrorKind::Unsupported) or [`TooLarge`](crate::ErrorKind::TooLarge),
 /// naming the field and what to do; the key is for the caller to add.
 pub(super) fn check(record: &Document) -> Result<()> {
-    let mut steps = Vec::new();
-    check_map(record, &mut steps)
+    check_with(record, few_digits)
+}
+
+/// The same for a store with numbers of its own: what says of digits whether they can be held, and what
+/// to do where not.
+///
+/// # Errors
+/// As [`check`].
+pub(super) fn check_with(record: &Document, number: Number) -> Result<()> {
+    check_map(record, &mut Steps { steps: Vec::new(), number })
+}
+
+/// Whether a store holds the number of these digits.
+type Number = fn(&str) -> Result<(), String>;
+
+/// Only whole numbers of 64 bits and floats, in the digits of a number in JSON.
+///
+/// # Errors
+/// For others.
+pub(super) fn few_digits(digits: &str) -> Result<(), String> {
+    match number::of_json(digits) {
+        Some(Value::Int(_) | Value::Float(_)) => Ok(()),
+        Some(_) => Err(format!(
+            "is {}, which has more digits than the store compares; use ?layout=blob&format=json, or text",
+            short(digits)
+        )),
+        None => Err(format!("is {}, which is no number in JSON; use ?layout=blob", short(digits))),
+    }
+}
+
+/// The first of many digits.
+fn short(digits: &str) -> String {
+    match digits.char_indices().nth(50) {
+        None => digits.to_owned(),
+        Some((end, _)) => format!("{}…", &digits[..end]),
+    }
+}
+
+/// Where a check is, and what it asks of numbers.
+struct Steps<'a> {
+    steps: Vec<Step<'a>>,
+    number: Number,
 }
 
 /// A way into a record: names, and places in lists.
@@ -39,36 +78,40 @@ enum Step<'a> {
     Place(usize),
 }
 
-fn check_map<'a>(map: &'a Document, steps: &mut Vec<Step<'a>>) -> Result<()> {
-    check_level(steps)?;
+fn check_map<'a>(map: &'a Document, at: &mut Steps<'a>) -> Result<()> {
+    check_level(&at.steps)?;
     if let Some(name) = twice(map) {
-        steps.push(Step::Name(name));
-        return refuse(steps, "is there twice, and JSON stores keep one; keep it once");
+        at.steps.push(Step::Name(name));
+        return refuse(&at.steps, "is there twice, and JSON stores keep one; keep it once");
     }
     for (name, value) in map.iter() {
-        steps.push(Step::Name(name));
-        check_value(value, steps)?;
-        steps.pop();
+        at.steps.push(Step::Name(name));
+        check_value(value, at)?;
+        at.steps.pop();
     }
     Ok(())
 }
 
-fn check_value<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>) -> Result<()> {
+fn check_value<'a>(value: &'a Value, at: &mut Steps<'a>) -> Result<()> {
     match value {
         Value::Bytes(_) => refuse(
-            steps,
+            &at.steps,
             "holds bytes, which JSON has none of; use ?layout=blob, or text in Base64",
         ),
-        Value::Float(v) if !v.is_finite() => {
-            refuse(steps, &format!("is {v}, which JSON has no word for; use null or ?layout=blob"))
+        Value::Float(v) if !v.is_finite() => refuse(
+            &at.steps,
+            &format!("is {v}, which JSON has no word for; use null or ?layout=blob"),
+        ),
+        Value::BigInt(digits) | Value::Decimal(digits) => {
+            (at.number)(digits).or_else(|what| refuse(&at.steps, &what))
         }
-        Value::Map(map) => check_map(map, steps),
+        Value::Map(map) => check_map(map, at),
         Value::List(list) => {
-            check_level(steps)?;
+            check_level(&at.steps)?;
             for (place, value) in list.iter().enumerate() {
-                steps.push(Step::Place(place));
-                check_value(value, steps)?;
-                steps.pop();
+                at.steps.push(Step::Place(place));
+                check_value(value, at)?;
+                at.steps.pop();
             }
             Ok(())
         }
@@ -129,7 +172,7 @@ fn shown(steps: &[Step]) -> String {
 /// # Errors
 /// None for those.
 pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
-    Format::Json.encode(&Map(record), out)
+    Format::Json.encode(record, out)
 }
 
 /// The record of this JSON.
@@ -138,28 +181,6 @@ pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
 /// [`Malformed`](crate::ErrorKind::Malformed) with the byte offset, where it is none.
 pub(super) fn read(bytes: &[u8]) -> Result<Document> {
     Format::Json.decode(bytes)
-}
-
-/// A map as [`write`] writes it: beside what JSON lacks, as any would.
-pub(super) struct Map<'a>(pub &'a Document);
-struct Plain<'a>(&'a Value);
-
-impl Serialize for Map<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, Plain(value))))
-    }
-}
-
-impl Serialize for Plain<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            // Text whatever its size: numbers of 64 bits are all that stores compare exactly.
-            Value::BigInt(digits) => serializer.serialize_str(digits),
-            Value::List(list) => serializer.collect_seq(list.iter().map(Plain)),
-            Value::Map(map) => Map(map).serialize(serializer),
-            value => value.serialize(serializer),
-        }
-    }
 }
 
 #[cfg(test)]
@@ -199,16 +220,12 @@ mod tests {
     }
 
     #[test]
-    fn what_json_lacks_becomes_text() {
+    fn what_is_no_json_is_spelled_in_it() {
         let time = Time::from_unix(1_234_567_890, 5).unwrap();
         for (value, want) in [
             (Value::Time(time), r#"{"a":"2009-02-13T23:31:30.000000005Z"}"#),
-            (Value::Decimal("1.50".into()), r#"{"a":"1.50"}"#),
-            (Value::BigInt(u64::MAX.to_string().into()), r#"{"a":"18446744073709551615"}"#),
-            (
-                Value::List(vec![Value::BigInt("-99999999999999999999".into())]),
-                r#"{"a":["-99999999999999999999"]}"#,
-            ),
+            (Value::Decimal("1.50".into()), r#"{"a":1.50}"#),
+            (Value::List(vec![Value::BigInt("12".into())]), r#"{"a":[12]}"#),
         ] {
             let record = of(value);
             check(&record).unwrap();
@@ -224,6 +241,13 @@ mod tests {
             (inside(Value::Bytes(vec![])), "field \"a[1].b\" holds bytes"),
             (inside(Value::Float(f64::NAN)), "field \"a[1].b\" is NaN"),
             (of(f64::NEG_INFINITY), "field \"a\" is -inf"),
+            (
+                inside(Value::BigInt("18446744073709551615".into())),
+                "field \"a[1].b\" is 1844674407",
+            ),
+            (of(Value::Decimal("0.10000000000000000001".into())), "has more digits than"),
+            (of(Value::Decimal("1e400".into())), "has more digits than"),
+            (of(Value::Decimal(".5".into())), "no number in JSON"),
         ] {
             let error = check(&record).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);

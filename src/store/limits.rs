@@ -1,12 +1,12 @@
 //! How long things may take, how many connections there may be, and the errors of each limit. Every
 //! driver takes its errors from here, so that a timeout reads the same whatever store it is.
 
-use std::{cell::Cell, time::Duration};
-
-use tokio::{
-    sync::{Semaphore, SemaphorePermit},
-    time::timeout,
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
 };
+
+use tokio::time::timeout;
 
 use super::Common;
 use crate::{Error, Result};
@@ -30,8 +30,27 @@ impl Limits {
 }
 
 tokio::task_local! {
-    /// The size of the pool, while the operation waits for one of its connections.
-    static WAITS_FOR: Cell<Option<usize>>;
+    /// How the operation has waited for a free connection.
+    static WAITED: Cell<Waited>;
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Waited {
+    /// The size of the pool.
+    pool: usize,
+    /// Since when it waits now.
+    since: Option<Instant>,
+    /// How long it waited before, at the longest.
+    before: Duration,
+}
+
+impl Waited {
+    /// Whether nearly all of the operation's time went by so: a connection that comes free at its end
+    /// is of no use any more.
+    fn is_most_of(&self, limit: Duration) -> bool {
+        let now = self.since.map_or(Duration::ZERO, |since| since.elapsed());
+        now.max(self.before) >= limit / 10 * 9
+    }
 }
 
 /// Waits for something a server does, but not for ever.
@@ -46,56 +65,47 @@ pub(crate) async fn within<T>(
     let in_time = async {
         match timeout(limit, done).await {
             Ok(done) => done,
-            Err(_) => Err(match WAITS_FOR.with(Cell::get) {
-                Some(pool) => busy(limit, pool),
-                None => late(what, limit),
+            Err(_) => Err(match WAITED.with(Cell::get) {
+                waited if waited.is_most_of(limit) => busy(limit, waited.pool),
+                _ => late(what, limit),
             }),
         }
     };
-    WAITS_FOR.scope(Cell::new(None), in_time).await
+    WAITED.scope(Cell::default(), in_time).await
 }
 
 /// Waits for a connection to be made.
 ///
 /// # Errors
-/// Its own; [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first.
+/// Its own; [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first, or any that the login
+/// has.
 pub(crate) async fn connected<T>(
     limit: Duration,
     connect: impl Future<Output = Result<T>>,
 ) -> Result<T> {
-    timeout(limit, connect).await.unwrap_or_else(|_| Err(unconnected(limit)))
-}
-
-/// Waits for one of the pool's connections to be free.
-///
-/// # Errors
-/// [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first.
-pub(crate) async fn permit(
-    free: &Semaphore,
-    limit: Duration,
-    pool: usize,
-) -> Result<SemaphorePermit<'_>> {
-    if let Ok(permit) = free.try_acquire() {
-        return Ok(permit);
+    match timeout(limit, connect).await {
+        Ok(Err(e)) if e.is_timeout() => Err(unconnected(limit).with_source(e)),
+        Ok(connected) => connected,
+        Err(_) => Err(unconnected(limit)),
     }
-    let permit = in_turn(limit, pool, free.acquire()).await?;
-    Ok(permit.expect("the semaphore is never closed"))
 }
 
 /// Waits for a turn, of which there are as many as connections in the pool.
 ///
 /// # Errors
 /// [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first.
-pub(crate) async fn in_turn<T>(
+pub(super) async fn in_turn<T>(
     limit: Duration,
     pool: usize,
     turn: impl Future<Output = T>,
 ) -> Result<T> {
     // Outside of `within` nobody asks.
-    let waits_for = |pool| WAITS_FOR.try_with(|waits| waits.set(pool)).unwrap_or_default();
-    waits_for(Some(pool));
+    let before = WAITED.try_with(|waited| waited.get().before).unwrap_or_default();
+    let set = |waited| WAITED.try_with(|of| of.set(waited)).unwrap_or_default();
+    let begin = Instant::now();
+    set(Waited { pool, since: Some(begin), before });
     let turn = timeout(limit, turn).await.map_err(|_| busy(limit, pool))?;
-    waits_for(None);
+    set(Waited { pool, since: None, before: before.max(begin.elapsed()) });
     Ok(turn)
 }
 
@@ -107,6 +117,11 @@ pub(crate) fn late(what: &str, limit: Duration) -> Error {
 /// The error of a connection that was not made in time.
 pub(crate) fn unconnected(limit: Duration) -> Error {
     Error::timeout(format!("no connection within {} s", limit.as_secs_f64()))
+}
+
+/// The error of a connection that could not be made, for this cause.
+pub(crate) fn unreached(cause: impl std::fmt::Display) -> Error {
+    Error::unavailable(format!("cannot connect: {cause}"))
 }
 
 /// The error of a pool of which no connection was free in time.
@@ -124,21 +139,25 @@ mod tests {
     #[tokio::test]
     async fn each_limit_has_its_own_text_and_all_are_timeouts() {
         let never = std::future::pending::<Result<()>>;
-        let pool = Semaphore::new(1);
-        let taken = permit(&pool, LIMIT, 1).await.unwrap();
-        let waits = async || permit(&pool, LIMIT * 100, 1).await.map(drop);
+        let waits = async |limit| in_turn(limit, 1, std::future::pending::<()>()).await;
+        let nearly = async {
+            in_turn(LIMIT * 100, 1, tokio::time::sleep(LIMIT / 20 * 19)).await?;
+            never().await
+        };
         for (done, text) in [
             (within(LIMIT, "a get", never()).await, "no answer within 0.02 s (a get)"),
             (connected(LIMIT, never()).await, "no connection within 0.02 s"),
-            (permit(&pool, LIMIT, 1).await.map(drop), "no free connection within 0.02 s (pool=1)"),
+            (waits(LIMIT).await, "no free connection within 0.02 s (pool=1)"),
             // Which of the two limits passes first must not make a difference.
-            (within(LIMIT, "a get", waits()).await, "no free connection within 0.02 s (pool=1)"),
+            (
+                within(LIMIT, "a get", waits(LIMIT * 100)).await,
+                "no free connection within 0.02 s (pool=1)",
+            ),
+            (within(LIMIT, "a get", nearly).await, "no free connection within 0.02 s (pool=1)"),
         ] {
             let error = done.unwrap_err();
             assert!(error.is_timeout());
             assert_eq!(error.to_string(), text);
         }
-        drop(taken);
-        drop(permit(&pool, LIMIT, 1).await.unwrap());
     }
 }

@@ -12,7 +12,7 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxS
 
 use super::{
     Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Filter, Join, Joined,
-    Key, KeyRange, Layout, Query, Row, Rows, Shape, Store, Url, blobs, join::Groups,
+    Key, KeyRange, Layout, Login, Query, Row, Rows, Shape, Store, Url, blobs, join::Groups,
 };
 use crate::{
     Error, Result,
@@ -26,7 +26,9 @@ pub const DRIVER: Driver = Driver {
     example: "memory:name",
     about: "in this process, gone when it ends; a name is shared by all that open it here",
     shapes: &[Shape::Document, Shape::Blob],
+    loses: &[],
     servers: &[],
+    login: Login::None,
     databases: None,
     open,
 };

@@ -8,23 +8,24 @@
 //! [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
 //! This room knows records and formats, and nothing of files, copying or measuring. Drivers talk
-//! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `limits.rs`, `line.rs`,
-//! `socket.rs`, `tls.rs` and `sql/`.
+//! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `pool.rs`, `limits.rs`,
+//! `net/` and `sql/`.
 //!
 //! To add a driver: one file with a [`Driver`], a line in [`DRIVERS`], and, where its client is a
 //! crate of some weight, a feature. The contract suite of `tests/it` then holds it to its word.
 
 mod abilities;
-pub(crate) mod alarm;
 mod blobs;
 // Not everything in it is used by every choice of features.
 #[allow(dead_code)]
 mod blocking;
+mod common;
 #[cfg(feature = "couchdb")]
 mod couchdb;
 // As with blocking.
 #[allow(dead_code)]
 mod databases;
+pub(crate) mod digits;
 mod dir;
 mod explain;
 mod hidden;
@@ -38,8 +39,6 @@ mod layout;
 // As with blocking.
 #[allow(dead_code)]
 mod limits;
-#[allow(dead_code)]
-mod line;
 mod memcached;
 mod memory;
 #[cfg(feature = "mongodb")]
@@ -47,12 +46,19 @@ mod mongodb;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
+// As with blocking.
+#[allow(dead_code, unused_imports)]
+mod net;
 #[cfg(test)]
 mod nonsense;
 mod objects;
 // As with blocking.
 #[allow(dead_code)]
 mod onward;
+mod password;
+// As with blocking.
+#[allow(dead_code)]
+mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
 pub mod query;
@@ -61,19 +67,14 @@ mod redis;
 #[cfg(feature = "s3")]
 mod s3;
 mod same;
-mod socket;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
+#[cfg_attr(
+    not(all(feature = "sqlite", feature = "mysql", feature = "postgres")),
+    allow(dead_code, unused_imports)
+)]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-#[cfg(any(
-    feature = "couchdb",
-    feature = "mysql",
-    feature = "postgres",
-    feature = "redis",
-    feature = "s3"
-))]
-mod tls;
 mod tyrant;
 mod url;
 pub mod wrappers;
@@ -90,6 +91,8 @@ use futures_util::{
 pub use abilities::{Abilities, Client, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
 pub use blocking::{Blocking, blocking};
+pub use common::Common;
+pub(crate) use common::POOL;
 pub use databases::{Databases, Scratch};
 pub use explain::{Explained, Request};
 pub use hidden::{Secrets, shown};
@@ -99,10 +102,10 @@ pub use layout::{Column, Index, Layout};
 #[allow(unused_imports)]
 pub(crate) use limits::within;
 pub use objects::Objects;
+pub use password::Login;
 pub use query::{Filter, Query};
 pub use same::{difference, in_columns, same};
-pub(crate) use url::POOL;
-pub use url::{Common, Secret, Url};
+pub use url::{Secret, Url, is_url, misnamed};
 
 use crate::{Error, Result, format::Wrapped, record::Document};
 
@@ -303,6 +306,7 @@ pub fn one_by_one(rows: Rows<'_>) -> BoxStream<'_, Result<Row>> {
 pub struct Place {
     store: Arc<dyn Store>,
     url: Url,
+    warnings: Vec<String>,
 }
 
 impl Place {
@@ -319,6 +323,11 @@ impl Place {
     /// Its URL, without its password.
     pub fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// What was passed over when it was opened, and why: a file with passwords that others can read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 }
 
@@ -350,8 +359,12 @@ pub struct Driver {
     pub about: &'static str,
     /// The layouts it has, the usual one first.
     pub shapes: &'static [Shape],
+    /// What the layouts lose, as their abilities say; of blobs the format says it.
+    pub loses: &'static [(Shape, &'static str)],
     /// The private servers it can talk to ([`server`](mod@crate::server)), by name; none where it needs none.
     pub servers: &'static [&'static str],
+    /// What its URLs have of a login.
+    pub login: Login,
     /// How a database of its own is made and dropped; none where a place has no databases.
     pub databases: Option<Databases>,
     /// Opens one: options of its own are taken out of the URL, then [`Url::done`] is asked.
@@ -387,11 +400,6 @@ pub const DRIVERS: &[Driver] = &[
     s3::DRIVER,
 ];
 
-/// Whether a text is the URL of a store, rather than the name of a file.
-pub fn is_url(text: &str) -> bool {
-    text.split_once(':').is_some_and(|(scheme, _)| driver(scheme).is_some())
-}
-
 /// The kind of store of this scheme.
 pub(crate) fn driver(scheme: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.name == scheme || driver.aliases.contains(&scheme))
@@ -417,22 +425,27 @@ pub(crate) fn driver(scheme: &str) -> Option<&'static Driver> {
 /// with options nobody knows; else of the connection.
 pub async fn open(url: &str) -> Result<Place> {
     let mut url = Url::parse(url)?;
-    let Some(driver) = driver(&url.scheme) else {
-        let known: Vec<_> = DRIVERS.iter().map(|driver| driver.name).collect();
-        return Err(Error::invalid(format!(
-            "no kind of store {:?}; known: {}",
-            url.scheme,
-            known.join(", ")
-        )));
-    };
-    let shown = url.clone();
+    let Some(driver) = driver(&url.scheme) else { return Err(url::unknown(&url.scheme)) };
+    let (shown, mut warnings) = (url.clone(), Vec::new());
     let open = async {
         let common = Common::take(&mut url)?;
+        warnings.clone_from(&common.warnings);
         common.shape(driver.name, driver.shapes)?;
         (driver.open)(url, common).await
     };
-    let store = open.await.map_err(|e| e.in_place(shown.to_string()))?;
-    Ok(Place { store, url: shown })
+    let store = open.await.map_err(|e| passed_over(e, &warnings).in_place(shown.to_string()))?;
+    Ok(Place { store, url: shown, warnings })
+}
+
+/// An error, with what may be its cause: passwords that were not looked at.
+fn passed_over(error: Error, warnings: &[String]) -> Error {
+    match warnings {
+        [] => error,
+        warnings => {
+            let what = format!("{}; {}", error.context(), warnings.join("; "));
+            Error::new(error.kind(), what).with_source(error)
+        }
+    }
 }
 
 /// Rows that are all there, some at a time.

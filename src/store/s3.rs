@@ -2,7 +2,8 @@
 //! what speaks its protocol.
 //!
 //! What the URL does not say is taken from the usual variables (`AWS_ACCESS_KEY_ID`,
-//! `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT` …). An object is named
+//! `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT` …). An endpoint with `https://` is trusted by the
+//! authorities of this machine or, with `?ca=file.pem`, by those in that file and no others. An object is named
 //! `prefix/table+/key`, table and key written so that any has a name, in the order of keys
 //! (`names.rs`). Prefixes do not end with `+`, and nothing of ours lies deeper: so the table `b` of
 //! the prefix `a` holds nothing of the prefix `a/b`.
@@ -10,8 +11,10 @@
 //! `?pool=8` is 8 requests at once. The crate's HTTP client keeps 8 idle connections, but opens another
 //! while one that was used is not back in its pool yet, so for moments there are more.
 //!
-//! Amazon keeps what it has acknowledged (t3). Of any other server nobody but who runs it knows,
-//! who can say so: `?server_tier=t1`.
+//! Amazon keeps what it has acknowledged (t3). Of any other server its URL says: `?server_tier=t1`.
+
+mod errors;
+mod listening;
 
 use std::{
     collections::BTreeSet,
@@ -26,25 +29,28 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use object_store::{
-    BackoffConfig, ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt, RetryConfig,
+    BackoffConfig, Certificate, ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt,
+    RetryConfig,
     aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey},
-    client::{
-        HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService,
-        ReqwestConnector,
-    },
     path::Path,
 };
-use tokio::sync::Semaphore;
 
+use self::{
+    errors::{CONNECTING, failed, found, of},
+    listening::Listening,
+};
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape,
-    Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
+    Shape, Store, Url,
     blobs::{fits, named},
+    hidden,
     key::padded,
-    limits::{late, permit},
+    limits::{Limits, late, unconnected},
     names,
+    net::tls,
     onward::Onward,
-    tls, within,
+    pool::{Pool, Turn, Turns},
+    within,
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
@@ -52,11 +58,13 @@ pub const DRIVER: Driver = Driver {
     name: "s3",
     aliases: &[],
     example: "s3://bucket/prefix?endpoint=http://127.0.0.1:9000&region=us-east-1&\
-              access_key_id=&secret_access_key=&session_token=&virtual_host=false&\
+              access_key_id=&secret_access_key=&session_token=&virtual_host=false&ca=&\
               disable_bulk_delete=false&server_tier=",
     about: "Amazon's S3 and what speaks its protocol; an object for each record",
     shapes: &[Shape::Blob],
+    loses: &[],
     servers: &["s3"],
+    login: Login::Key,
     databases: None,
     open,
 };
@@ -65,6 +73,8 @@ pub const DRIVER: Driver = Driver {
 const LONGEST: usize = 1024;
 /// Bytes that a key may take elsewhere: most others keep objects as files.
 const LONGEST_OF_A_FILE: usize = 255;
+/// The largest object that is kept and read: it is in memory as a whole.
+const LARGEST: usize = 1_000_000_000;
 /// Objects that are read at once at most, and their bytes.
 const MANY: usize = 1000;
 const MUCH: u64 = 8 << 20;
@@ -87,8 +97,8 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
 /// What the tables of a bucket share.
 struct Place {
     client: AmazonS3,
-    /// How many requests at once.
-    permits: Semaphore,
+    /// How many requests at once; the client has a pool of its own.
+    turns: Turns,
     bucket: String,
     prefix: String,
     /// Whether it is Amazon's own.
@@ -99,8 +109,25 @@ struct Place {
     common: Common,
 }
 
+/// The key of an object of a folder; none where its name is none of ours.
+///
+/// # Errors
+/// [`Malformed`](crate::ErrorKind::Malformed) for an object of another folder, which was not asked for: nothing may
+/// read or delete it.
+fn in_folder(folder: &str, object: &Path) -> Result<Option<Key>> {
+    let below = object.as_ref().strip_prefix(folder.trim_matches('/'));
+    match below.and_then(|below| below.strip_prefix('/')) {
+        Some(name) => Ok(names::decode(name)),
+        None => Err(Error::malformed(format!(
+            "the server lists {:?}, which is not in the folder {folder:?} that it was asked for",
+            object.as_ref()
+        ))),
+    }
+}
+
 impl Place {
     fn new(url: &mut Url, common: Common) -> Result<Place> {
+        let named = url.option("access_key_id").is_some_and(|key| !key.is_empty());
         let mut builder = AmazonS3Builder::from_env();
         for (name, key) in [
             ("endpoint", AmazonS3ConfigKey::Endpoint),
@@ -114,6 +141,22 @@ impl Place {
                 builder = builder.with_config(key, value);
             }
         }
+        if let Some(secret) = &url.password {
+            builder = builder.with_secret_access_key(secret.reveal());
+        }
+        // Those of the variables, too.
+        for key in [AmazonS3ConfigKey::SecretAccessKey, AmazonS3ConfigKey::Token] {
+            if let Some(secret) = builder.get_config_value(&key) {
+                hidden::remember(&secret);
+            }
+        }
+        // Else the client would ask for one at the address of Amazon's own machines.
+        if named && builder.get_config_value(&AmazonS3ConfigKey::SecretAccessKey).is_none() {
+            let what = "access_key_id has no secret: secret_access_key in the URL, ?password_file=, \
+                        STEELYARD_PASSWORD or AWS_SECRET_ACCESS_KEY";
+            return Err(Error::new(ErrorKind::Denied, what));
+        }
+        let ca = url.take("ca").filter(|ca| !ca.is_empty());
         if let Some(virtual_host) = url.take_flag("virtual_host")? {
             builder = builder.with_virtual_hosted_style_request(virtual_host);
         }
@@ -134,11 +177,22 @@ impl Place {
         if endpoint.as_ref().is_some_and(|endpoint| endpoint.starts_with("http://")) {
             builder = builder.with_allow_http(true);
         }
-        let options = ClientOptions::new()
+        let insecure = endpoint.as_ref().is_some_and(|endpoint| !endpoint.starts_with("https:"));
+        if insecure && ca.is_some() {
+            return Err(Error::invalid("?ca= is for an endpoint with https://"));
+        }
+        let mut options = ClientOptions::new()
             .with_allow_http(true)
             .with_connect_timeout(common.connect_timeout)
             .with_timeout(common.timeout)
             .with_pool_max_idle_per_host(common.pool);
+        if let Some(ca) = &ca {
+            let wrong = |e: object_store::Error| Error::invalid(format!("?ca={ca}: {e}"));
+            for certificate in Certificate::from_pem_bundle(&tls::pem(ca)?).map_err(wrong)? {
+                options = options.with_root_certificate(certificate);
+            }
+            options = options.with_no_system_certificates(true);
+        }
         let backoff = BackoffConfig {
             init_backoff: Duration::from_millis(50),
             max_backoff: Duration::from_millis(500),
@@ -158,7 +212,10 @@ impl Place {
             .map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
         Ok(Place {
             client,
-            permits: Semaphore::new(common.pool),
+            turns: Turns::new(
+                Limits::of(&common),
+                endpoint.as_deref().map(place).unwrap_or_default(),
+            ),
             bucket: bucket.clone(),
             prefix,
             amazon: endpoint.is_none(),
@@ -183,39 +240,18 @@ impl Place {
         }
     }
 
-    async fn permit(&self) -> Result<tokio::sync::SemaphorePermit<'_>> {
-        permit(&self.permits, self.common.timeout, self.common.pool).await
+    async fn turn(&self) -> Result<Turn<'_>> {
+        Pool::turn(&self.turns).await
     }
 }
 
-/// Makes clients that listen to what the server says it is.
-#[derive(Debug)]
-struct Listening(Arc<Mutex<Option<String>>>);
-
-impl HttpConnector for Listening {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let client = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Listener { client, product: self.0.clone() }))
-    }
-}
-
-#[derive(Debug)]
-struct Listener {
-    client: HttpClient,
-    product: Arc<Mutex<Option<String>>>,
-}
-
-#[async_trait]
-impl HttpService for Listener {
-    async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let answer = self.client.execute(request).await?;
-        if let Some(name) = answer.headers().get("server").and_then(|name| name.to_str().ok()) {
-            let mut product = self.product.lock().unwrap_or_else(PoisonError::into_inner);
-            if product.as_deref() != Some(name) {
-                *product = Some(name.to_owned());
-            }
-        }
-        Ok(answer)
+/// The host and port of an endpoint, for errors.
+fn place(endpoint: &str) -> String {
+    let (scheme, rest) = endpoint.split_once("://").unwrap_or_default();
+    let host = rest.split('/').next().unwrap_or_default();
+    match host.rsplit_once(':') {
+        Some((_, port)) if !port.ends_with(']') => host.to_owned(),
+        _ => format!("{host}:{}", if scheme == "https" { 443 } else { 80 }),
     }
 }
 
@@ -248,8 +284,7 @@ impl S3 {
                 true => LONGEST - folder.len() - 1,
                 false => LONGEST_OF_A_FILE.min(LONGEST - folder.len() - 1),
             },
-            // What one request may carry.
-            max_record: 5 << 30,
+            max_record: LARGEST,
         };
         Ok(S3 { place, folder, abilities })
     }
@@ -261,12 +296,19 @@ impl S3 {
     }
 
     async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
-        let limit = self.place.common.timeout;
-        let done = within(limit, what, done).await;
-        // One request's limit is the whole operation's.
-        done.map_err(|e| match e.is_timeout() && !e.context().starts_with("no ") {
-            true => late(what, limit).with_source(e),
-            false => e,
+        let Limits { connect, operation, .. } = *self.place.turns.limits();
+        let done = within(operation, what, done).await;
+        done.map_err(|e| {
+            let e = match (e.is_timeout(), e.context()) {
+                (true, text) if text.starts_with(CONNECTING) => unconnected(connect).with_source(e),
+                // One request's limit is the whole operation's.
+                (true, text) if !text.starts_with("no ") => late(what, operation).with_source(e),
+                _ => e,
+            };
+            match e.is_outage() || e.kind() == ErrorKind::Malformed {
+                true => e.in_place(self.place.turns.place()),
+                false => e,
+            }
         })
     }
 
@@ -283,6 +325,7 @@ impl S3 {
     /// The objects of the table after this key, with their keys, in order. Pages are asked for as
     /// they are needed.
     fn objects(&self, after: Option<&Key>) -> BoxStream<'static, Result<(Key, ObjectMeta)>> {
+        let folder = self.folder.clone();
         let list = || {
             let folder = Path::parse(&self.folder)?;
             Ok::<_, object_store::path::Error>(match after {
@@ -299,10 +342,9 @@ impl S3 {
         };
         objects
             .map_err(failed)
-            .try_filter_map(async |object: ObjectMeta| {
-                // What has no name of ours is not ours.
-                let key = object.location.filename().and_then(names::decode);
-                Ok(key.map(|key| (key, object)))
+            .try_filter_map(move |object: ObjectMeta| {
+                let found = in_folder(&folder, &object.location);
+                async move { Ok(found?.map(|key| (key, object))) }
             })
             .boxed()
     }
@@ -315,7 +357,7 @@ impl S3 {
             if let Some(from) = range.from.as_ref().filter(|from| range.contains(from)) {
                 let object = self.object(from)?;
                 let head = self.within("a head", async {
-                    let _permit = self.place.permit().await?;
+                    let _turn = self.place.turn().await?;
                     found(self.place.client.head(&object).await)
                 }).await?;
                 if let Some(head) = head {
@@ -325,7 +367,7 @@ impl S3 {
             let (mut objects, mut walk) = (self.objects(range.from.as_ref()), Onward::new());
             loop {
                 let next = self.within("a list", async {
-                    let _permit = self.place.permit().await?;
+                    let _turn = self.place.turn().await?;
                     objects.try_next().await
                 }).await?;
                 if let Some((key, _)) = &next {
@@ -341,27 +383,27 @@ impl S3 {
 
     async fn write(&self, blob: &Blob) -> Result<()> {
         let object = self.object(&blob.key)?;
-        let _permit = self.place.permit().await?;
+        let _turn = self.place.turn().await?;
         let done = self.place.client.put(&object, blob.bytes.clone().into()).await;
-        done.map(drop).map_err(|e| named(failed(e), &blob.key))
+        done.map(drop).map_err(|e| of(&blob.key, failed(e)))
     }
 
     async fn read(&self, key: &Key) -> Result<Option<Vec<u8>>> {
         let object = self.object(key)?;
-        let _permit = self.place.permit().await?;
+        let _turn = self.place.turn().await?;
         let get = async {
             let answer = self.place.client.get(&object).await?;
             answer.bytes().await
         };
-        let bytes = found(get.await).map_err(|e| named(e, key))?;
+        let bytes = found(get.await).map_err(|e| of(key, e))?;
         Ok(bytes.map(Into::into))
     }
 
     /// The key's object, if there is one.
     async fn there(&self, key: &Key) -> Result<Option<Path>> {
         let object = self.object(key)?;
-        let _permit = self.place.permit().await?;
-        let head = found(self.place.client.head(&object).await).map_err(|e| named(e, key))?;
+        let _turn = self.place.turn().await?;
+        let head = found(self.place.client.head(&object).await).map_err(|e| of(key, e))?;
         Ok(head.map(|_| object))
     }
 
@@ -370,7 +412,7 @@ impl S3 {
     async fn delete(&self, objects: Vec<Path>) -> Result<()> {
         let one = |object: Path| {
             async move {
-                let _permit = self.place.permit().await?;
+                let _turn = self.place.turn().await?;
                 self.place.client.delete(&object).await.map_err(failed)
             }
             .boxed()
@@ -387,77 +429,6 @@ impl S3 {
         }
         Ok(count)
     }
-}
-
-/// None where there is no such object.
-fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>> {
-    match answer {
-        Ok(found) => Ok(Some(found)),
-        Err(object_store::Error::NotFound { ref source, .. })
-            // Both are "not found" to the client.
-            if !chain(&**source).contains("NoSuchBucket") =>
-        {
-            Ok(None)
-        }
-        Err(e) => Err(failed(e)),
-    }
-}
-
-/// What an error and its sources say.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut error = error;
-    while let Some(source) = error.source() {
-        let said = source.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        error = source;
-    }
-    text
-}
-
-/// Whether a limit of the client passed, somewhere below.
-fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
-    use object_store::client::{HttpError, HttpErrorKind};
-    let mut next = Some(error);
-    while let Some(cause) = next {
-        let http = cause.downcast_ref::<HttpError>().map(HttpError::kind);
-        let io = cause.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
-        if http == Some(HttpErrorKind::Timeout) || io == Some(std::io::ErrorKind::TimedOut) {
-            return true;
-        }
-        next = cause.source();
-    }
-    false
-}
-
-fn failed(error: object_store::Error) -> Error {
-    use object_store::Error as Of;
-    let text = chain(&error);
-    // Most answers come as text with XML in it.
-    let said = |tag: &str| {
-        let (_, rest) = text.split_once(&format!("<{tag}>"))?;
-        Some(rest.split_once('<')?.0)
-    };
-    let code = said("Code").unwrap_or_default();
-    let kind = match (&error, code) {
-        (_, "NoSuchBucket") | (Of::NotFound { .. }, _) => ErrorKind::NotFound,
-        (Of::PermissionDenied { .. } | Of::Unauthenticated { .. }, _)
-        | (_, "AccessDenied" | "InvalidAccessKeyId" | "SignatureDoesNotMatch") => ErrorKind::Denied,
-        (Of::AlreadyExists { .. } | Of::Precondition { .. }, _) => ErrorKind::Conflict,
-        (Of::NotSupported { .. } | Of::NotImplemented { .. }, _) => ErrorKind::Unsupported,
-        (_, "KeyTooLongError" | "EntityTooLarge") => ErrorKind::TooLarge,
-        (Of::InvalidPath { .. } | Of::UnknownConfigurationKey { .. }, _) => ErrorKind::Invalid,
-        _ if text.contains("status code: 4") => ErrorKind::Invalid,
-        _ if timed_out(&error) => ErrorKind::Timeout,
-        _ => ErrorKind::Unavailable,
-    };
-    let what = match said("Message") {
-        Some(message) => format!("the server says {code}, {message:?}"),
-        None => text,
-    };
-    Error::new(kind, what).with_source(error)
 }
 
 #[async_trait]
@@ -521,7 +492,7 @@ impl Blobs for S3 {
                 while keys.len() < many && bytes < MUCH {
                     match listed.try_next().await? {
                         Some((key, object)) => {
-                            bytes += object.size;
+                            bytes = object.size.saturating_add(bytes);
                             keys.push(key);
                         }
                         None => {

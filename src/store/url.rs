@@ -3,12 +3,12 @@
 //!
 //! A [`Url`] is taken apart here, and nowhere else. Its password is in none of its texts.
 
-use std::{fmt, time::Duration};
+use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-use super::{Client, Shape};
-use crate::{Error, Result, durability::Tier, format::Wrapped};
+use super::{Client, DRIVERS, driver, hidden};
+use crate::{Error, Result};
 
 /// A store's URL, taken apart. Options are taken out one by one; what nobody took is an error.
 #[derive(Clone)]
@@ -25,8 +25,19 @@ pub struct Url {
     pub path: String,
     /// It was written with `//`.
     rooted: bool,
-    options: Vec<(String, String)>,
+    options: Vec<Given>,
     taken: Vec<&'static str>,
+    shown: String,
+}
+
+/// An option of a URL.
+#[derive(Clone)]
+struct Given {
+    /// Decoded.
+    name: String,
+    /// Decoded.
+    value: String,
+    /// The name as far as it may be shown.
     shown: String,
 }
 
@@ -35,6 +46,12 @@ pub struct Url {
 pub struct Secret(String);
 
 impl Secret {
+    /// A secret that no URL had in it. It is kept out of messages from now on.
+    pub(super) fn found(text: String) -> Secret {
+        hidden::remember(&text);
+        Secret(text)
+    }
+
     /// The text.
     pub fn reveal(&self) -> &str {
         &self.0
@@ -48,108 +65,164 @@ impl fmt::Debug for Secret {
 }
 
 impl Url {
-    /// Takes a URL apart.
+    /// Takes a URL apart. What is written in a way that could hide a password in the wrong place (a raw `/` or
+    /// `@` in it, no `//` before it) is refused, never guessed at.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid), without a password that may be in it.
+    /// [`Invalid`](crate::ErrorKind::Invalid). It quotes nothing before the last `@`, and no value of a secret
+    /// option.
     pub fn parse(text: &str) -> Result<Url> {
-        let (scheme, rest) = text.split_once(':').ok_or_else(|| {
-            Error::invalid(format!("{:?} is no URL of a store: it has no scheme", cut(text)))
-        })?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let Some((scheme, rest)) = text.split_once(':').filter(|(scheme, _)| is_scheme(scheme))
+        else {
+            return Err(no_url(text));
+        };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let scheme = scheme.to_ascii_lowercase();
         let mut url = Url {
-            scheme: scheme.to_ascii_lowercase(),
+            shown: format!("{scheme}:"),
+            scheme,
             user: None,
             password: None,
             hosts: Vec::new(),
             path: String::new(),
-            rooted: rest.starts_with("//"),
+            rooted: place.starts_with("//"),
             options: Vec::new(),
             taken: Vec::new(),
-            shown: String::new(),
         };
-        let mut shown = format!("{}:", url.scheme);
-        match rest.strip_prefix("//") {
+        // What has no driver is a slip, or an address of a server's.
+        let served = driver(&url.scheme).is_none_or(|driver| !driver.is_embedded());
+        match place.strip_prefix("//") {
+            None if served && !place.is_empty() => return Err(url.without_slashes()),
             None => {
-                url.path = decoded(rest)?;
-                // Without its slashes a login is part of the path, and shown no more than in its place.
-                shown += &match rest.split_once(':').zip(rest.rfind('@')) {
-                    Some(((user, _), at)) if user.len() < at => {
-                        format!("{user}:***{}", &rest[at..])
-                    }
-                    _ => rest.to_owned(),
+                url.path = decoded(place)?;
+                // A file may have any name; a login before it is a slip, and not shown.
+                url.shown += &match place.split_once(':').zip(place.rfind('@')) {
+                    Some(((before, _), at)) if before.len() < at => format!("***{}", &place[at..]),
+                    _ => place.to_owned(),
                 };
             }
-            Some(rest) => {
-                let (authority, path) = match rest.split_once('/') {
-                    Some((authority, path)) => (authority, Some(path)),
-                    None => (rest, None),
-                };
-                let login = authority.contains([':', '@']);
-                let behind = path.is_some_and(|path| path.contains('@'))
-                    || (!authority.contains('@') && query.contains('@'));
-                if login && behind {
-                    return Err(Error::invalid(format!(
-                        "a URL of {} with an @ behind its host: in a password, / is written %2F, ? \
-                         %3F, # %23, @ %40 and : %3A; in a path, @ is %40",
-                        url.scheme
-                    )));
-                }
-                shown += "//";
-                let hosts = match authority.rsplit_once('@') {
-                    None => authority,
-                    Some((login, hosts)) => {
-                        let (user, password) = match login.split_once(':') {
-                            Some((user, password)) => (user, Some(password)),
-                            None => (login, None),
-                        };
-                        shown += user;
-                        if let Some(password) = password {
-                            url.password = Some(Secret(decoded(password)?));
-                            shown += ":***";
-                        }
-                        shown += "@";
-                        url.user = Some(decoded(user)?).filter(|user| !user.is_empty());
-                        hosts
-                    }
-                };
-                // Where there is no @, or several, what looks like a port may be a password.
-                let shows = !query.contains('@')
-                    && (authority.matches('@').count() == 1 || !authority.contains(':'));
-                let read = hosts.split(',').filter(|h| !h.is_empty()).map(host);
-                url.hosts = read.collect::<Result<_>>().map_err(|e| match shows {
-                    true => e,
-                    false => Error::invalid(format!(
-                        "a URL of {} whose host and port are none: host:1234 is one",
-                        url.scheme
-                    )),
-                })?;
-                shown += hosts;
-                if let Some(path) = path {
-                    url.path = decoded(path)?;
-                    shown += "/";
-                    shown += path;
-                }
-            }
+            Some(place) => url.rooted_at(place, query, served)?,
+        }
+        if query.contains('?') {
+            return Err(url.wrong("with two ?: between options goes &, in an option ? is %3F"));
         }
         for (i, option) in query.split('&').filter(|o| !o.is_empty()).enumerate() {
+            if hidden::has_secret_option(option) {
+                return Err(
+                    url.wrong("with a password in the middle of an option: & goes before it")
+                );
+            }
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
-            shown += if i == 0 { "?" } else { "&" };
-            shown += name;
-            shown += "=";
-            shown += &super::hidden::of_url(name, value);
+            let shown = hidden::name_of_option(name, option.contains('='));
+            url.shown += if i == 0 { "?" } else { "&" };
+            url.shown += &shown;
+            url.shown += "=";
+            url.shown += &hidden::of_url(name, value);
             // A plus stays a plus: it stands in names of formats.
-            url.options.push((decoded(name)?, decoded(value)?));
+            let shown = shown.into_owned();
+            url.options.push(Given { name: decoded(name)?, value: decoded(value)?, shown });
         }
-        url.shown = shown;
         Ok(url)
+    }
+
+    /// Reads `user:password@host:port,host/path`.
+    fn rooted_at(&mut self, place: &str, query: &str, served: bool) -> Result<()> {
+        let (authority, path) = match place.split_once('/') {
+            Some((authority, path)) => (authority, Some(path)),
+            None => (place, None),
+        };
+        let login = authority.contains([':', '@']);
+        let behind = path.is_some_and(|path| path.contains('@'));
+        if (served && behind) || (login && (behind || query.contains('@'))) {
+            return Err(self.wrong(
+                "with an @ behind its host: in a password, / is written %2F, ? %3F, # %23, @ %40 \
+                 and : %3A; in a path or an option, @ is %40",
+            ));
+        }
+        self.shown += "//";
+        let hosts = match authority.rsplit_once('@') {
+            None => authority,
+            Some((login, hosts)) => {
+                self.log_in(login)?;
+                if served && hosts.is_empty() && !query.contains("socket=") {
+                    return Err(self.wrong("with a login and no host behind its @"));
+                }
+                hosts
+            }
+        };
+        // Where there is no @, or several, what looks like a port may be a password.
+        let shows = authority.matches('@').count() == 1 || !authority.contains(':');
+        let read = hosts.split(',').filter(|h| !h.is_empty()).map(host);
+        self.hosts = read.collect::<Result<_>>().map_err(|e| match shows {
+            true => e,
+            false => self.wrong("whose host and port are none: host:1234 is one"),
+        })?;
+        self.shown += hosts;
+        if let Some(path) = path {
+            if served && hidden::has_secret_option(path) {
+                return Err(
+                    self.wrong("with a password in its path: before the first option goes ?")
+                );
+            }
+            self.path = decoded(path)?;
+            let plain = hidden::plainest(path);
+            // A port before it may be the beginning of a password.
+            let after = login && !authority.contains('@') && plain.contains('@');
+            if served && (after || has_login(&plain)) {
+                return Err(self.wrong("with an @ in its path, and no login before its host"));
+            }
+            self.shown += "/";
+            self.shown += path;
+        }
+        Ok(())
+    }
+
+    /// Reads `user:password`.
+    fn log_in(&mut self, login: &str) -> Result<()> {
+        let (user, password) = match login.split_once(':') {
+            Some((user, password)) => (user, Some(password)),
+            None => (login, None),
+        };
+        if password.is_none() && user.contains('@') {
+            return Err(self.wrong("with several @ and no password: write %40 for those in a user"));
+        }
+        if hidden::plainest(user).contains(':') {
+            return Err(self.wrong("with %3A in its user; between user and password there is a :"));
+        }
+        self.shown += user;
+        if let Some(password) = password {
+            self.password = Some(Secret(decoded(password)?));
+            self.shown += ":***";
+        }
+        self.shown += "@";
+        self.user = Some(decoded(user)?).filter(|user| !user.is_empty());
+        Ok(())
+    }
+
+    fn wrong(&self, what: &str) -> Error {
+        Error::invalid(format!("a URL of {} {what}", self.scheme))
+    }
+
+    /// The error of what has a scheme and no `//`, which may be a login.
+    fn without_slashes(&self) -> Error {
+        let scheme = &self.scheme;
+        let known = driver(scheme).is_some();
+        match known {
+            true => Error::invalid(format!("{scheme}: is followed by //, as in {scheme}://host")),
+            false => unknown(scheme),
+        }
+    }
+
+    /// Looks at an option, which stays.
+    pub(super) fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find(|given| given.name == name).map(|given| &*given.value)
     }
 
     /// Takes an option out.
     pub fn take(&mut self, name: &'static str) -> Option<String> {
         self.taken.push(name);
-        let at = self.options.iter().position(|(n, _)| n == name)?;
-        Some(self.options.remove(at).1)
+        let at = self.options.iter().position(|given| given.name == name)?;
+        Some(self.options.remove(at).value)
     }
 
     /// Takes an option out and reads it.
@@ -209,7 +282,7 @@ impl Url {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming the option nobody knows, and those known.
     pub fn done(&self) -> Result<()> {
-        let Some((name, _)) = self.options.first() else { return Ok(()) };
+        let Some(Given { shown: name, .. }) = self.options.first() else { return Ok(()) };
         let mut known = self.taken.clone();
         known.sort_unstable();
         known.dedup();
@@ -256,9 +329,73 @@ impl fmt::Debug for Url {
     }
 }
 
-/// What may be shown of a text that is no URL and may hold anything.
-fn cut(text: &str) -> &str {
-    &text[..text.find(['@', '?']).unwrap_or(text.len())]
+/// Letters, digits, `+`, `-` and `.`, a letter first (RFC 3986).
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
+}
+
+/// Whether a text is meant to be the URL of a store, rather than the name of a file: it has `://`, the scheme of a
+/// store before a colon, or what may be a login or a password's option. A file of such a name is written
+/// `./name`.
+pub fn is_url(text: &str) -> bool {
+    if ["./", "../"].iter().any(|begin| text.starts_with(begin))
+        || (text.starts_with('/') && !text.starts_with("//"))
+    {
+        return false;
+    }
+    let scheme = text.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+    text.contains("://")
+        || scheme.is_some_and(|scheme| driver(&scheme).is_some())
+        || has_login(text)
+        || hidden::has_secret_option(text)
+        || has_options(text)
+}
+
+/// The error of the name of a file that begins like the URL of a store, with a scheme that no store has:
+/// `sqlte:shop.db`. None for every other name; what is meant to be a file is written `./sqlte:shop.db`.
+pub fn misnamed(name: &str) -> Option<Error> {
+    // One letter is the name of a drive.
+    let scheme = name.split_once(':').map(|(scheme, _)| scheme).filter(|s| s.len() > 1)?;
+    let is_one = is_scheme(scheme) && !is_url(name);
+    is_one.then(|| {
+        let what =
+            format!("{}; a file of such a name is written ./{name}", unknown(scheme).context());
+        Error::invalid(what)
+    })
+}
+
+/// Whether a text has a colon and, somewhere behind it, an `@`.
+fn has_login(text: &str) -> bool {
+    text.find(':').zip(text.rfind('@')).is_some_and(|(colon, at)| colon < at)
+}
+
+/// Whether a text has a colon, behind that a `?`, and behind that a `=`.
+fn has_options(text: &str) -> bool {
+    text.split_once(':')
+        .and_then(|(_, rest)| rest.split_once('?'))
+        .is_some_and(|(_, options)| options.contains('='))
+}
+
+/// The error of a text that has no scheme, which may hold anything.
+fn no_url(text: &str) -> Error {
+    let plain = !text.contains([':', '@', '?', '=', '%']);
+    let what = if plain { format!("{text:?}") } else { "what is given".into() };
+    Error::invalid(format!(
+        "{what} is no URL of a store: it begins with no scheme, as postgres://user@host/database \
+         and sqlite:FILE do; a file of such a name is written ./NAME"
+    ))
+}
+
+/// The error of a scheme that no store has.
+pub(super) fn unknown(scheme: &str) -> Error {
+    let names = || DRIVERS.iter().flat_map(|d| d.aliases.iter().copied().chain([d.name]));
+    let known: Vec<_> = DRIVERS.iter().map(|driver| driver.name).collect();
+    let close = names().filter(|name| strsim::damerau_levenshtein(name, scheme) <= 2);
+    let meant = close.min_by_key(|name| strsim::damerau_levenshtein(name, scheme));
+    let meant = meant.map_or_else(String::new, |name| format!(" ({name}?)"));
+    let known = known.join(", ");
+    Error::invalid(format!("no kind of store {scheme:?}{meant}; known: {known}"))
 }
 
 fn decoded(text: &str) -> Result<String> {
@@ -269,7 +406,10 @@ fn decoded(text: &str) -> Result<String> {
 }
 
 fn host(text: &str) -> Result<(String, Option<u16>)> {
-    let wrong = || Error::invalid(format!("{text:?} is no host with a port"));
+    let wrong = || match text.contains('%') {
+        true => Error::invalid("a URL whose host and port are none: host:1234 is one"),
+        false => Error::invalid(format!("{text:?} is no host with a port")),
+    };
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
@@ -281,95 +421,17 @@ fn host(text: &str) -> Result<(String, Option<u16>)> {
         },
     };
     let port = port.map(|port| port.parse().map_err(|_| wrong())).transpose()?;
-    Ok((decoded(host)?, port))
-}
-
-/// Connections at most, where the URL says nothing of them.
-pub(crate) const POOL: usize = 4;
-
-/// What every driver understands, taken out of its URL.
-#[derive(Debug, Clone)]
-pub struct Common {
-    /// The table, collection or folder: one place holds several. `records` where none is named.
-    pub table: String,
-    /// How records lie in it.
-    pub layout: Option<Shape>,
-    /// The format of blobs; naming one means layout blob.
-    pub format: Option<Wrapped>,
-    /// The durability of acknowledged writes; the store's own where none is named.
-    pub durability: Option<Tier>,
-    /// How many connections at most. 4 where nothing is said.
-    pub pool: usize,
-    /// How long connecting may take: 5 seconds where nothing is said.
-    pub connect_timeout: Duration,
-    /// How long an operation may take: 30 seconds where nothing is said.
-    pub timeout: Duration,
-}
-
-impl Common {
-    /// Takes the common options out of a URL.
-    ///
-    /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid), naming the option.
-    pub fn take(url: &mut Url) -> Result<Common> {
-        let format: Option<Wrapped> = url.take_parsed("format")?;
-        let layout: Option<Shape> = url.take_parsed("layout")?;
-        if let (Some(format), Some(layout @ (Shape::Document | Shape::Columns))) = (&format, layout)
-        {
-            return Err(Error::invalid(format!(
-                "?format={format} is for blobs, and ?layout={layout} has none"
-            )));
-        }
-        let table = url.take("table").unwrap_or_else(|| "records".into());
-        if table.is_empty() || table.contains('\0') {
-            return Err(Error::invalid(format!("?table={table:?} is no name")));
-        }
-        let pool = url.take_parsed("pool")?.unwrap_or(POOL);
-        if pool == 0 {
-            return Err(Error::invalid("?pool=0: one connection at least"));
-        }
-        Ok(Common {
-            table,
-            layout: layout.or(format.as_ref().map(|_| Shape::Blob)),
-            format,
-            durability: url.take_parsed("durability")?,
-            pool,
-            connect_timeout: duration(url, "connect_timeout", 5.0)?,
-            timeout: duration(url, "timeout", 30.0)?,
-        })
+    let name = decoded(host)?;
+    let plain = hidden::plainest(host);
+    // Behind a % is the zone of an address.
+    let address = plain.split('%').next().unwrap_or_default();
+    let address = address.parse::<std::net::Ipv6Addr>().is_ok();
+    // What was encoded in the wrong places may be a login.
+    let odd = |c: char| "@?#".contains(c) || c.is_whitespace() || c.is_control();
+    if plain.contains(odd) || (plain.contains(':') && !address) {
+        return Err(Error::invalid("a URL whose host has characters that no name of a host has"));
     }
-
-    /// The layout, of those that a driver has; the first of them where none is named.
-    ///
-    /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported), naming those it has.
-    pub fn shape(&self, driver: &str, has: &[Shape]) -> Result<Shape> {
-        match self.layout {
-            None => Ok(has[0]),
-            Some(shape) if has.contains(&shape) => Ok(shape),
-            Some(shape) => {
-                let has: Vec<_> = has.iter().map(|shape| shape.name()).collect();
-                Err(Error::unsupported(format!(
-                    "{driver} has no layout {shape}; it has: {}",
-                    has.join(", ")
-                )))
-            }
-        }
-    }
-
-    /// The format of blobs; MessagePack where none is named, which keeps most and is small.
-    pub fn blob_format(&self) -> Wrapped {
-        self.format.clone().unwrap_or_else(|| crate::format::Format::Msgpack.into())
-    }
-}
-
-/// Seconds, also fractions, of at least a millisecond.
-fn duration(url: &mut Url, name: &'static str, usual: f64) -> Result<Duration> {
-    let seconds = url.take_parsed(name)?.unwrap_or(usual);
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) if duration >= Duration::from_millis(1) => Ok(duration),
-        _ => Err(Error::invalid(format!("?{name}={seconds}: seconds, 0.001 or more"))),
-    }
+    Ok((name, port))
 }
 
 #[cfg(test)]
@@ -402,37 +464,59 @@ mod tests {
     }
 
     #[test]
-    fn options_nobody_knows_are_answered() {
-        let mut url = Url::parse("sqlite:a.db?tabel=x&pool=2").unwrap();
-        let common = Common::take(&mut url).unwrap();
-        assert_eq!((common.table.as_str(), common.pool), ("records", 2));
-        let error = url.done().unwrap_err();
-        assert!(
-            error.to_string().contains("no option \"tabel\"; known: connect_timeout"),
-            "{error}"
-        );
-        for (option, want) in [
-            ("pool=0", "one connection"),
-            ("pool=x", "?pool=x"),
-            ("layout=tree", "known: document, columns, blob"),
-            ("durability=t9", "t0 (volatile)"),
-            ("format=xyz", "no format"),
-            ("format=json&layout=columns", "is for blobs"),
-            ("timeout=0", "0.001 or more"),
+    fn what_may_hide_a_password_is_refused() {
+        for text in [
+            "secret@host",
+            "u:secret@host/db",
+            "postgres:u:secret@h/db",
+            "postgres:/u:secret@h/db",
+            "postgres:///u:secret@h/db",
+            "postgres:///u%3Asecret%40h/db",
+            "postgres://u%3Asecret%40h/db",
+            "postgres://u%3Asecret@h/db",
+            "postgres://u%253Asecret@h/db",
+            "postgres://u:a/secret@h/db",
+            "postgres://u:a?secret@h/db",
+            "postgres://u:a@b?secret@h/db",
+            "postgres://u:secret/db",
+            "postgres://u:secret@/db",
+            "mysql://u:secret@[::1/db",
+            "nonsense:u:secret@h",
+            "p stgres://u:secret@h",
         ] {
-            let mut url = Url::parse(&format!("sqlite:a.db?{option}")).unwrap();
-            let error = Common::take(&mut url).unwrap_err();
-            assert!(error.to_string().contains(want), "{option}: {error}");
+            let error = Url::parse(text).unwrap_err().to_string();
+            assert!(!error.contains("secret"), "{text}: {error}");
+            assert!(is_url(text) || !text.contains(':'), "{text}");
+        }
+        let url = Url::parse("POSTGRES://u:secret@h/db").unwrap();
+        assert_eq!((url.scheme.as_str(), url.path.as_str()), ("postgres", "db"));
+        let error = unknown("postgers").to_string();
+        assert!(error.contains("\"postgers\" (postgres?); known: "), "{error}");
+    }
+
+    #[test]
+    fn names_of_files_that_look_like_urls_are_told() {
+        for text in ["a.mrc", "./nosql:x", "../a:b", "c:d", "12:30.json", "-", "a b:c", "sqlite:a"]
+        {
+            assert!(misnamed(text).is_none(), "{text}");
+        }
+        for (text, scheme) in [("nosql:x", "nosql"), ("sqlte:a.db", "sqlte\" (sqlite?)")] {
+            let said = misnamed(text).expect(text).to_string();
+            assert!(said.starts_with(&format!("no kind of store \"{scheme}")), "{said}");
+            assert!(
+                said.ends_with(&format!("a file of such a name is written ./{text}")),
+                "{said}"
+            );
         }
     }
 
     #[test]
-    fn errors_hold_no_password() {
-        for text in ["secret@host", "my secret"] {
-            let error = Url::parse(text).unwrap_err().to_string();
-            assert!(!error.contains("@host"), "{error}");
+    fn names_of_files_are_no_urls() {
+        for text in ["a.mrc", "./u:p@h", "../postgres://h", "/tmp/a:b@c", "-", "b.json?x", "c:d"] {
+            assert!(!is_url(text), "{text}");
         }
-        let error = Url::parse("mysql://u:secret@[::1/db").unwrap_err().to_string();
-        assert!(!error.contains("secret"), "{error}");
+        for text in ["sqlite:a.db", "MySQL:x", "u:p@h", "x?password=y", "//u:p@h/d", "a://b"] {
+            assert!(is_url(text), "{text}");
+        }
     }
 }

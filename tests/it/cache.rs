@@ -15,7 +15,7 @@ use steelyard::{
     server::{Server, Wish},
 };
 
-use crate::programs;
+use crate::programs::{self, need};
 
 const OWN: [&str; 3] = ["floor", "steelyard", "steelyard-async"];
 
@@ -61,9 +61,7 @@ fn clients<'a>(names: &[&'a str]) -> Vec<&'a str> {
 
 #[test]
 fn every_row_is_measured_and_its_counts_are_right() {
-    if !programs::found("memcached") {
-        return;
-    }
+    need!(programs::found("memcached"));
     let others = others();
     let names = [&OWN[..], &others].concat();
     let args = [&["--value", "4b", "--no-trace"], &clients(&names)[..]].concat();
@@ -110,9 +108,8 @@ fn every_row_is_measured_and_its_counts_are_right() {
 
 #[test]
 fn a_call_of_ours_is_one_send_and_one_receive() {
-    if !programs::found("memcached") || !programs::found("strace") {
-        return;
-    }
+    need!(programs::found("memcached"));
+    need!(programs::found("strace"));
     let args = ["--rows", "get-plain,set-plain,noblock-plain", "--value", "1kb"];
     let (results, _) = measured(&[&args[..], &clients(&["floor", "steelyard"])].concat());
     let calls = |name: &str, row: &str| {
@@ -136,9 +133,7 @@ fn a_call_of_ours_is_one_send_and_one_receive() {
 
 #[test]
 fn several_connections_and_planned_moments() {
-    if !programs::found("memcached") {
-        return;
-    }
+    need!(programs::found("memcached"));
     let args = ["--rows", "mixed-plain,missing-plain,noblock-object", "--value", "100b"];
     let clients = clients(&OWN);
     let (results, _) =
@@ -161,7 +156,7 @@ fn address(server: &Server) -> String {
 
 #[test]
 fn own_servers_and_records_are_used_and_left_as_they_were() {
-    let Some(server) = programs::server("memcached", &Wish::default()) else { return };
+    let server = need!(programs::server("memcached", &Wish::default()));
     let client = Client::new([address(&server)], Options::default()).unwrap();
     client.set("mine", b"kept", Expiry::Never).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -181,9 +176,7 @@ fn own_servers_and_records_are_used_and_left_as_they_were() {
 
 #[test]
 fn who_is_not_there_is_left_out_with_a_reason_and_found() {
-    if !programs::found("memcached") {
-        return;
-    }
+    need!(programs::found("memcached"));
     let quick = ["--rows", "get-plain", "--value", "4b", "--rounds", "1", "--no-trace"];
     let output = bench(&[&quick[..], &clients(&["steelyard", "/no/such/client"])].concat());
     let text = String::from_utf8(output.stdout).unwrap();
@@ -197,7 +190,7 @@ fn who_is_not_there_is_left_out_with_a_reason_and_found() {
 
 #[test]
 fn what_is_not_waited_for_is_done_when_the_time_ends() {
-    let Some(server) = programs::server("memcached", &Wish::default()) else { return };
+    let server = need!(programs::server("memcached", &Wish::default()));
     let folder = tempfile::tempdir().unwrap();
     let mut values = Vec::new();
     for k in 0..3 {
@@ -249,9 +242,7 @@ fn what_is_not_waited_for_is_done_when_the_time_ends() {
 
 #[test]
 fn a_verdict_needs_rounds() {
-    if !programs::found("memcached") {
-        return;
-    }
+    need!(programs::found("memcached"));
     let args = ["--rows", "get-plain", "--value", "4b", "--no-trace"];
     let (results, text) = measured(&[&args[..], &clients(&["steelyard", "floor"])].concat());
     let versus = |c: &Cell| c.summary.as_ref().and_then(|s| s.versus);

@@ -1,6 +1,9 @@
 //! The command line as people meet it: the built program, what it prints, how it ends.
 
+mod alike;
+mod bombs;
 mod comparing;
+mod conditions;
 mod copying;
 mod datasets;
 mod encodings;
@@ -8,10 +11,15 @@ mod errors;
 mod honest;
 mod interrupted;
 mod keeping;
+mod moving;
+mod numbers;
 mod parts;
+mod reading;
 mod readme;
 mod rejects;
 mod resuming;
+mod secrets;
+mod stopped;
 mod terminal;
 
 use std::{

@@ -18,7 +18,7 @@ use steelyard::{
     store::DRIVERS,
 };
 
-use crate::programs;
+use crate::programs::{self, Missing, Need, need};
 
 /// The built program.
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
@@ -40,31 +40,24 @@ fn beside_others() -> RwLockReadGuard<'static, ()> {
     LOOKED_AT.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What is observed of a store, named as for a bench; none where it is not on this machine, or cannot
-/// be started so.
+/// What is observed of a store, named as for a bench.
 #[track_caller]
-fn seen(on: &str) -> Option<Audit> {
-    if !programs::found("strace") {
-        return None;
-    }
+fn seen(on: &str) -> Need<Audit> {
+    programs::found("strace")?;
     let target = Target::parse(on).unwrap_or_else(|e| panic!("{on}: {e:?}"));
-    if target.program().is_some_and(|program| program.find().is_none()) {
-        programs::skip(format_args!("there is no {on} on this machine"));
-        return None;
-    }
+    programs::of(&target)?;
     match stores::audit(&target) {
         Ok(audit) => {
             let durability = &audit.durability;
             let (found, remark) = (durability.class().name(), &durability.remark);
             println!("{on}: {found}, {:?} {:?} {remark:?}", durability.syncs, audit.calls);
-            Some(audit)
+            Ok(audit)
         }
         Err(e)
             if e.kind() == ErrorKind::Unsupported
                 && DIFFER.iter().any(|name| on.starts_with(name)) =>
         {
-            println!("{on}: {e}");
-            None
+            Err(Missing::allowed(format_args!("{on}: {e}")))
         }
         Err(e) => panic!("{on}: {e:?}"),
     }
@@ -72,7 +65,7 @@ fn seen(on: &str) -> Option<Audit> {
 
 #[track_caller]
 fn is_as_claimed(on: &str, tier: &str) {
-    let Some(audit) = seen(&format!("{on}?durability={tier}")) else { return };
+    let audit = need!(seen(&format!("{on}?durability={tier}")));
     let (durability, class) = (&audit.durability, audit.durability.class());
     let is = (class.name(), class.evidence(), durability.broken);
     assert_eq!(is, (tier.to_owned(), Evidence::Observed, false), "{on}: {durability:?}");
@@ -124,7 +117,7 @@ fn claims(name: &str) {
 #[test]
 fn ferretdb_is_what_is_seen_of_it() {
     let _others = beside_others();
-    let Some(audit) = seen("ferretdb") else { return };
+    let audit = need!(seen("ferretdb"));
     assert_eq!(audit.durability.set, None);
     assert_eq!(audit.durability.class().phrase(), "durable when acknowledged (t3)");
 }
@@ -135,7 +128,7 @@ fn writes_that_sync_are_syncs() {
     let _others = beside_others();
     for method in ["open_datasync", "open_sync"] {
         let on = format!("postgres?durability=t3&wal_sync_method={method}");
-        let Some(audit) = seen(&on) else { return };
+        let audit = need!(seen(&on));
         let durability = &audit.durability;
         assert_eq!(
             (durability.class().name(), durability.broken),
@@ -156,7 +149,7 @@ fn what_settings_take_back_is_read() {
         ("mariadb?doublewrite=off", "innodb_doublewrite=OFF"),
         ("postgres?full_page_writes=off", "full_page_writes=off"),
     ] {
-        let Some(audit) = seen(on) else { continue };
+        let audit = need!(seen(on), continue);
         let durability = &audit.durability;
         assert_eq!(
             (durability.class().name(), &*durability.set.clone().unwrap()),
@@ -176,7 +169,7 @@ fn what_settings_take_back_is_read() {
 #[test]
 fn sqlite_says_what_bounds_its_loss() {
     let _alone = alone();
-    let Some(audit) = seen("sqlite?durability=t2") else { return };
+    let audit = need!(seen("sqlite?durability=t2"));
     let later = audit.durability.later.as_ref().unwrap();
     assert_eq!((later.within.as_str(), later.seen), ("1000 pages of its log", true));
     assert!(audit.settings["loss is bounded by"].contains("1000 pages"), "{:?}", audit.settings);
@@ -197,15 +190,9 @@ struct Elsewhere {
 }
 
 impl Elsewhere {
-    fn start(name: &str, arguments: &[&str], preload: Option<&Path>) -> Option<Elsewhere> {
-        let program = PROGRAMS.iter().find(|program| program.name == name).unwrap();
-        if !programs::found("strace") {
-            return None;
-        }
-        if program.find().is_none() {
-            programs::skip(format_args!("there is no {name} on this machine"));
-            return None;
-        }
+    fn start(name: &str, arguments: &[&str], preload: Option<&Path>) -> Need<Elsewhere> {
+        programs::found("strace")?;
+        programs::startable(name)?;
         let mut command = Command::new(STEELYARD);
         command.args(["servers", "run", name]).args(arguments);
         command.envs(preload.map(|library| ("LD_PRELOAD", library)));
@@ -214,7 +201,7 @@ impl Elsewhere {
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let url = url.trim().to_owned();
         assert!(!url.is_empty(), "{name} did not start");
-        Some(Elsewhere { child, url })
+        Ok(Elsewhere { child, url })
     }
 
     fn with(&self, option: &str) -> String {
@@ -242,23 +229,21 @@ const MEMORY: &str = "#define _GNU_SOURCE\n#include <sys/mman.h>\n#include <sys/
 
 /// A library under which nothing is synced.
 #[track_caller]
-fn library_that_syncs_nothing(folder: &Path, text: &str) -> Option<PathBuf> {
-    if !programs::found("cc") {
-        return None;
-    }
+fn library_that_syncs_nothing(folder: &Path, text: &str) -> Need<PathBuf> {
+    programs::found("cc")?;
     let (source, library) = (folder.join("nosync.c"), folder.join("nosync.so"));
     fs::write(&source, text).unwrap();
     let made =
         Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
     assert!(made.unwrap().success());
-    Some(library)
+    Ok(library)
 }
 
 #[test]
 fn a_server_of_the_users_own_is_observed_where_it_runs_here() {
     let _others = beside_others();
     for name in ["redis", "postgres", "mariadb"] {
-        let Some(server) = Elsewhere::start(name, &["--durability", "t3"], None) else { continue };
+        let server = need!(Elsewhere::start(name, &["--durability", "t3"], None), continue);
         let audit = seen(&server.with("durability=t3")).unwrap();
         let durability = &audit.durability;
         let class = durability.class();
@@ -276,9 +261,9 @@ fn a_server_under_a_library_that_syncs_nothing_is_not_durable() {
     let tried =
         [("redis", NOTHING), ("postgres", NOTHING), ("mariadb", NOTHING), ("redis", MEMORY)];
     for (name, text) in tried {
-        let Some(library) = library_that_syncs_nothing(folder.path(), text) else { return };
+        let library = need!(library_that_syncs_nothing(folder.path(), text));
         let server = Elsewhere::start(name, &["--durability", "t3"], Some(&library));
-        let Some(server) = server else { continue };
+        let server = need!(server, continue);
         let url = server.with("durability=t3");
         let (status, text) = steelyard(Command::new(STEELYARD).args(["audit", &url]));
         assert_eq!(status, 1, "{text}");
@@ -294,9 +279,7 @@ fn a_server_under_a_library_that_syncs_nothing_is_not_durable() {
 fn what_flush_tables_writes_is_not_synced() {
     let _others = beside_others();
     for (asked, status) in [("t1", 0), ("t2", 1), ("t3", 1)] {
-        if seen("mariadb?engine=myisam").is_none() {
-            return;
-        }
+        need!(seen("mariadb?engine=myisam"));
         let on = format!("mariadb?engine=myisam&durability={asked}");
         let (found, text) = steelyard(Command::new(STEELYARD).args(["audit", &on]));
         assert_eq!(found, status, "{text}");
@@ -304,21 +287,17 @@ fn what_flush_tables_writes_is_not_synced() {
     }
 }
 
-/// A folder in memory; none where this machine has no such place.
+/// A folder in memory.
 #[track_caller]
-fn in_memory() -> Option<tempfile::TempDir> {
-    let folder = tempfile::tempdir_in("/dev/shm").ok();
-    if folder.is_none() || !programs::found("strace") {
-        programs::skip("/dev/shm cannot be written, or there is no strace");
-        return None;
-    }
-    folder
+fn in_memory() -> Need<tempfile::TempDir> {
+    programs::found("strace")?;
+    tempfile::tempdir_in("/dev/shm").map_err(|e| Missing::new(format_args!("/dev/shm: {e}")))
 }
 
 #[test]
 fn what_lies_in_memory_is_not_durable() {
     let _others = beside_others();
-    let Some(folder) = in_memory() else { return };
+    let folder = need!(in_memory());
     let url = format!("sqlite:{}/x.db", folder.path().display());
     let said = "t3 by its settings; its data lie on tmpfs, which is memory: t1";
     for (url, asked) in [(url.clone(), "-"), (format!("{url}?durability=t3"), "t3")] {
@@ -340,15 +319,15 @@ fn what_lies_in_memory_is_not_durable() {
 #[test]
 fn data_lie_on_a_disk_where_the_usual_place_is_memory() {
     let _others = beside_others();
-    let Some(folder) = in_memory() else { return };
-    if Target::parse("redis").unwrap().program().unwrap().find().is_none() {
-        return programs::skip("there is no redis on this machine");
-    }
+    let folder = need!(in_memory());
+    need!(programs::startable("redis"));
     let mut audit = Command::new(STEELYARD);
     audit.args(["audit", "sqlite?durability=t3", "redis?durability=t3"]);
     let (status, text) = steelyard(audit.env("TMPDIR", folder.path()));
     assert_eq!(status, 0, "{text}");
-    assert!(!text.contains("tmpfs") && text.matches("data on ").count() == 2, "{text}");
+    assert!(!text.contains("data on tmpfs") && text.matches("data on ").count() == 2, "{text}");
+    let usual = folder.path().display();
+    assert!(text.contains(&format!(": {usual} is on tmpfs, which is memory.")), "{text}");
 }
 
 /// In a mount namespace of its own: memory wherever data could lie, and an overlay on memory.
@@ -359,7 +338,7 @@ fn an_overlay_on_memory_is_memory() {
                   mount -t overlay none -o lowerdir=lower,upperdir=/dev/shm/upper,workdir=work merged\n\
                   mount -t tmpfs none /var/tmp; mount -t tmpfs none \"$1\"; export HOME=/dev/shm TMPDIR=\"$1\"\n\
                   exec \"$0\" audit sqlite:/dev/shm/merged/x.db 'sqlite?durability=t3'";
-    let Some(folder) = in_memory() else { return };
+    let folder = need!(in_memory());
     let place = tempfile::tempdir().unwrap();
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", mounts, STEELYARD]).arg(place.path());

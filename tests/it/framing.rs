@@ -12,6 +12,7 @@ use steelyard::{
 };
 
 use crate::formats::record_of;
+use crate::programs::{self, need};
 
 /// What a reader gets from bytes that come in pieces which end at `cuts`.
 #[derive(Debug, Default, PartialEq)]
@@ -280,14 +281,9 @@ fn csv_rows_must_have_the_columns_of_the_first() {
 
 #[test]
 fn real_json_files_are_found_record_by_record() {
-    let Ok(folder) = std::env::var("STEELYARD_TEST_DATA") else {
-        println!("skipped: STEELYARD_TEST_DATA is not set");
-        return;
-    };
+    let mut folders = vec![need!(programs::real_records())];
     let (mut files, mut records, mut invalid) = (0, 0, 0);
-    let mut folders = vec![folder.into()];
     while let Some(folder) = folders.pop() {
-        let folder: std::path::PathBuf = folder;
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {

@@ -209,6 +209,7 @@ fn threads_of(on: &str) -> Vec<(String, usize)> {
     let mut all = Vec::new();
     let mut note = |next: &str| {
         let before = seen().replace(Seen { phase: next.to_owned(), ..Seen::default() });
+        // Not a skip: nothing was seen of what is not timed.
         let Some(before) = before.filter(|before| before.operations > 0) else { return };
         assert_eq!(before.handed_over, Vec::<String>::new(), "{on}");
         let mut others = before.threads;

@@ -1,5 +1,7 @@
 //! ISO 2709 under attack: whatever the bytes, nothing panics and nothing vanishes.
 
+mod junk;
+
 use proptest::prelude::*;
 use steelyard::marc::{
     Frame, Record, Severity, TroubleKind,
@@ -19,6 +21,11 @@ fn sample() -> Vec<u8> {
     record.push_data(*b"650", *b" 0", &[(b'a', b"Scales"), (b'x', b"")]).unwrap();
     iso2709::write(record.as_ref(), &mut out);
     out
+}
+
+/// True for what may stand between records without a word.
+fn is_between(byte: &u8) -> bool {
+    b"\r\n\0\x1a".contains(byte)
 }
 
 /// What was read: raw bytes, whether there was a record, troubles as text.
@@ -65,7 +72,9 @@ proptest! {
         let mut records = Records::new(&data);
         while let Some(item) = records.next() {
             let at = item.offset as usize;
-            prop_assert!(data[covered..at].iter().all(|b| b"\r\n\0\x1a".contains(b)));
+            let junk = item.troubles.iter().find(|t| t.kind == TroubleKind::Junk);
+            let told = junk.map_or(at, |t| t.offset as usize);
+            prop_assert!(data[covered..told].iter().all(is_between));
             prop_assert_eq!(item.raw, &data[at..at + item.raw.len()]);
             covered = at + item.raw.len();
             match item.record {
@@ -84,7 +93,7 @@ proptest! {
                 prop_assert!(t.offset <= data.len() as u64);
             }
         }
-        prop_assert!(data[covered..].iter().all(|b| b"\r\n\0\x1a".contains(b)));
+        prop_assert!(data[covered..].iter().all(is_between));
 
         let mut reader = Reader::new(Drip(&data, drip));
         let mut streamed = Vec::new();
@@ -109,6 +118,42 @@ proptest! {
             prop_assert_eq!(read.is_ok(), record.is_some());
             if let Some(record) = record {
                 prop_assert_eq!(own, record);
+            }
+        }
+    }
+
+    /// Directories of any lengths and places, over fields that have or lack their terminators: the
+    /// fields of a record have at most its own bytes, and what is left out is told.
+    #[test]
+    fn fields_have_no_more_bytes_than_their_record(
+        fields in prop::collection::vec(1usize..60, 1..6),
+        entries in prop::collection::vec((0usize..6, 0usize..6, any::<bool>()), 1..60),
+        widths in prop_oneof![4 => Just((4, 5)), 1 => Just((9, 9))],
+    ) {
+        let mut starts = vec![0];
+        for length in &fields {
+            starts.push(starts.last().unwrap() + length + 1);
+        }
+        let data: Vec<u8> = fields.iter().flat_map(|&n| [&vec![b'x'; n][..], b"\x1e"].concat()).collect();
+        let mut directory = String::new();
+        let mut named = 0;
+        for (from, to, wrong) in entries {
+            let (a, b) = (starts[from % starts.len()], starts[to % starts.len()]);
+            let length = a.max(b) - a.min(b) + usize::from(wrong);
+            named += length;
+            directory += &format!("500{length:0w$}{:0v$}", a.min(b), w = widths.0, v = widths.1);
+        }
+        let base = 25 + directory.len();
+        let length = base + data.len() + 1;
+        let leader = format!("{length:05}nam a22{base:05} i {}{}00", widths.0, widths.1);
+        let raw = [leader.as_bytes(), directory.as_bytes(), b"\x1e", &data, b"\x1d"].concat();
+        let mut records = Records::new(&raw);
+        while let Some(item) = records.next() {
+            let Some(record) = item.record else { continue };
+            let sum: usize = record.fields().map(|f| f.bytes().len() + 1).sum();
+            prop_assert!(sum <= item.raw.len(), "{} bytes of fields in {}", sum, item.raw.len());
+            if record.len() * (3 + widths.0 + widths.1) < directory.len() && named > item.raw.len() {
+                prop_assert_eq!(item.severity(), Some(Severity::Lost), "{:?}", item.troubles);
             }
         }
     }
@@ -205,8 +250,8 @@ fn a_length_that_spans_two_records_is_found_out() {
 #[test]
 fn fields_that_share_their_bytes_are_written_as_json() {
     // Twenty entries for one field full of quotes.
-    let field = [&[b'"'; 30][..], b"\x1e"].concat();
-    let entries = "500003100000".repeat(20);
+    let field = [&[b'"'; 11][..], b"\x1e"].concat();
+    let entries = "500001200000".repeat(20);
     let base = 25 + entries.len();
     let leader = format!("{:05}nam a22{base:05} i 4500", base + field.len() + 1);
     let data = [leader.as_bytes(), entries.as_bytes(), b"\x1e", &field, b"\x1d"].concat();
@@ -214,5 +259,31 @@ fn fields_that_share_their_bytes_are_written_as_json() {
     let record = records.next().unwrap().record.unwrap();
     let mut json = Vec::new();
     steelyard::marc::json::write(record, &mut json).unwrap();
-    assert_eq!(json.iter().filter(|&&b| b == b'\\').count(), 20 * 30);
+    assert_eq!(json.iter().filter(|&&b| b == b'\\').count(), 20 * 11);
+}
+
+#[test]
+fn fields_beyond_the_bytes_of_their_record_are_left_out_and_told() {
+    let field = [&[b'x'; 9998][..], b"\x1e"].concat();
+    let entries = "500999900000".repeat(7000);
+    let base = 25 + entries.len();
+    let leader = format!("{:05}nam a22{base:05} i 4500", base + field.len() + 1);
+    let data = [leader.as_bytes(), entries.as_bytes(), b"\x1e", &field, b"\x1d"].concat();
+    let mut all = sample();
+    let offset = all.len();
+    all.extend(&data);
+    all.extend(sample());
+    let read = read_all(&all);
+    assert_eq!(read.len(), 5);
+    let (_, record, troubles) = &read[2];
+    assert_eq!(record.as_ref().unwrap().len(), data.len() / field.len());
+    let place = offset + 24 + 12 * (data.len() / field.len());
+    let told = format!(
+        "record 3, byte {place}: overlapping-fields: 500: with it the fields have more bytes than \
+         the record's {}; {} more entries are left out",
+        data.len(),
+        7000 - 1 - data.len() / field.len(),
+    );
+    assert_eq!(troubles[0], told, "{troubles:?}");
+    assert!(read[3].1.is_some() && read[4].1.is_some());
 }

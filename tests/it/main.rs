@@ -13,12 +13,17 @@ mod marcxml;
 mod memcache;
 mod network;
 mod noise;
+mod numbers;
 mod own;
 mod page;
 mod plans;
+mod planted;
+mod private;
 mod programs;
 mod real;
+mod recovery;
 mod ruby_python;
+mod skips;
 mod slabs;
 mod stores;
 #[cfg(feature = "redis")]
@@ -31,4 +36,6 @@ mod stores_mysql;
 mod stores_postgres;
 mod stores_web;
 mod tidy;
+#[cfg(all(feature = "couchdb", feature = "s3", feature = "redis", feature = "memcache-tls"))]
+mod tls;
 mod workloads;

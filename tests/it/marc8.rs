@@ -4,6 +4,8 @@ use proptest::prelude::*;
 use steelyard::marc::marc8::{Decoder, Encoder, Fault, Sets};
 use unicode_normalization::UnicodeNormalization;
 
+use crate::programs::{self, need};
+
 fn read(bytes: &[u8]) -> (String, Vec<(usize, Fault)>) {
     let (mut out, mut faults) = (Vec::new(), Vec::new());
     Decoder::default().decode(bytes, &mut out, &mut |at, fault| faults.push((at, fault)));
@@ -189,10 +191,7 @@ fn whole(text: &str) -> String {
 
 #[test]
 fn real_records() {
-    let Some(folder) = std::env::var_os("STEELYARD_TEST_DATA") else {
-        return println!("skipped: STEELYARD_TEST_DATA is not set");
-    };
-    let mut folders = vec![std::path::PathBuf::from(folder)];
+    let mut folders = vec![need!(programs::real_records())];
     let (mut records, mut clean) = (0, 0);
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {

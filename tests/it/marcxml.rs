@@ -18,7 +18,10 @@ use steelyard::{
     },
 };
 
-use crate::real;
+use crate::{
+    programs::{self, Need, need},
+    real,
+};
 
 /// What was read from a file: the records, and the troubles with offsets into the file.
 #[derive(Default)]
@@ -73,8 +76,8 @@ fn read(bytes: &[u8], block: usize) -> Read {
 
 /// The MARCXML files that are there, with the number of records that SOURCES.txt gives each, and
 /// how many it names.
-fn xml_files() -> Option<(Vec<(PathBuf, usize)>, usize)> {
-    let folder = real::folder()?;
+fn xml_files() -> Need<(Vec<(PathBuf, usize)>, usize)> {
+    let folder = programs::real_records()?;
     let sources = std::fs::read_to_string(folder.join("SOURCES.txt")).unwrap();
     let (mut files, mut named, mut repository) = (Vec::new(), 0, String::new());
     for row in sources.lines() {
@@ -90,7 +93,7 @@ fn xml_files() -> Option<(Vec<(PathBuf, usize)>, usize)> {
             }
         }
     }
-    Some((files, named))
+    Ok((files, named))
 }
 
 fn short(path: &Path) -> String {
@@ -100,7 +103,7 @@ fn short(path: &Path) -> String {
 
 #[test]
 fn every_real_record_is_read_and_comes_back() {
-    let Some((files, named)) = xml_files() else { return };
+    let (files, named) = need!(xml_files());
     let (mut records, mut differ, mut kinds) = (0, 0, BTreeMap::<&str, usize>::new());
     for (path, count) in &files {
         let bytes = std::fs::read(path).unwrap();
@@ -156,13 +159,11 @@ fn every_real_record_is_read_and_comes_back() {
 
 #[test]
 fn values_are_those_that_etree_reads() {
-    let Some((files, _)) = xml_files() else { return };
+    let (files, _) = need!(xml_files());
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/marcxml.py");
     let paths = files.iter().map(|(path, _)| path);
-    let Ok(output) = Command::new("python3").arg(script).args(paths).output() else {
-        eprintln!("skipped: no python3");
-        return;
-    };
+    need!(programs::found("python3"));
+    let output = Command::new("python3").arg(script).args(paths).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let answers = String::from_utf8(output.stdout).unwrap();
     let (mut same, mut mended, mut ill) = (0, 0, 0);
@@ -220,7 +221,7 @@ fn values_are_those_that_etree_reads() {
 
 #[test]
 fn real_iso2709_records_come_back_through_both() {
-    let Some(files) = real::iso2709_files() else { return };
+    let files = need!(real::iso2709_files());
     let (mut through_xml, mut refused, mut through_lines) = (0, 0, 0);
     let (mut out, mut back, mut troubles) = (Vec::new(), Record::new(), Vec::new());
     for (path, bytes) in &files {

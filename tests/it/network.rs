@@ -10,12 +10,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use steelyard::{
-    bench::{network::Relay, results::Results},
-    server::Wish,
-};
+use steelyard::bench::{network::Relay, results::Results};
 
-use crate::programs;
+use crate::programs::{self, need};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_steelyard"))
@@ -147,9 +144,7 @@ fn bench(args: &[&str]) -> std::process::Output {
 
 #[test]
 fn a_bench_through_a_network_says_so_and_waits_for_it() {
-    if programs::server("redis", &Wish::default()).is_none() {
-        return;
-    }
+    need!(programs::startable("redis"));
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("results.json").display().to_string();
     let done = bench(&["--on", "redis", "--on", "sqlite", "--network", "2ms", "--out", &out]);

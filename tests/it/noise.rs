@@ -18,7 +18,7 @@ use steelyard::{
     server::Wish,
 };
 
-use crate::programs;
+use crate::programs::{self, need};
 
 /// Reads for a second.
 const READS: &str = r#"
@@ -42,7 +42,7 @@ fn run(on: &str) -> Results {
     options.targets = vec![Target::parse(on).unwrap()];
     options.audit = false;
     options.plan.resamples = 200;
-    options.plan.stop = StopRule { max_rounds: 2, ..StopRule::default() };
+    options.plan.stop = StopRule { max_rounds: 2, budget: 600.0, ..StopRule::default() };
     stores::run(&options, &mut |_| {}).unwrap()
 }
 
@@ -99,10 +99,7 @@ fn others_now() -> f64 {
 
 #[test]
 fn a_private_server_at_work_is_not_taken_for_somebody_else() {
-    let wish = Wish::default();
-    if programs::server("redis", &wish).is_none() {
-        return;
-    }
+    need!(programs::startable("redis"));
     let quiet = others_now() < 0.03;
     let results = run("redis");
     let quiet = quiet && others_now() < 0.03;
@@ -127,7 +124,7 @@ fn a_private_server_at_work_is_not_taken_for_somebody_else() {
 
 #[test]
 fn for_a_server_that_somebody_else_started_it_is_not_known() {
-    let Some(server) = programs::server("redis", &Wish::default()) else { return };
+    let server = need!(programs::server("redis", &Wish::default()));
     let results = run(server.url());
     let name = results.baseline.clone();
     assert!(turns(&results, &name).iter().all(|p| p.others.is_none()), "{:?}", results.probes);

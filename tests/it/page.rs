@@ -10,7 +10,7 @@ use std::{
 
 use steelyard::bench as measured;
 
-use crate::programs;
+use crate::programs::{self, Need, need};
 
 #[path = "../samples/stores.rs"]
 mod samples;
@@ -26,11 +26,9 @@ struct Rendered {
     console: Vec<String>,
 }
 
-/// Renders a page with no network to speak of; none where there is no Chromium.
-fn rendered(page: &Path) -> Option<Rendered> {
-    if !programs::found("chromium") {
-        return None;
-    }
+/// Renders a page with no network to speak of.
+fn rendered(page: &Path) -> Need<Rendered> {
+    programs::found("chromium")?;
     let profile = tempfile::tempdir().unwrap();
     let done = Command::new("chromium")
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"])
@@ -42,7 +40,7 @@ fn rendered(page: &Path) -> Option<Rendered> {
         .unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}");
-    Some(Rendered {
+    Ok(Rendered {
         dom: String::from_utf8(done.stdout).unwrap(),
         console: said.lines().filter(|l| l.contains("CONSOLE")).map(str::to_owned).collect(),
     })
@@ -65,7 +63,7 @@ fn looks_right(name: &str, results: &[&Path], charts: usize, tables: usize) {
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     fs::write(&page, &made.stdout).unwrap();
-    let Some(Rendered { dom, console }) = rendered(&page) else { return };
+    let Rendered { dom, console } = need!(rendered(&page));
     assert!(console.is_empty(), "{name}: {console:?}");
     assert_eq!(dom.matches("role=\"img\"").count(), charts, "{name}: charts");
     assert_eq!(dom.matches("<table").count(), tables, "{name}: tables");
@@ -129,7 +127,7 @@ fn a_page_that_is_broken_is_found_out() {
         content=\"default-src 'none'; script-src 'unsafe-inline'\">\
         <img src=\"https://example.invalid/x.png\"><script>nothing.here()</script>";
     fs::write(&page, text).unwrap();
-    let Some(Rendered { console, .. }) = rendered(&page) else { return };
+    let Rendered { console, .. } = need!(rendered(&page));
     assert!(console.iter().any(|l| l.contains("not defined")), "{console:?}");
     assert!(console.iter().any(|l| l.contains("Content Security Policy")), "{console:?}");
 }

@@ -1,32 +1,70 @@
-//! Programs that live tests talk to. A test whose program is missing says so and passes, or fails
-//! where `STEELYARD_REQUIRE_SERVERS=1`.
+//! What tests need of the machine they run on: servers, programs, real records. What is not there is a
+//! [`Missing`], and [`need!`] leaves the test with it (`skips.rs`).
 
-use std::{fmt::Display, path::Path, process::Command};
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 use steelyard::{
     ErrorKind,
+    bench::stores::Target,
     server::{self, Server, Wish},
 };
 
-/// Says that something is left out, and why.
-#[track_caller]
-pub fn skip(why: impl Display) {
-    let required = std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1");
-    assert!(!required, "STEELYARD_REQUIRE_SERVERS=1, and {why}");
-    println!("skipped: {why}");
-}
+pub(crate) use crate::skips::need;
+pub use crate::skips::{Missing, Need, skip};
 
-/// A private server of this kind; none where it is not on this machine.
+/// A private server of this kind.
 #[track_caller]
-pub fn server(name: &str, wish: &Wish) -> Option<Server> {
+pub fn server(name: &str, wish: &Wish) -> Need<Server> {
     match server::named(name).expect("a server of this name").start(wish) {
-        Ok(server) => Some(server),
-        Err(e) if e.kind() == ErrorKind::NotFound => {
-            skip(e);
-            None
-        }
+        Ok(server) => Ok(server),
+        Err(e) if e.kind() == ErrorKind::NotFound => Err(Missing::new(e)),
         Err(e) => panic!("{e:?}"),
     }
+}
+
+/// Whether a private server of this kind could be started.
+#[track_caller]
+pub fn startable(name: &str) -> Need {
+    match server::named(name).expect("a server of this name").find() {
+        Some(_) => Ok(()),
+        None => Err(Missing::new(format_args!("there is no {name} on this machine"))),
+    }
+}
+
+/// Whether the server of what is measured could be started, if it has one.
+#[track_caller]
+pub fn of(target: &Target) -> Need {
+    target.program().map_or(Ok(()), |program| startable(program.name))
+}
+
+/// The folder of real records, which `STEELYARD_TEST_DATA` names; `none` says that there is none and that
+/// the tests of it may be left out.
+#[track_caller]
+pub fn real_records() -> Need<PathBuf> {
+    match std::env::var_os("STEELYARD_TEST_DATA").filter(|folder| !folder.is_empty()) {
+        Some(none) if none == "none" => {
+            Err(Missing::allowed("STEELYARD_TEST_DATA=none: there are no real records"))
+        }
+        Some(folder) => Ok(folder.into()),
+        None => Err(Missing::new("STEELYARD_TEST_DATA names no folder of real records")),
+    }
+}
+
+/// The URL of a server with another login: `user:password`.
+pub fn with_login(url: &str, login: &str) -> String {
+    let (scheme, rest) = url.split_once("//").expect("a URL");
+    let place = rest.split_once('@').map_or(rest, |(_, place)| place);
+    format!("{scheme}//{login}@{place}")
+}
+
+/// The password in the URL of a server, whatever it is called there.
+pub fn password(url: &str) -> Option<&str> {
+    let login = url.split_once("//").and_then(|(_, rest)| rest.split_once('@'));
+    let secret = url.split_once("secret_access_key=").map(|(_, rest)| rest.split('&').next());
+    login.and_then(|(login, _)| Some(login.split_once(':')?.1)).or(secret.flatten())
 }
 
 /// Whether a program is on this machine.
@@ -35,23 +73,19 @@ pub fn installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-/// Whether a program that a test needs is on this machine.
+/// A program that a test needs.
 #[track_caller]
-pub fn found(program: &str) -> bool {
-    let found = installed(program);
-    if !found {
-        skip(format_args!("there is no {program} on this machine"));
+pub fn found(program: &str) -> Need {
+    match installed(program) {
+        true => Ok(()),
+        false => Err(Missing::new(format_args!("there is no {program} on this machine"))),
     }
-    found
 }
 
-/// A certificate for `localhost`, signed by nobody else, and its key, as files in a folder; none
-/// where there is nothing to make it with.
+/// A certificate for `localhost`, signed by nobody else, and its key, as files in a folder.
 #[track_caller]
-pub fn certificate(folder: &Path) -> Option<(String, String)> {
-    if !found("openssl") {
-        return None;
-    }
+pub fn certificate(folder: &Path) -> Need<(String, String)> {
+    found("openssl")?;
     let [certificate, key] = ["certificate", "key"].map(|n| folder.join(n).display().to_string());
     let made = Command::new("openssl")
         .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"])
@@ -61,7 +95,7 @@ pub fn certificate(folder: &Path) -> Option<(String, String)> {
         .output()
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-    Some((certificate, key))
+    Ok((certificate, key))
 }
 
 /// Whether this process runs nothing but the test of this name. Where it does not, the test is run
@@ -83,4 +117,27 @@ pub fn alone(test: &str) -> bool {
     let said = String::from_utf8_lossy(&child.stderr);
     assert!(child.status.success() && text.contains("1 passed"), "{test}, alone: {text}{said}");
     false
+}
+
+#[test]
+fn a_test_that_is_left_out_is_counted_and_fails_where_everything_is_required() {
+    let needs = "slabs::classes::they_are_those_of_the_server_for_any_settings";
+    let folder = tempfile::tempdir().unwrap();
+    let counted = folder.path().join("skips");
+    let left_out = |required: &str| {
+        let mut test = Command::new(std::env::current_exe().unwrap());
+        test.args([needs, "--exact", "--nocapture", "--test-threads=2"]);
+        // Nothing is found on it.
+        test.env("PATH", folder.path()).env("STEELYARD_SKIPS", &counted);
+        test.env("STEELYARD_REQUIRE_SERVERS", required).output().unwrap()
+    };
+    let required = left_out("1");
+    let said = String::from_utf8_lossy(&required.stderr).into_owned();
+    assert!(!required.status.success(), "{said}");
+    let why = "there is no memcached on this machine";
+    assert!(said.contains(&format!("STEELYARD_REQUIRE_SERVERS=1, and {why}")), "{said}");
+    assert!(!counted.exists());
+    let allowed = left_out("0");
+    assert!(allowed.status.success(), "{}", String::from_utf8_lossy(&allowed.stderr));
+    assert_eq!(std::fs::read_to_string(&counted).unwrap(), format!("{needs}\t{why}\n"));
 }

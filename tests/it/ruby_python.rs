@@ -15,7 +15,7 @@ use steelyard::{
     record::{Document, Time, Value},
 };
 
-use crate::programs;
+use crate::programs::{self, Missing, Need, need};
 
 /// Any value; in maps, no name twice.
 fn values() -> impl Strategy<Value = Value> {
@@ -216,14 +216,12 @@ fn normal(decimal: &str) -> String {
 }
 
 /// What a peer prints, line by line; none where the program is not there.
-fn peer(program: &str, arguments: &[&str], input: Vec<u8>) -> Option<Vec<String>> {
+fn peer(program: &str, arguments: &[&str], input: Vec<u8>) -> Need<Vec<String>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/ruby_python/");
     let script = format!("{folder}peer.{}", if program == "ruby" { "rb" } else { "py" });
     let mut command = Command::new(program);
     command.arg(script).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
-    if !programs::found(program) {
-        return None;
-    }
+    programs::found(program)?;
     let mut child = command.spawn().expect("it is there");
     let mut stdin = child.stdin.take().expect("piped");
     let writer = std::thread::spawn(move || stdin.write_all(&input));
@@ -231,22 +229,20 @@ fn peer(program: &str, arguments: &[&str], input: Vec<u8>) -> Option<Vec<String>
     writer.join().expect("no panic").expect("all read");
     assert!(output.status.success(), "{program} failed");
     let text = String::from_utf8(output.stdout).expect("text");
-    Some(text.lines().map(str::to_owned).collect())
+    Ok(text.lines().map(str::to_owned).collect())
 }
 
 /// The same for a library of the program, to which values go in hex, one a line; none where the
 /// program has no such library.
-fn library(program: &str, arguments: &[&str], values: &[Vec<u8>]) -> Option<Vec<String>> {
+fn library(program: &str, arguments: &[&str], values: &[Vec<u8>]) -> Need<Vec<String>> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/ruby_python/");
     let script = format!("{folder}peer.{}", if program == "ruby" { "rb" } else { "py" });
-    if !programs::found(program) {
-        return None;
-    }
+    programs::found(program)?;
     let name = arguments[arguments.len() - 1];
     let check = Command::new(program).args([&script, "check", name]).stdin(Stdio::null()).status();
     if check.expect("it is there").code() == Some(3) {
-        programs::skip(format_args!("{program} has no library for {name} (see scripts/test)"));
-        return None;
+        let why = format!("{program} has no library for {name} (see scripts/test)");
+        return Err(Missing::new(why));
     }
     let mut input = String::new();
     for value in values {
@@ -260,7 +256,7 @@ fn library(program: &str, arguments: &[&str], values: &[Vec<u8>]) -> Option<Vec<
 fn library_reads_ours(program: &str, format: Format, want: impl Fn(Value) -> Value) {
     let values: Vec<Value> = made().into_iter().map(in_our_years).collect();
     let bytes: Vec<_> = values.iter().map(|v| encoded(format, v)).collect();
-    let Some(lines) = library(program, &["show", format.name()], &bytes) else { return };
+    let lines = need!(library(program, &["show", format.name()], &bytes));
     assert_eq!(lines.len(), values.len());
     for (line, value) in lines.iter().zip(values) {
         let mut expected = String::new();
@@ -289,7 +285,7 @@ fn singles(value: Value, out: &mut Vec<Value>) {
 
 fn reads_ours(program: &str, format: Format, values: &[Value]) {
     let input = values.iter().flat_map(|v| encoded(format, v)).collect();
-    let Some(lines) = peer(program, &["show"], input) else { return };
+    let lines = need!(peer(program, &["show"], input));
     assert_eq!(lines.len(), values.len());
     for (line, value) in lines.iter().zip(values) {
         let mut want = String::new();
@@ -299,7 +295,7 @@ fn reads_ours(program: &str, format: Format, values: &[Value]) {
 }
 
 fn we_read(program: &str, format: Format, arguments: &[&str]) -> usize {
-    let Some(lines) = peer(program, arguments, Vec::new()) else { return 0 };
+    let lines = need!(peer(program, arguments, Vec::new()), return 0);
     for line in &lines {
         let (bytes, want) = line.split_once('\t').expect("a tab");
         let bytes = unhex(bytes);
@@ -346,7 +342,7 @@ fn ruby_writes_what_we_write() {
     made().into_iter().for_each(|v| singles(v, &mut values));
     values.retain(|v| !matches!(v, Value::Decimal(_)));
     let input = values.iter().flat_map(|v| encoded(Format::Marshal, v)).collect();
-    let Some(lines) = peer("ruby", &["again"], input) else { return };
+    let lines = need!(peer("ruby", &["again"], input));
     assert!(lines.len() == values.len() && lines.len() > 1000, "{}", lines.len());
     for (line, value) in lines.iter().zip(&values) {
         let mut ours = String::new();
@@ -370,7 +366,7 @@ fn marc_records_come_back_from_ruby() {
     for record in &records {
         Format::Marshal.encode_marc(record.as_ref(), &mut input).expect("encodes");
     }
-    let Some(lines) = peer("ruby", &["again"], input) else { return };
+    let lines = need!(peer("ruby", &["again"], input));
     assert_eq!(lines.len(), records.len());
     let mut back = Record::new();
     for (line, record) in lines.iter().zip(&records) {
@@ -401,7 +397,7 @@ fn python_and_ruby_read_our_cbor() {
 fn we_read_what_python_writes_as_msgpack_and_cbor() {
     for format in [Format::Msgpack, Format::Cbor] {
         for seed in ["1", "2"] {
-            if library("python3", &["check", format.name()], &[]).is_some() {
+            if library("python3", &["check", format.name()], &[]).is_ok() {
                 we_read("python3", format, &["make", seed, "400", format.name()]);
             }
         }
@@ -421,7 +417,7 @@ fn we_read_what_ruby_writes_as_msgpack_and_cbor() {
         };
         let values: Vec<Value> = made().into_iter().map(plain).collect();
         let bytes: Vec<_> = values.iter().map(|v| encoded(format, v)).collect();
-        let Some(lines) = library("ruby", &["again", format.name()], &bytes) else { return };
+        let lines = need!(library("ruby", &["again", format.name()], &bytes));
         assert_eq!(lines.len(), values.len());
         for (line, value) in lines.iter().zip(values) {
             assert_eq!(format.decode::<Value>(&unhex(line)).expect("what Ruby wrote"), value);

@@ -20,27 +20,31 @@ use steelyard::{
     store::{self, Key, KeyRange, Layout, Place, Query, Row, one_by_one},
 };
 
-use crate::programs;
+use crate::programs::{self, Missing, Need, need};
 
-/// A server of one's own; none where there is no program for it on this machine.
-fn start() -> Option<Server> {
+/// A server of one's own.
+fn start() -> Need<Server> {
     // MongoDB's own where there is one.
     let own = server::named("mongodb").is_ok_and(|program| program.find().is_some());
     programs::server(if own { "mongodb" } else { "ferretdb" }, &Wish::default())
 }
 
 /// The server that most tests share, each with tables of its own.
-static SHARED: LazyLock<Option<Server>> = LazyLock::new(start);
+static SHARED: LazyLock<Need<Server>> = LazyLock::new(start);
 
-/// The URL of the shared server, with options.
-fn url(options: &str) -> Option<String> {
-    Some(format!("{}?{options}", SHARED.as_ref()?.url()))
+fn shared() -> Need<&'static Server> {
+    SHARED.as_ref().map_err(Missing::clone)
 }
 
-async fn open(options: &str) -> Option<Place> {
+/// The URL of the shared server, with options.
+fn url(options: &str) -> Need<String> {
+    Ok(format!("{}?{options}", shared()?.url()))
+}
+
+async fn open(options: &str) -> Need<Place> {
     let place = store::open(&url(options)?).await.unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
-    Some(place)
+    Ok(place)
 }
 
 /// The same collection by the plain client.
@@ -84,7 +88,7 @@ fn kinds() -> Vec<(&'static str, Value, &'static str)> {
 
 #[tokio::test]
 async fn every_kind_is_bsons_own_and_comes_back() {
-    let Some(place) = open("table=kinds").await else { return };
+    let place = need!(open("table=kinds").await);
     let kinds = kinds();
     let fields = kinds.iter().map(|(name, value, _)| (*name, value.clone()));
     let whole = row("whole", fields);
@@ -106,7 +110,7 @@ async fn every_kind_is_bsons_own_and_comes_back() {
 
 #[tokio::test]
 async fn blobs_are_binary_and_no_base64() {
-    let Some(place) = open("table=blobs&format=marshal").await else { return };
+    let place = need!(open("table=blobs&format=marshal").await);
     let some = row("k", [("text", "herring"), ("more", "salt")]);
     place.load(std::slice::from_ref(&some)).await.unwrap();
     place.put(&[row("put", [("n", 1i64)])]).await.unwrap();
@@ -133,7 +137,7 @@ async fn blobs_are_binary_and_no_base64() {
 
 #[tokio::test]
 async fn what_cannot_be_held_is_refused_before_anything_is_written() {
-    let Some(place) = open("table=refused").await else { return };
+    let place = need!(open("table=refused").await);
     let deep = (0..120)
         .fold(Value::Int(1), |inner, _| Value::Map(Document::from_iter([("deeper", inner)])));
     let decimal = "0.1234567890123456789012345678901234567890";
@@ -186,7 +190,7 @@ async fn what_cannot_be_held_is_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn a_key_that_is_taken_is_named() {
-    let Some(place) = open("table=taken").await else { return };
+    let place = need!(open("table=taken").await);
     let some = |names: &[&str]| -> Vec<Row> {
         names.iter().map(|name| row(name, [("v", 1i64)])).collect()
     };
@@ -213,7 +217,7 @@ async fn a_key_that_is_taken_is_named() {
 #[tokio::test]
 async fn hostile_names_and_values_are_data() {
     let table = "we\"ird'); db.dropDatabase(); //  ü😀";
-    let Some(url) = url("table=hostile") else { return };
+    let url = need!(url("table=hostile"));
     let first = store::open(&url).await.unwrap();
     let place = first.table(table).unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
@@ -239,7 +243,7 @@ async fn hostile_names_and_values_are_data() {
 
 #[tokio::test]
 async fn a_collection_of_the_other_layout_is_a_conflict() {
-    let Some(documents) = open("table=other").await else { return };
+    let documents = need!(open("table=other").await);
     documents.put(&[row("a", [("v", 1i64)])]).await.unwrap();
     let blobs = store::open(&url("table=other&layout=blob").unwrap()).await.unwrap();
     let error = blobs.prepare(&Layout::plain()).await.unwrap_err();
@@ -253,7 +257,7 @@ async fn a_collection_of_the_other_layout_is_a_conflict() {
 
 #[tokio::test]
 async fn keys_of_others_are_not_passed_over() {
-    let Some(place) = open("table=others").await else { return };
+    let place = need!(open("table=others").await);
     place.put(&[row("a", [("v", 1i64)])]).await.unwrap();
     plain("others").await.insert_one(doc! {"v": 2}).await.unwrap();
     for done in [
@@ -268,9 +272,7 @@ async fn keys_of_others_are_not_passed_over() {
 
 #[tokio::test]
 async fn durability_is_the_write_concern() {
-    if SHARED.is_none() {
-        return;
-    }
+    need!(shared());
     for (tier, concern) in [(Tier::T3, "\"j\": true"), (Tier::T2, "\"j\": false")] {
         let place = open(&format!("table=tiers&durability={tier}")).await.unwrap();
         place.put(&[row("a", [("v", 1i64)])]).await.unwrap();
@@ -299,7 +301,7 @@ async fn durability_is_the_write_concern() {
 #[tokio::test]
 async fn two_hundred_thousand_people() {
     const COUNT: u64 = 200_000;
-    let Some(place) = open("table=people").await else { return };
+    let place = need!(open("table=people").await);
     let layout = Layout::plain().with_index("age".parse().unwrap(), steelyard::record::Kind::Int);
     place.prepare(&layout).await.unwrap();
     let mut rows: Vec<Row> = (0..COUNT)

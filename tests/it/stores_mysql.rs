@@ -21,21 +21,22 @@ use steelyard::{
     },
 };
 
-use crate::programs;
+use crate::programs::{self, Missing, Need, need};
 
-/// A server with these settings; none where there is none on this machine.
-fn start(tier: Option<Tier>, settings: &[(&str, &str)]) -> Option<Server> {
+/// A server with these settings.
+fn start(tier: Option<Tier>, settings: &[(&str, &str)]) -> Need<Server> {
     let settings = settings.iter().map(|&(name, value)| (name.into(), value.into())).collect();
     programs::server("mariadb", &Wish { tier, settings, ..Wish::default() })
 }
 
 /// The URL of a server that most tests share, with a table of the test's own; it ends with this
 /// process.
-fn shared(table: &str) -> Option<String> {
-    static SHARED: LazyLock<Mutex<Option<Server>>> =
+fn shared(table: &str) -> Need<String> {
+    static SHARED: LazyLock<Mutex<Need<Server>>> =
         LazyLock::new(|| Mutex::new(start(Some(Tier::T1), &[])));
     let server = SHARED.lock().unwrap();
-    server.as_ref().map(|server| format!("{}?table={table}", server.url()))
+    let server = server.as_ref().map_err(Missing::clone)?;
+    Ok(format!("{}?table={table}", server.url()))
 }
 
 fn key(text: &str) -> Key {

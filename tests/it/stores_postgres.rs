@@ -1,16 +1,6 @@
 //! What is special about PostgreSQL, on a private server; what every store does, the contract suite
 //! tests.
 
-/// The shared server, or the end of the test where there is none.
-macro_rules! shared {
-    () => {
-        match &*SHARED {
-            Some(server) => server,
-            None => return,
-        }
-    };
-}
-
 mod tables;
 mod trouble;
 mod values;
@@ -29,15 +19,19 @@ use steelyard::{
     store::{self, Column, Filter, Key, KeyRange, Layout, Place, Query, Row, query::Order},
 };
 
-use crate::programs;
+use crate::programs::{self, Missing, Need, need};
 
-/// A private server; none where there is no PostgreSQL on this machine.
-fn start(wish: &Wish) -> Option<Server> {
+/// A private server.
+fn start(wish: &Wish) -> Need<Server> {
     programs::server("postgres", wish)
 }
 
 /// One for all tests that leave it as it is; a watchman ends it with this process.
-static SHARED: LazyLock<Option<Server>> = LazyLock::new(|| start(&Wish::default()));
+static SHARED: LazyLock<Need<Server>> = LazyLock::new(|| start(&Wish::default()));
+
+fn shared() -> Need<&'static Server> {
+    SHARED.as_ref().map_err(Missing::clone)
+}
 
 fn key(text: &str) -> Key {
     Key::new(text).unwrap()

@@ -10,9 +10,9 @@ use steelyard::{
     store::{Key, Place, Row},
 };
 
-use crate::programs;
+use crate::programs::{self, Need};
 
-fn server(name: &str) -> Option<Server> {
+fn server(name: &str) -> Need<Server> {
     programs::server(name, &Wish::default())
 }
 

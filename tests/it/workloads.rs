@@ -23,12 +23,12 @@ use steelyard::{
 };
 
 use crate::{
-    programs,
+    programs::{self, need},
     stores::naive::{Flaw, Naive},
 };
 
 /// A run of one round on these stores.
-fn options<'a>(workload: Workload, on: &[&str]) -> Options<'a> {
+pub fn options<'a>(workload: Workload, on: &[&str]) -> Options<'a> {
     let mut options = Options::new(workload);
     options.targets = on.iter().map(|on| Target::parse(on).unwrap()).collect();
     options.audit = false;
@@ -38,7 +38,7 @@ fn options<'a>(workload: Workload, on: &[&str]) -> Options<'a> {
     options
 }
 
-fn run(options: &Options<'_>) -> Result<Results> {
+pub fn run(options: &Options<'_>) -> Result<Results> {
     stores::run(options, &mut |_| {})
 }
 
@@ -219,9 +219,7 @@ fn keys_follow_a_trace() {
 /// What is acknowledged survives the end of the process at t1 and t3; and the workload goes on after it.
 fn recovers(on: &str, keeps: bool) {
     let target = Target::parse(on).unwrap();
-    if target.program().is_some_and(|program| program.find().is_none()) {
-        return programs::skip(format_args!("there is no {on} on this machine"));
-    }
+    need!(programs::of(&target));
     let phases = "[[phase]]\nname = \"crash\"\ndo = \"recover\"\ncount = 50\n\
                   [[phase]]\nname = \"get\"\ndo = \"get\"\ncount = 100\n\
                   [[phase]]\nname = \"rewrite\"\ndo = \"rewrite\"\n";
@@ -263,9 +261,7 @@ fn stores_without_a_server_come_back_after_their_writer_is_killed() {
 /// A cache of a tenth of the data is as small as it says, and the server has its usual one again after.
 fn roomy(on: &str) {
     let target = Target::parse(on).unwrap();
-    if target.program().is_some_and(|program| program.find().is_none()) {
-        return programs::skip(format_args!("there is no {on} on this machine"));
-    }
+    need!(programs::of(&target));
     let phases = "[[phase]]\nname = \"get\"\ndo = \"get\"\ncount = 200\ncache = [2, 0.1]\n\
                   [[phase]]\nname = \"scan\"\ndo = \"scan\"\n";
     let results = run(&options(people(2000, phases), &[on])).unwrap();
@@ -299,9 +295,8 @@ fn caches_of_servers_are_limited_to_a_share_of_the_data() {
 
 /// By a socket or by a port: the report says which, and it is that one.
 fn by_a_socket(program: &str) {
-    let Some(server) = programs::server(program, &Wish { socket: true, ..Wish::default() }) else {
-        return;
-    };
+    let wish = Wish { socket: true, ..Wish::default() };
+    let server = need!(programs::server(program, &wish));
     let connection = |on: &str| {
         let workload = Workload::named("keep").unwrap().scaled(0.02);
         let results = run(&options(workload, &[on])).unwrap();
@@ -381,7 +376,7 @@ concurrency = 16
 /// waits, from 1.0 s down to nothing; p99 is 0.9 s. A closed loop would have sent one operation in
 /// that second and called it an outlier.
 fn stall(program: &str) {
-    let Some(server) = programs::server(program, &Wish::default()) else { return };
+    let server = need!(programs::server(program, &Wish::default()));
     let mut options = options(Workload::parse(STALL).unwrap(), &[]);
     options.targets = vec![Target::parse(server.url()).unwrap()];
     let began = AtomicBool::new(false);
@@ -413,6 +408,39 @@ fn stall(program: &str) {
     let p99 = p99 - (stood - 1.0);
     assert!((0.85..=1.1).contains(&p99), "{program}: {p99} s");
     assert_eq!(cell.tally.unwrap().skipped, 0, "{program}");
+}
+
+/// A server that stops in the middle of a window is left out after a few timeouts; the other stores are measured.
+#[test]
+fn a_server_that_stops_within_a_window_is_left_out() {
+    let server = need!(programs::server("redis", &Wish::default()));
+    let mut options =
+        options(Workload::parse(&STALL.replace("seconds = 10", "seconds = 1")).unwrap(), &[]);
+    let url = format!("{}?timeout=0.3&connect_timeout=0.3", server.url());
+    options.targets = vec![Target::parse(&url).unwrap(), Target::parse("memory").unwrap()];
+    let mut frozen = false;
+    let results = stores::run(&options, &mut |p| {
+        if p.phase == "get" && p.competitor.starts_with("redis") && !frozen {
+            server.freeze();
+            frozen = true;
+        }
+    })
+    .unwrap();
+    server.thaw();
+    assert!(frozen);
+    let cell = |of: &str| {
+        results.cells.iter().find(|c| c.phase == "get" && c.competitor.starts_with(of)).unwrap()
+    };
+    let why = cell("redis").refused.as_deref().expect("it is left out");
+    assert!(why.contains("failed: "), "{why}");
+    for said in ["broke in phase get", "could not be dropped"] {
+        assert!(
+            results.dataset.remarks.iter().any(|r| r.contains(said)),
+            "{:?}",
+            results.dataset.remarks
+        );
+    }
+    assert!(!cell("memory").rounds.is_empty());
 }
 
 /// One test for each server that a store can talk to.

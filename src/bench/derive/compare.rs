@@ -10,7 +10,7 @@ use crate::bench::{
     results::{
         Basis, Cell, Contender, Contrast, Family, Figure, Results, Sensitivity, Verdict, Versus,
     },
-    stats::{self, Paired, Rule, autocorrelation, by_start, median, paired},
+    stats::{self, Paired, Rule, Usual, autocorrelation, by_group, by_start, median, paired},
 };
 
 /// All comparisons of a run.
@@ -36,15 +36,21 @@ impl Comparisons {
         let series: Vec<Vec<f64>> =
             asked.iter().map(|&(a, b)| by_start(&paired(&costs[a], &costs[b]))).collect();
         let serial = autocorrelation(series.iter().map(Vec::as_slice));
+        let phase = |&(a, _): &(usize, usize)| {
+            results.phases.iter().position(|p| p.id == results.cells[a].phase).unwrap_or(usize::MAX)
+        };
+        let serials = by_group(&series, &asked.iter().map(phase).collect::<Vec<_>>());
         let mut pairs = Vec::new();
-        for (&(a, b), logs) in asked.iter().zip(&series) {
+        for ((&(a, b), logs), serial) in asked.iter().zip(&series).zip(serials) {
             pairs.extend(Paired::of(logs, serial).map(|pair| (a, b, pair)));
         }
+        let usual = Usual::of(&pairs.iter().map(|p| p.2).collect::<Vec<_>>());
+        pairs.iter_mut().for_each(|pair| pair.2 = pair.2.moderated(usual));
         let rule = Rule { effect: results.plan.effect, level: 1.0 - results.plan.level };
         let (family, answers) = judged(&pairs.iter().map(|p| p.2).collect::<Vec<_>>(), &rule);
         let others = others.into_iter().filter_map(|(cell, base)| {
             let logs = by_start(&paired(&costs[cell], &costs[base]));
-            Some((cell, Paired::of(&logs, serial)?))
+            Some((cell, Paired::of(&logs, serial)?.moderated(usual)))
         });
         Comparisons {
             basis,
@@ -137,7 +143,11 @@ impl Comparisons {
 
 /// What comparisons come to that are decided together: those with starts enough are one family.
 pub(in crate::bench) fn judged(pairs: &[Paired], rule: &Rule) -> (stats::Family, Vec<Versus>) {
-    let known: Vec<f64> = pairs.iter().filter(|p| p.is_known()).map(Paired::p).collect();
+    let known: Vec<(f64, bool)> = pairs
+        .iter()
+        .filter(|p| p.is_known())
+        .map(|p| (p.p(), rule.is_difference(p.ratio())))
+        .collect();
     let family = stats::Family::of(&known, rule.level);
     let mut adjusted = family.adjusted.iter();
     let answer = |pair: &Paired| {

@@ -208,7 +208,7 @@ fn through(url: &str, mut relay: impl FnMut(&str, u16) -> Result<u16>) -> Result
         return refused("before a unix socket, which has no network; leave ?socket= out");
     }
     let tls = parsed.take_flag("tls")?.unwrap_or(false);
-    if tls || ["rediss", "couchdbs"].contains(&parsed.scheme.as_str()) {
+    if tls || ["rediss", "couchdbs", "memcacheds"].contains(&parsed.scheme.as_str()) {
         return refused("before TLS: the server's certificate is for its own address");
     }
     if parsed.scheme == "mongodb+srv" {

@@ -19,7 +19,7 @@ use tokio::{
     sync::mpsc,
 };
 
-use crate::{Result, store::alarm::Timer};
+use crate::{Result, timer::Timer};
 
 /// Bytes of a chunk at most, and how many of them may be on their way, each way of a connection.
 const CHUNK: usize = 16 << 10;

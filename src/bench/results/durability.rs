@@ -64,6 +64,18 @@ pub struct Lies {
     /// could be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_ns: Option<u64>,
+    /// The shortest and the longest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sync_span_ns: Option<(u64, u64)>,
+}
+
+impl Lies {
+    /// What a synced write takes there, in milliseconds: `1.2 ms (1.1 to 3.4)`.
+    pub fn sync(&self) -> Option<String> {
+        let ms = |ns: u64| format!("{:.2}", ns as f64 / 1e6);
+        let span = self.sync_span_ns.map(|(low, high)| format!(" ({} to {})", ms(low), ms(high)));
+        Some(format!("{} ms{}", ms(self.sync_ns?), span.unwrap_or_default()))
+    }
 }
 
 /// How a store's tier is known. The order is that of trust.
@@ -89,6 +101,11 @@ pub struct Class {
 }
 
 impl Class {
+    /// Whether it keeps its records in memory.
+    pub fn is_volatile(self) -> bool {
+        self.tier == Some(Tier::T0)
+    }
+
     /// Whether two stores may be ranked against each other: those of the same tier, known in the same
     /// way. What is broken or unknown is ranked with nothing, not even its like.
     pub fn ranks_with(self, other: Class) -> bool {
@@ -249,7 +266,7 @@ mod tests {
 
     fn tmpfs() -> Option<Lies> {
         let volatile = Some("which is memory".to_owned());
-        Some(Lies { filesystem: "tmpfs".into(), volatile, sync_ns: Some(900) })
+        Some(Lies { filesystem: "tmpfs".into(), volatile, sync_ns: Some(900), sync_span_ns: None })
     }
 
     #[test]

@@ -31,6 +31,11 @@ pub enum Verdict {
 }
 
 impl Rule {
+    /// Whether a ratio is far enough from 1 to be called a difference.
+    pub fn is_difference(&self, ratio: f64) -> bool {
+        ratio.max(1.0 / ratio) >= self.effect
+    }
+
     /// What a ratio comes to by its interval, which must be that of its family.
     pub fn verdict(&self, ratio: f64, (low, high): (f64, f64)) -> Verdict {
         if low > 1.0 && ratio >= self.effect {
@@ -47,11 +52,12 @@ impl Rule {
 
 /// Comparisons that are decided together, so that all of them are right on 95 % of pages.
 ///
-/// Holm's step-down: where `m` comparisons have a p, and `r` of them turn out as differences, each is
+/// Holm's step-down: where `m` comparisons have a p, and `r` of them are called differences, each is
 /// decided at `level = 5 % / (m - r)`. One level, and so one interval, decides everything that is
 /// said of a pair: different where the interval excludes 1, alike where it lies within 3 %. A pair is
 /// either truly equal or truly 3 % apart, so one of the two errors can be made of it, and the bound
-/// of 5 % holds for both together.
+/// of 5 % holds for both together. A pair that surely differs, but by less than 3 %, is not called a difference
+/// and so makes no room for others: it may yet be called alike.
 ///
 /// Source: S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
 #[derive(Debug, Clone, PartialEq)]
@@ -63,13 +69,24 @@ pub struct Family {
 }
 
 impl Family {
-    /// A family of comparisons with these p, in which no error is made in `1 - error` of the cases.
-    pub fn of(p: &[f64], error: f64) -> Family {
-        let mut sorted = p.to_vec();
-        sorted.sort_unstable_by(f64::total_cmp);
-        let m = sorted.len();
-        let shown = (0..m).take_while(|&k| sorted[k] * (m - k) as f64 <= error).count();
-        Family { level: error / (m - shown).max(1) as f64, adjusted: holm(p) }
+    /// A family of comparisons with these p, each far enough from 1 to be called a difference or not, in which
+    /// no error is made in `1 - error` of the cases.
+    pub fn of(comparisons: &[(f64, bool)], error: f64) -> Family {
+        let m = comparisons.len();
+        let mut order: Vec<usize> = (0..m).collect();
+        order.sort_by(|&a, &b| comparisons[a].0.total_cmp(&comparisons[b].0));
+        let mut adjusted = vec![1.0; m];
+        let (mut called, mut shown, mut largest) = (0, 0, 0.0f64);
+        for i in order {
+            let (p, is_difference) = comparisons[i];
+            largest = largest.max((p * (m - called) as f64).min(1.0));
+            adjusted[i] = largest;
+            called += usize::from(is_difference);
+            if largest <= error {
+                shown = called;
+            }
+        }
+        Family { level: error / (m - shown).max(1) as f64, adjusted }
     }
 }
 
@@ -82,19 +99,6 @@ pub fn paired(a: &[(u32, u32, f64)], b: &[(u32, u32, f64)]) -> Vec<Sample> {
             (x > 0.0 && y > 0.0).then(|| Sample { start, value: (x / y).ln() })
         })
         .collect()
-}
-
-/// Holm's step-down adjustment: the p-values of a family, each made to hold for the whole family.
-pub fn holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    let mut adjusted = vec![1.0; p.len()];
-    let mut largest: f64 = 0.0;
-    for (k, &i) in order.iter().enumerate() {
-        largest = largest.max((p[i] * (p.len() - k) as f64).min(1.0));
-        adjusted[i] = largest;
-    }
-    adjusted
 }
 
 impl Paired {
@@ -120,28 +124,34 @@ mod tests {
 
     #[test]
     fn holm_agrees_with_its_paper() {
-        let p = [0.01, 0.04, 0.03, 0.005];
-        let adjusted = holm(&p);
+        let family =
+            |p: &[f64]| Family::of(&p.iter().map(|p| (*p, true)).collect::<Vec<_>>(), 0.05);
+        let adjusted = family(&[0.01, 0.04, 0.03, 0.005]).adjusted;
         for (a, b) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
             assert!((a - b).abs() < 1e-12, "{adjusted:?}");
         }
-        assert!(holm(&[]).is_empty());
-        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(family(&[]).adjusted.is_empty());
+        assert_eq!(family(&[0.9, 0.8]).adjusted, [1.0, 1.0]);
     }
 
     #[test]
     fn one_level_decides_what_holm_decides() {
         let mut random = crate::bench::random::Random::new(3);
         for n in 1..40 {
-            let p: Vec<f64> = (0..n).map(|_| random.unit().powi(4)).collect();
+            let p: Vec<(f64, bool)> =
+                (0..n).map(|_| (random.unit().powi(4), random.unit() < 0.7)).collect();
             let family = Family::of(&p, 0.05);
-            for (p, adjusted) in p.iter().zip(&family.adjusted) {
+            for ((p, _), adjusted) in p.iter().zip(&family.adjusted) {
                 assert_eq!(*p <= family.level, *adjusted <= 0.05, "{p} in {family:?}");
             }
         }
-        assert_eq!(Family::of(&[], 0.05).level, 0.05);
-        assert_eq!(Family::of(&[0.001, 0.04], 0.05).level, 0.05, "all are differences");
-        assert_eq!(Family::of(&[0.5; 10], 0.05).level, 0.005);
+        let level = |p: &[(f64, bool)]| Family::of(p, 0.05).level;
+        assert_eq!(level(&[]), 0.05);
+        assert_eq!(level(&[(0.001, true), (0.04, true)]), 0.05, "all are differences");
+        assert_eq!(level(&[(0.5, true); 10]), 0.005);
+        // What surely differs by less than matters makes no room for others.
+        assert_eq!(level(&[(1e-9, false); 10]), 0.005);
+        assert_eq!(level(&[(1e-9, false), (1e-9, true)]), 0.05);
     }
 
     #[test]

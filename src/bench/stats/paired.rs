@@ -90,6 +90,11 @@ impl Paired {
         Paired { log, error, freedom, starts: FEWEST }
     }
 
+    /// The same with another standard error, of so many degrees of freedom.
+    pub(super) fn with_error(&self, error: f64, freedom: f64) -> Paired {
+        Paired { error, freedom, ..*self }
+    }
+
     /// Its logarithm, the standard error of that, and the degrees of freedom of that.
     pub(super) fn parts(&self) -> (f64, f64, f64) {
         (self.log, self.error, self.freedom)

@@ -22,7 +22,7 @@ use futures_util::TryStreamExt;
 
 use self::singles::WarmUp;
 use super::{
-    Opened,
+    Opened, Wrapping,
     crew::Crew,
     data::Records,
     drive::{Stores, Window, going_on},
@@ -69,6 +69,8 @@ pub(super) struct Bout<'a> {
     pub own: bool,
     /// This program, where it is known.
     pub program: Option<PathBuf>,
+    /// What stands around each table of the store.
+    pub around: Wrapping,
     /// It works on the threads of its callers ([`Target::is_embedded`](super::Target::is_embedded)).
     pub embedded: bool,
     /// Each phase says by which statements it was done.
@@ -156,6 +158,7 @@ impl<'a> Bout<'a> {
             seed,
             own: false,
             program: None,
+            around: Wrapping::default(),
             embedded: false,
             explains: false,
             ended: Arc::default(),
@@ -314,7 +317,7 @@ impl<'a> Bout<'a> {
         let Some(opened) = &mut self.opened else { return Ok(()) };
         opened.place = store::open(&self.url).await?;
         for (table, name) in &self.names {
-            self.tables.insert(table.clone(), opened.place.table(name)?);
+            self.tables.insert(table.clone(), self.around.around(opened.place.table(name)?));
         }
         Ok(())
     }

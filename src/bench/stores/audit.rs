@@ -9,9 +9,15 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    sync::Arc,
+    pin::pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
+
+use futures_util::future::{Either, select};
 
 use super::{
     own::Made,
@@ -39,6 +45,8 @@ use crate::{
 const WRITES: u64 = 100;
 /// The most pages of a log that are filled to see it synced.
 const PAGES: u64 = 10_000;
+/// How often it is looked whether it is to stop.
+const LOOK: Duration = Duration::from_millis(20);
 /// How long a sync that follows later is waited for, at least and at most.
 const WAIT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 /// Synced writes that are timed where the data lie; the median is kept.
@@ -71,12 +79,36 @@ pub struct Audit {
 /// # Errors
 /// Where it cannot be opened. That syncs cannot be counted is no error, but a remark.
 pub fn audit(target: &Target) -> Result<Audit> {
+    let audit = audit_until(target, &AtomicBool::new(false))?;
+    audit.ok_or_else(|| Error::invalid("an audit that nobody stopped was stopped"))
+}
+
+/// The same until `stop` is set; then `None`, and what was made for it is dropped.
+///
+/// # Errors
+/// As [`audit`].
+pub fn audit_until(target: &Target, stop: &AtomicBool) -> Result<Option<Audit>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let mut made = Made::default();
-        let audit = audited(target, &mut made).await;
+        let audit = {
+            let stopped = async {
+                while !stop.load(Ordering::Relaxed) {
+                    tokio::time::sleep(LOOK).await;
+                }
+            };
+            let (at_work, stopped) = (pin!(audited(target, &mut made)), pin!(stopped));
+            match select(at_work, stopped).await {
+                Either::Left((audit, _)) => Some(audit),
+                // Server and folder go with the audit.
+                Either::Right(_) => None,
+            }
+        };
         let dropped = made.drop_all().await;
-        audit.and_then(|audit| dropped.map(|()| audit))
+        match audit {
+            Some(audit) => audit.and_then(|audit| dropped.map(|()| Some(audit))),
+            None => dropped.map(|()| None),
+        }
     })
 }
 
@@ -305,10 +337,11 @@ fn lies(folder: &Path) -> Option<Lies> {
         let mut times: Vec<u64> = (0..TIMED).filter_map(|_| quiet::sync(&mut file)).collect();
         times.sort_unstable();
         lies.sync_ns = times.get(times.len() / 2).copied();
+        lies.sync_span_ns = times.first().copied().zip(times.last().copied());
     }
     Some(lies)
 }
 
 fn described(medium: Medium) -> Lies {
-    Lies { filesystem: medium.filesystem, volatile: medium.volatile, sync_ns: None }
+    Lies { filesystem: medium.filesystem, volatile: medium.volatile, ..Lies::default() }
 }

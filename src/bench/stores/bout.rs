@@ -1,6 +1,14 @@
 //! One competitor's run of the workload on one start, and what is put down of it.
 
-use std::{collections::HashMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
+    time::Duration,
+};
 
 use super::{NULL, Opened, Run, STORE, Target, act::Bout, null::Null, watch};
 use crate::{
@@ -10,6 +18,7 @@ use crate::{
         processors::Shares,
         results::{self, Probe, ServerUse},
         run::{Measured, Stage},
+        schedule::interrupted,
     },
     store::Store,
 };
@@ -74,7 +83,9 @@ impl Run<'_, '_, '_> {
         for store in &stores {
             // Also where it failed: what is the user's is left as it was.
             let dropped = store.drop_table().await;
-            dropped.or_else(|e| if done.is_err() { Ok(()) } else { Err(e) })?;
+            if let (Err(left), Ok(_)) = (dropped, &done) {
+                self.leaves(&label, &left);
+            }
         }
         let Kept { disk, records } = done?;
         if let Some(bytes) = disk {
@@ -130,6 +141,7 @@ impl Run<'_, '_, '_> {
             Some(target) => target.is_embedded(),
             None => self.targets.iter().all(Target::is_embedded),
         };
+        bout.around = target.map(|target| self.wrapping(target)).unwrap_or_default();
         bout.explains = self.rounds == 0;
         bout.ended = Arc::clone(&self.ended);
         bout.lossy = self.lossy.contains(label);
@@ -147,7 +159,13 @@ impl Run<'_, '_, '_> {
                 let _ = bout.act(phase, &self.expected[p]).await;
                 continue;
             }
-            match bout.act(phase, &self.expected[p]).await {
+            // Also while an operation waits for a server that has stopped.
+            let acted = tokio::select! {
+                biased;
+                done = bout.act(phase, &self.expected[p]) => done,
+                () = until(&self.ended) => Err(interrupted()),
+            };
+            match acted {
                 Ok(done) => {
                     let seconds = done.used.ns as f64 / 1e9;
                     let of = (p + 1, workload.phases.len());
@@ -197,5 +215,21 @@ impl Run<'_, '_, '_> {
         );
         self.results.dataset.remarks.push(remark);
         self.broken.insert(label.to_owned());
+    }
+
+    /// What was measured holds, but a table is left in a store of the user's: both are said.
+    fn leaves(&mut self, label: &str, left: &Error) {
+        let remark = format!("{label}: a table of this run could not be dropped: {left}");
+        self.results.dataset.remarks.push(remark);
+        self.broken.insert(label.to_owned());
+    }
+}
+
+/// Waits for the end of the run.
+async fn until(ended: &AtomicBool) {
+    // So seldom that it costs nothing beside what is measured.
+    const LOOK: Duration = Duration::from_millis(100);
+    while !ended.load(Relaxed) {
+        tokio::time::sleep(LOOK).await;
     }
 }

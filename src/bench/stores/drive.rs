@@ -91,7 +91,15 @@ pub(super) struct Window {
     pub first: Option<Error>,
     /// Answers that were put aside.
     pub answers: Vec<Answer>,
+    /// How many operations in a row had no answer in time.
+    late: u32,
+    /// Why a worker ended before its operations were done.
+    gave_up: Option<Error>,
 }
+
+/// After so many timeouts in a row a worker sends nothing more: each takes as long as an operation may, so that a server
+/// that has stopped would hold up the run for hours.
+const TIMEOUTS: u32 = 3;
 
 impl Window {
     fn new(open: bool) -> Window {
@@ -105,9 +113,18 @@ impl Window {
         self.items += other.items;
         self.latency.add(&other.latency);
         self.answers.extend(other.answers);
+        self.gave_up = self.gave_up.take().or(other.gave_up);
         if self.first.is_none() {
             self.first = other.first;
         }
+    }
+
+    /// The window, unless a worker gave up.
+    ///
+    /// # Errors
+    /// [`Timeout`](ErrorKind::Timeout) where one did.
+    fn whole(mut self) -> Result<Window> {
+        self.gave_up.take().map_or(Ok(self), Err)
     }
 
     /// Counts an operation, and says whether it was good. Only then is its time a latency: how long
@@ -115,11 +132,13 @@ impl Window {
     fn count(&mut self, outcome: Result<Outcome>) -> bool {
         match outcome {
             Ok(Outcome::Done(items)) => {
+                self.late = 0;
                 self.tally.done += 1;
                 self.items += items;
                 return true;
             }
             Ok(Outcome::Missed(what)) => {
+                self.late = 0;
                 self.tally.missed += 1;
                 if self.first.is_none() {
                     self.first = Some(Error::new(ErrorKind::Mismatch, what));
@@ -128,6 +147,11 @@ impl Window {
             Err(e) => {
                 self.tally.failed += 1;
                 self.tally.timed_out += u64::from(e.is_timeout());
+                self.late = if e.is_timeout() { self.late + 1 } else { 0 };
+                if self.late == TIMEOUTS {
+                    let why = format!("{TIMEOUTS} operations in a row: {}", e.context());
+                    self.gave_up = Some(Error::timeout(why));
+                }
                 if self.first.is_none() {
                     self.first = Some(e);
                 }
@@ -158,8 +182,8 @@ pub(super) struct Stores {
 /// or, where `until` is given, until that moment, again from the first where need be.
 ///
 /// # Errors
-/// [`Unavailable`](ErrorKind::Unavailable) where the run is to end; none of the operations': those are
-/// counted.
+/// [`Unavailable`](ErrorKind::Unavailable) where the run is to end; [`Timeout`](ErrorKind::Timeout) where some
+/// operations in a row were; none else of the operations': those are counted.
 pub(super) async fn closed(
     crew: &Crew,
     clock: Monotonic,
@@ -190,7 +214,8 @@ pub(super) async fn closed(
                 }
                 begin = end;
                 at += workers;
-                if until.is_some_and(|until| end >= until) || ended.load(Relaxed) {
+                let over = until.is_some_and(|until| end >= until);
+                if over || window.gave_up.is_some() || ended.load(Relaxed) {
                     break;
                 }
             }
@@ -201,7 +226,7 @@ pub(super) async fn closed(
     };
     let window = crew.work(true, work).await?;
     going_on(&crew.ended)?;
-    Ok(window)
+    window.whole()
 }
 
 /// Whether a run goes on.
@@ -215,7 +240,7 @@ pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
 /// Sends operations at planned moments; as many may be on their way at once as the crew has workers.
 ///
 /// # Errors
-/// Where the system gives no timer; none of the operations', which are counted.
+/// Where the system gives no timer; as [`closed`].
 pub(super) async fn open(
     crew: &Crew,
     clock: Monotonic,
@@ -240,7 +265,7 @@ pub(super) async fn open(
                 let end = clock.now();
                 window.add_planned(outcome, planned, sent, end);
                 at += workers;
-                if ended.load(Relaxed) {
+                if window.gave_up.is_some() || ended.load(Relaxed) {
                     break;
                 }
             }
@@ -251,7 +276,7 @@ pub(super) async fn open(
     let mut window = crew.work(false, work).await?;
     going_on(&crew.ended)?;
     window.tally.skipped = plan.skipped();
-    Ok(window)
+    window.whole()
 }
 
 impl Window {

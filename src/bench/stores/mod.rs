@@ -63,7 +63,7 @@ use std::{
     time::Duration,
 };
 
-pub use audit::{Audit, audit};
+pub use audit::{Audit, audit, audit_until};
 pub use data::OwnRecords;
 pub use target::{Opened, Target};
 pub use writer::serve as serve_writer;
@@ -199,8 +199,16 @@ fn measure(
     // However it ended: what is the user's is left as it was.
     let dropped = runtime.block_on(run.made.drop_all());
     let ended = match (ended, dropped) {
-        (Ok(stopped), Ok(())) => Ok(stopped),
-        (Ok(_), Err(e)) | (Err(e), Ok(())) => Err(e),
+        (ended, Ok(())) => ended,
+        // What was measured holds; what was left behind is said with it.
+        (Ok(stopped), Err(left)) if run.rounds > 0 => {
+            run.results
+                .dataset
+                .remarks
+                .push(format!("a database of this run could not be dropped: {left}"));
+            Ok(stopped)
+        }
+        (Ok(_), Err(left)) => Err(left),
         (Err(e), Err(left)) => {
             let what = format!("{}; {}", e.context(), left.context());
             Err(Error::new(e.kind(), what).in_place(e.place().name.clone()))
@@ -252,6 +260,7 @@ struct Run<'o, 'a, 'p> {
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     fn new(options: &'o Options<'a>, progress: &'p mut dyn FnMut(Progress<'_>)) -> Result<Self> {
         let workload = &options.workload;
+        plan::bounded(workload)?;
         let held = options.records.as_ref().map(|own| Arc::clone(&own.rows));
         let mut records = Vec::new();
         for table in &workload.tables {
@@ -298,6 +307,9 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let mut instruments = Real::new(scratch.path());
         let mut results = plan::blank(options, &records, &expected);
         results.dataset.remarks.extend(followed);
+        if options.folder.is_none() && targets.iter().any(|target| target.own_url().is_none()) {
+            results.dataset.remarks.extend(server::elsewhere());
+        }
         results.dataset.remarks.extend(kinds::remarks(workload, &records, options.plan.seed));
         Ok(Run {
             results,
@@ -533,11 +545,29 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
 
     /// A table of a store.
     fn store(&self, target: &Target, place: &Place, table: &str) -> Result<Arc<dyn Store>> {
-        let store = place.table(&self.made.name(target, table))?;
-        let store = match target.delay() {
+        Ok(self.wrapping(target).around(place.table(&self.made.name(target, table))?))
+    }
+
+    /// What stands around the tables of a store.
+    fn wrapping(&self, target: &Target) -> Wrapping {
+        Wrapping { delay: target.delay(), around: self.options.around }
+    }
+}
+
+/// What stands around each table of a store, also after the store was opened again.
+#[derive(Clone, Copy, Default)]
+struct Wrapping {
+    /// A share by which each operation is slowed down.
+    delay: Option<f64>,
+    around: Option<Around>,
+}
+
+impl Wrapping {
+    fn around(self, store: Arc<dyn Store>) -> Arc<dyn Store> {
+        let store = match self.delay {
             Some(share) => delay::Delayed::around(store, share),
             None => store,
         };
-        Ok(self.options.around.map_or(Arc::clone(&store), |around| around(store)))
+        self.around.map_or(Arc::clone(&store), |around| around(store))
     }
 }

@@ -86,6 +86,13 @@ pub(super) fn ops(
         }
         Act::Mix { shares, spread } => {
             let mut draw = records.draw(spread, seed);
+            // The points of a curve ask for the same keys, and each writes what no other wrote: a store that
+            // sees that nothing changes writes nothing.
+            let own = phase
+                .name
+                .bytes()
+                .fold(seed, |seed, byte| (seed ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+            let mut news = Draw::new(Spread::Random, records.count, own);
             // Who reads beside others may come before them: then only what was there is drawn.
             let alone = phase.concurrency == 1;
             let mut op = || -> Result<Op> {
@@ -106,7 +113,7 @@ pub(super) fn ops(
                 let n = draw.draw();
                 // What the draw has grown by lies behind what earlier phases have added.
                 let n = if n < records.count { n } else { n + grown };
-                mixed(kind, records, n, &mut draw)
+                mixed(kind, records, n, &mut draw, &mut news)
             };
             (0..count).map(|_| op()).collect::<Result<_>>()?
         }
@@ -119,20 +126,20 @@ pub(super) fn ops(
 }
 
 /// An operation of a mix on record `n`.
-fn mixed(kind: Kind, records: &Records, n: u64, draw: &mut Draw) -> Result<Op> {
+fn mixed(kind: Kind, records: &Records, n: u64, draw: &mut Draw, news: &mut Draw) -> Result<Op> {
     let key = records.key(n)?;
     // Another record of the same kind: what is written is not what is there.
-    let other = |draw: &mut Draw| records.document(2 * records.count + draw.below(1 << 20));
+    let other = |news: &mut Draw| records.document(2 * records.count + news.below(1 << 20));
     Ok(match kind {
         Kind::Read | Kind::Insert => Op::Get(Box::new([key])),
-        Kind::Update => Op::Put(Box::new(Row { key, record: other(draw) })),
+        Kind::Update => Op::Put(Box::new(Row { key, record: other(news) })),
         Kind::Scan => {
             let from = Filter::Field(key_path()?, Test::Ge(Value::from(&*key)));
             let query = Query::new(from).sorted(key_path()?, Order::Ascending);
             Op::Find(Box::new(query.limited(1 + draw.below(SCAN))), None)
         }
         Kind::ReadModifyWrite => {
-            let record = other(draw);
+            let record = other(news);
             let field = record.iter().next().map(|(name, value)| (name, value.clone()));
             Op::Change(key, Box::new(Document::from_iter(field)))
         }
@@ -284,6 +291,21 @@ mod tests {
         let (ops, _) = made("mixed", "f");
         let changes = ops.iter().filter(|op| matches!(op, Op::Change(..))).count();
         assert!((90..160).contains(&changes), "{changes} of {}", ops.len());
+    }
+
+    #[test]
+    fn points_of_a_curve_write_to_the_same_keys_what_no_other_has_written() {
+        let puts = |phase: &str| -> Vec<Row> {
+            let (ops, _) = made("keep", phase);
+            let row = |op: Op| match op {
+                Op::Put(row) => *row,
+                op => panic!("{op:?}"),
+            };
+            ops.into_iter().map(row).collect()
+        };
+        let (one, sixteen) = (puts("writes x1"), puts("writes x16"));
+        assert_eq!(keys(&one), keys(&sixteen));
+        assert!(one.len() > 10 && one.iter().zip(&sixteen).all(|(a, b)| a.record != b.record));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::{
 use crate::{
     Result,
     bench::{clock::Monotonic, schedule::Moments},
-    store::alarm::Timer,
+    timer::Timer,
 };
 
 /// The planned moments of an open loop, one after another, to whoever asks next.

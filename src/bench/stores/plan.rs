@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Options, data::Records, expected::Expected};
 use crate::{
+    Error, Result,
     bench::{
         machine,
         results::{self, Dataset, Results, SCHEMA},
@@ -191,6 +192,33 @@ fn sizes(records: &Records) -> BTreeMap<String, u64> {
         }
     }
     sizes
+}
+
+/// Sees that what is drawn beforehand fits in memory.
+///
+/// # Errors
+/// [`Invalid`](crate::ErrorKind::Invalid), naming the phase or table.
+pub(super) fn bounded(workload: &Workload) -> Result<()> {
+    const OPERATIONS: u64 = 10_000_000;
+    const RECORDS: u64 = 1_000_000_000;
+    for phase in &workload.phases {
+        if let Some(Limit::Count(count)) = phase.limit
+            && count > OPERATIONS
+        {
+            return Err(Error::invalid(format!(
+                "phase {:?}: count = {count}, and {OPERATIONS} operations are the most, as they are drawn before the \
+                 clock starts; for a longer phase use seconds",
+                phase.name
+            )));
+        }
+    }
+    match workload.tables.iter().find(|table| table.count > RECORDS) {
+        Some(table) => Err(Error::invalid(format!(
+            "table {:?}: count = {}, and {RECORDS} records are the most",
+            table.name, table.count
+        ))),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]

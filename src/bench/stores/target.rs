@@ -61,12 +61,14 @@ impl Target {
         if let Some((label, store)) = labelled(text) {
             return Ok(Target { label: label.to_owned(), ..Target::parse(store)? });
         }
-        if store::is_url(text) {
+        let (name, options) = text.split_once('?').unwrap_or((text, ""));
+        let is_word =
+            EMBEDDED.iter().any(|e| e.0 == name) || PROGRAMS.iter().any(|p| p.name == name);
+        if !is_word && store::is_url(text) {
             let label = Url::parse(text)?.to_string();
             let at = At::Own(text.to_owned());
             return Ok(Target { label, at, options: Vec::new(), delay: None });
         }
-        let (name, options) = text.split_once('?').unwrap_or((text, ""));
         let pairs = options.split('&').filter(|o| !o.is_empty()).map(|o| {
             let (name, value) = o.split_once('=').unwrap_or((o, ""));
             (name.to_owned(), value.to_owned())

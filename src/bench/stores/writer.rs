@@ -25,8 +25,8 @@ const DONE: u8 = b'.';
 /// No row is longer.
 const LONGEST: usize = 1 << 30;
 
-/// Has a process write rows to the table of a store until so many are acknowledged, then kills it: the keys
-/// it was sent, and of them those it has acknowledged.
+/// Has a process write rows to the table of a store until so many are acknowledged, then kills it: the rows
+/// it was sent, and the keys of those it has acknowledged.
 ///
 /// # Errors
 /// Where it cannot be started, or ends before, with what it said.
@@ -35,7 +35,7 @@ pub(super) fn killed(
     (url, table): (&str, &str),
     mut rows: impl Iterator<Item = Result<Row>>,
     wanted: u64,
-) -> Result<(Vec<Key>, Vec<Key>)> {
+) -> Result<(Vec<Row>, Vec<Key>)> {
     let mut child = Command::new(program)
         .args(["bench", "store-writer", "--table", table, url])
         .stdin(Stdio::piped())
@@ -54,7 +54,7 @@ pub(super) fn killed(
             let Some(row) = rows.next().transpose()? else { break };
             // Where it has ended, the next read says so.
             let _ = to.write_all(&frame(&row)?);
-            sent.push(row.key);
+            sent.push(row);
         }
         match from.next() {
             Some(Ok(DONE)) => acknowledged += 1,
@@ -65,7 +65,7 @@ pub(super) fn killed(
     // What it had said before.
     acknowledged += from.map_while(|byte| byte.ok().filter(|b| *b == DONE)).count() as u64;
     child.wait().map_err(Error::from)?;
-    let done = sent[..acknowledged as usize].to_vec();
+    let done = sent[..acknowledged as usize].iter().map(|row: &Row| row.key.clone()).collect();
     Ok((sent, done))
 }
 

@@ -134,6 +134,7 @@ pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
     options.rows = args.rows.clone();
     options.trace = !args.no_trace;
     options.plan = common.plan(options.plan, None);
+    common.written_apart(args.records.iter().map(String::as_str))?;
     options.out = common.out.clone();
     options.stop = Some(stop);
     let told =

@@ -9,7 +9,7 @@ use steelyard::{
     format::{Format, Wrapped},
 };
 
-use super::{Common, Outcome, parsed};
+use super::{super::files, Common, Outcome, parsed};
 
 /// Deserializes and serializes a catalogue (or any records) in each format.
 ///
@@ -86,6 +86,8 @@ pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
         true => load::catalogue(args.limit.unwrap_or(18_881), seed)?,
         false => {
             let reading = Reading { format: args.from.clone(), ..Reading::default() };
+            args.files.iter().try_for_each(|file| files::no_store(file))?;
+            common.written_apart(args.files.iter().map(String::as_str))?;
             load::read(&args.files, &reading, args.limit.unwrap_or(load::USUAL), seed)?
         }
     };

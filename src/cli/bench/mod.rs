@@ -26,7 +26,9 @@ use steelyard::{
 
 use self::progress::Lines;
 use super::{
-    Outcome, interrupt, parsed, print,
+    Outcome,
+    apart::{Named, apart},
+    file_to_write, interrupt, parsed, print,
     report::{Form, Percent},
     say,
 };
@@ -102,7 +104,7 @@ struct Common {
     #[arg(long)]
     seed: Option<u64>,
     /// Write all that was measured here, as JSON; kept up to date after each round.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_to_write::<PathBuf>)]
     out: Option<PathBuf>,
     /// How to print the report.
     #[arg(long, value_name = "FORM", default_value = "text")]
@@ -224,6 +226,14 @@ impl Common {
             plan.stop.budget = seconds;
         }
         plan
+    }
+
+    /// The results may not take the place of what is read.
+    fn written_apart<'a>(&self, read: impl Iterator<Item = &'a str>) -> Result<()> {
+        let Some(out) = &self.out else { return Ok(()) };
+        let read: Vec<_> =
+            read.filter_map(|name| Named::of("what is measured", name, "/dev/stdin")).collect();
+        apart(&[Named::new("the file of --out", out)], &read)
     }
 
     /// Runs a bench with lines of progress, and prints its report.

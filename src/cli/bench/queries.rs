@@ -95,11 +95,18 @@ impl Queries {
     }
 }
 
-/// The workload with more phases at its end, but before it settles.
+/// The workload with more phases at its end, but before it changes records (what their answers must hold would no
+/// longer be known) and settles.
 fn with(workload: &Workload, phases: &str) -> Result<Workload> {
     let text = &workload.text;
-    let last = workload.phases.last().filter(|phase| phase.act == Act::Settle);
-    let at = last.and_then(|_| text.rfind("[[phase]]")).unwrap_or(text.len());
+    let later = workload.phases.iter().rev();
+    let later = later.take_while(|phase| phase.act == Act::Settle || phase.act.changes());
+    let mut later: Vec<&str> = later.map(|p| p.of.as_deref().unwrap_or(&p.name)).collect();
+    // Of a curve over concurrency, each point is a phase.
+    later.dedup();
+    let written: Vec<usize> = text.match_indices("[[phase]]").map(|(at, _)| at).collect();
+    let first = written.len().checked_sub(later.len()).and_then(|i| written.get(i));
+    let at = first.copied().unwrap_or(text.len());
     let (before, after) = text.split_at(at);
     let gap = if before.ends_with('\n') { "" } else { "\n" };
     let told = |e: Error| Error::new(e.kind(), format!("the query: {}", e.context()));
@@ -147,16 +154,16 @@ mod tests {
     }
 
     #[test]
-    fn a_query_becomes_phases_before_the_store_settles() {
+    fn a_query_becomes_phases_before_records_change_and_the_store_settles() {
         let keep = Workload::named("keep").unwrap();
         let asked = queries(Some("id"), &["created_at"], &["status=\"open\"", "n>1"], &["-n"]);
         let asked = Queries { limit: Some(20), ..asked };
         let workload = asked.added(keep.clone()).unwrap();
         let names: Vec<&str> = workload.phases.iter().map(|p| p.name.as_str()).collect();
-        assert_eq!(names[names.len() - 3..], ["index", "find", "settle"], "{}", workload.text);
-        let Act::Find { sort, most: Some(20), .. } = &workload.phases[names.len() - 2].act else {
-            panic!("{workload:?}")
-        };
+        let end = ["scan", "index", "find", "writes x1", "writes x16", "settle"];
+        assert_eq!(names[names.len() - end.len()..], end, "{}", workload.text);
+        let find = &workload.phases[names.len() - 4].act;
+        let Act::Find { sort, most: Some(20), .. } = find else { panic!("{workload:?}") };
         assert_eq!(sort.len(), 1);
         assert_eq!(workload.tables[0].key.as_deref(), Some("id"));
         assert_eq!(Workload::parse(&workload.text).unwrap().phases, workload.phases);

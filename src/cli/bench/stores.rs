@@ -21,7 +21,7 @@ use steelyard::{
 };
 
 use super::{
-    super::{stores::Stores, wrong},
+    super::{files, stores::Stores, wrong},
     Common, Outcome, above_nothing, own_program, parsed, print,
     queries::Queries,
 };
@@ -254,6 +254,7 @@ fn measure(
         }
     }
     let mut options = args.on.options(workload)?;
+    args.common.written_apart(args.records.iter().map(String::as_str))?;
     if let Some(file) = &args.records {
         let (sample, seed) = (args.sample.unwrap_or(load::USUAL), args.common.seed.unwrap_or(1));
         let (documents, described) = own(file, args.from.as_ref(), sample, seed)?;
@@ -319,6 +320,7 @@ pub fn own(
     seed: u64,
 ) -> Result<(Vec<Document>, Dataset)> {
     let reading = Reading { format: from.cloned(), ..Reading::default() };
+    files::no_store(file)?;
     let (records, mut dataset) = load::read(&[file.to_owned()], &reading, limit, seed)?;
     dataset.kind = records.kind().to_owned();
     let documents = match records {

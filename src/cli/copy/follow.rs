@@ -1,21 +1,24 @@
 //! What is told of a copy while it runs and when it is done, and where rejected records go.
 
 use std::{
-    fs::{self, File},
-    io::{BufWriter, Seek, SeekFrom, Write},
+    fs::File,
+    io::{BufWriter, Read, Seek, SeekFrom, Write},
     path::Path,
 };
 
 use serde::Serialize;
 use steelyard::{
-    Error, Result,
-    copy::{Counts, Follower, Reject, Source},
-    file::Staged,
+    Error, ErrorKind, Result,
+    copy::{Counts, Follower, Reject, Source, Target},
+    file::{Staged, open_own},
     marc::{Severity, Trouble},
 };
 
 use super::Args;
-use crate::cli::progress::{Progress, count, grouped};
+use crate::cli::{
+    hidden::without_passwords,
+    progress::{Progress, count, grouped},
+};
 
 /// How many troubles are printed before the rest is only counted.
 const SHOWN: u64 = 20;
@@ -26,7 +29,34 @@ pub struct Report {
     quiet: bool,
     told: u64,
     untold: u64,
+    /// Some of the untold are rejected records.
+    untold_rejects: bool,
     pub rejects: Option<Rejects>,
+    /// How far the copy has come.
+    so_far: Counts,
+}
+
+/// What is left of a copy that ends with an error.
+pub enum Left {
+    /// What a file was before, under this name.
+    Old(String),
+    /// What was written to a pipe or a device.
+    Some,
+    /// Records in a store, and where the journal is, if there is one; whether the source can be read again.
+    Stored { journal: Option<String>, again: bool },
+}
+
+impl Left {
+    pub fn of(args: &Args, target: &Target) -> Left {
+        match target {
+            Target::File(sink) if sink.is_staged() => Left::Old(args.target.clone()),
+            Target::File(_) => Left::Some,
+            Target::Store(to) => {
+                let journal = to.journal.as_ref().map(|j| j.path().display().to_string());
+                Left::Stored { journal, again: args.source != "-" }
+            }
+        }
+    }
 }
 
 impl Report {
@@ -41,7 +71,16 @@ impl Report {
             Source::Store(from) => from.name.clone(),
         };
         let progress = Progress::bytes(size, quiet);
-        Report { name, progress, quiet, told: 0, untold: 0, rejects: None }
+        Report {
+            name,
+            progress,
+            quiet,
+            told: 0,
+            untold: 0,
+            untold_rejects: false,
+            rejects: None,
+            so_far: Counts::default(),
+        }
     }
 
     /// Says something that is no trouble.
@@ -49,6 +88,40 @@ impl Report {
         if !self.quiet {
             self.progress.say(line);
         }
+    }
+
+    /// The copy goes on behind these.
+    pub fn resume(&mut self, counts: Counts) {
+        self.so_far = counts;
+    }
+
+    /// Says how far the copy came that ended with this error, and how to go on.
+    pub fn broken(&self, error: &Error, left: &Left) {
+        let Counts { read, written, .. } = self.so_far;
+        let refused = !(error.is_outage()
+            || matches!(error.kind(), ErrorKind::Io | ErrorKind::Malformed | ErrorKind::Mismatch));
+        // What is refused at once was not begun.
+        if read == 0 && refused {
+            return;
+        }
+        let read = format!("{} read", count(read, "record"));
+        let written = grouped(written);
+        self.note(&match left {
+            // How many were read is of no use: none of them stays.
+            Left::Old(name) => format!("it broke off; nothing was written to {name}"),
+            Left::Some => format!("{read}, {written} written before it broke off"),
+            Left::Stored { journal: Some(path), .. } => format!(
+                "{read}, {written} written before it broke off; the same command with --resume goes on there, \
+                 as {path} says"
+            ),
+            Left::Stored { journal: None, again: true } => format!(
+                "{read}, {written} written before it broke off, and perhaps some more; the same command with \
+                 --resume writes all again in place of these, and can go on where it breaks off"
+            ),
+            Left::Stored { journal: None, again: false } => {
+                format!("{read}, {written} written before it broke off, and perhaps some more")
+            }
+        });
     }
 
     fn tell(&mut self, line: impl FnOnce() -> String) {
@@ -68,12 +141,16 @@ impl Report {
             return;
         }
         if self.untold > 0 {
-            let line = format!(
-                "and {} more; `steelyard check {}` lists all",
-                grouped(self.untold),
-                self.name
-            );
-            self.progress.say(&line);
+            let all = match (&self.rejects, self.untold_rejects) {
+                (Some(_), true) => {
+                    "the file of --rejects and its .reasons have all that were rejected".to_owned()
+                }
+                (None, true) => {
+                    "--rejects FILE keeps all that were rejected, with the reasons".to_owned()
+                }
+                (_, false) => format!("`steelyard check {}` lists all", self.name),
+            };
+            self.progress.say(&format!("and {} more; {all}", grouped(self.untold)));
         }
         let mut line =
             format!("{} read, {} written", count(counts.read, "record"), grouped(counts.written));
@@ -81,6 +158,7 @@ impl Report {
             (counts.left_out, "left out"),
             (counts.repaired, "repaired"),
             (counts.rejected, "rejected"),
+            (counts.duplicates, "duplicates of others"),
             (counts.verified, "read back and the same"),
         ] {
             if n > 0 {
@@ -93,6 +171,7 @@ impl Report {
 
 impl Follower for Report {
     fn counts(&mut self, counts: &Counts) {
+        self.so_far = *counts;
         self.progress.at(counts.bytes_in, || count(counts.read, "record"));
     }
 
@@ -105,6 +184,7 @@ impl Follower for Report {
 
     fn reject(&mut self, reject: &Reject) -> Result<()> {
         let name = self.name.clone();
+        self.untold_rejects |= !self.quiet && self.told == SHOWN;
         self.tell(|| {
             let Reject { record, reason, .. } = reject;
             format!("{name}: record {record}, {}: rejected: {reason}", place(reject))
@@ -159,34 +239,51 @@ fn reasons(path: &str) -> String {
     format!("{path}.reasons")
 }
 
+/// What an earlier run has rejected is not all there: what follows would not make it whole.
+fn lacking(path: &str) -> Error {
+    let what = "it lacks records that an earlier run has rejected, as the journal says; put it back as it was, or \
+                remove the journal to copy from the beginning";
+    Error::new(ErrorKind::Conflict, what).in_place(path)
+}
+
+/// The file of which `keep` bytes stay.
+fn going_on(mut file: File, keep: u64, path: &str) -> Result<BufWriter<Kept>> {
+    let in_place = |e: std::io::Error| Error::from(e).in_place(path);
+    if file.metadata().map_err(in_place)?.len() < keep {
+        return Err(lacking(path));
+    }
+    file.set_len(keep).map_err(in_place)?;
+    file.seek(SeekFrom::End(0)).map_err(in_place)?;
+    Ok(BufWriter::new(Kept::Going(file)))
+}
+
 impl Rejects {
     /// Files that are there when the copy is done.
     pub fn create(path: &str) -> Result<Rejects> {
-        let create = |path: &str| {
-            Staged::create(Path::new(path), false).map(|file| BufWriter::new(Kept::Whole(file)))
-        };
-        Ok(Rejects { reasons: create(&reasons(path))?, records: create(path)? })
+        let keep = |file| BufWriter::new(Kept::Whole(file));
+        let reasons = Staged::in_place_of_links(Path::new(&reasons(path)), false)?;
+        let records = Staged::create(Path::new(path), false)?;
+        Ok(Rejects { reasons: keep(reasons), records: keep(records) })
     }
 
     /// Files that go on behind so many bytes, and so many lines of reasons, of an earlier run.
     pub fn resume(path: &str, bytes: u64, lines: u64) -> Result<Rejects> {
-        let open = |path: &str, keep: u64| {
-            let open = || -> Result<_> {
-                let mut file =
-                    File::options().create(true).write(true).truncate(false).open(path)?;
-                file.set_len(keep)?;
-                file.seek(SeekFrom::End(0))?;
-                Ok(BufWriter::new(Kept::Going(file)))
-            };
-            open().map_err(|e| e.in_place(path))
+        let open = |path: &str| {
+            open_own(Path::new(path), 0o666, "the file of rejected records", "--rejects")
         };
-        let text = fs::read(reasons(path)).unwrap_or_default();
+        let (records, mut kept) = (open(path)?, open(&reasons(path))?);
+        let mut text = Vec::new();
+        kept.read_to_end(&mut text).map_err(|e| Error::from(e).in_place(reasons(path)))?;
         let mut ends = text.iter().enumerate().filter(|(_, b)| **b == b'\n').map(|(i, _)| i + 1);
         let keep = match lines {
-            0 => 0,
-            n => ends.nth(n as usize - 1).unwrap_or(text.len()),
+            0 => Some(0),
+            n => ends.nth(n as usize - 1),
         };
-        Ok(Rejects { records: open(path, bytes)?, reasons: open(&reasons(path), keep as u64)? })
+        let keep = keep.ok_or_else(|| lacking(&reasons(path)))? as u64;
+        Ok(Rejects {
+            records: going_on(records, bytes, path)?,
+            reasons: going_on(kept, keep, &reasons(path))?,
+        })
     }
 
     /// How many bytes of records are there, for good.
@@ -208,7 +305,7 @@ impl Rejects {
         }
         let Reject { record, reason, .. } = reject;
         // A line each, whatever the reason quotes.
-        let reason = reason.replace('\n', " ");
+        let reason = without_passwords(reason).replace('\n', " ");
         writeln!(self.reasons, "record {record}, {}: {reason}", place(reject))?;
         Ok(())
     }
@@ -231,6 +328,7 @@ pub struct Summary {
     left_out: u64,
     repaired: u64,
     rejected: u64,
+    duplicates: u64,
     verified: u64,
     bytes_in: u64,
     bytes_out: u64,
@@ -238,8 +336,16 @@ pub struct Summary {
 
 impl From<Counts> for Summary {
     fn from(c: Counts) -> Self {
-        let Counts { read, written, left_out, rejected, repaired, verified, bytes_in, bytes_out } =
-            c;
-        Summary { read, written, left_out, repaired, rejected, verified, bytes_in, bytes_out }
+        Summary {
+            read: c.read,
+            written: c.written,
+            left_out: c.left_out,
+            repaired: c.repaired,
+            rejected: c.rejected,
+            duplicates: c.duplicates,
+            verified: c.verified,
+            bytes_in: c.bytes_in,
+            bytes_out: c.bytes_out,
+        }
     }
 }

@@ -5,14 +5,19 @@ mod places;
 
 use steelyard::{
     Error, Result,
-    copy::{self, Care, Condition, Fields, KeyRule, Options, Recode},
+    copy::{self, Care, Copied, Fields, KeyRule, OnDuplicate, Options, Recode, Target},
     file::Part,
     format::Wrapped,
-    store::query,
+    store::query::{self, Condition},
 };
 
-use super::{Outcome, parsed, say};
-use follow::{Report, Summary};
+use super::{
+    Outcome,
+    apart::{Named, apart},
+    conditions, file_to_write, missing_fields, parsed, say,
+};
+use follow::{Left, Report, Summary};
+pub use places::with_option;
 
 /// Copies records from one place to another: files in any format, and stores.
 ///
@@ -20,8 +25,16 @@ use follow::{Report, Summary};
 /// them). The formats of files are told by their extensions, or by what the source begins with. One
 /// bad record never ends the run: it is repaired or rejected, counted and reported with its place;
 /// the exit status is then 1.
+///
+/// A file takes its name when it is complete; until then, and where the copy fails, the old one stays.
+/// It stays too, with exit status 1, where all records are rejected, and where no record has a field
+/// that --fields names; a store stays as it is where no record has any of those fields. From a source
+/// without records, or where --where leaves out all of them, an empty file is made, with exit status 0.
+///
+/// A record of a store goes into a file with its key: as the field _key, which comes first, or in the
+/// field 001 of a MARC record, where that holds it. From a file into a store, that is its key again.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = conditions::with(EXAMPLES))]
 pub struct Args {
     /// The source: a file, - for standard input, or the URL of a store.
     source: String,
@@ -33,18 +46,19 @@ pub struct Args {
     /// The target's format, where its name does not tell; with wraps: msgpack+base64.
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     to: Option<Wrapped>,
-    /// Only records for which this holds: 650a~Scales, 008/35-37=eng, age>=90, !880 (not there).
-    /// Given several times, all have to hold.
+    /// Only records for which this holds; --help has the language. Given several times, all have to hold.
     #[arg(long = "where", value_name = "CONDITION", value_parser = parsed::<Condition>)]
     conditions: Vec<Condition>,
-    /// Only these fields: 245a,100,6XX or name,email; the columns, where the target has rows.
+    /// Only these fields: 245a,100,6XX or name,email; the columns, where the target has rows. One
+    /// that no record has is an error.
     #[arg(long, value_name = "FIELDS", value_parser = parsed::<Fields>)]
     fields: Option<Fields>,
-    /// Only part I of N of the source, cut at record borders: 1/4 to 4/4 make the whole.
+    /// Only part I of N of the source: 1/4 to 4/4 have every record once. Files of lines, marc21 and marcxml
+    /// are cut at record borders, stores at keys; of other files, part I has every Nth record.
     #[arg(long, value_name = "I/N", value_parser = parsed::<Part>)]
     part: Option<Part>,
     /// Put rejected records here as they stood, and their places and reasons in FILE.reasons.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = file_to_write::<String>)]
     rejects: Option<String>,
     /// Reject every record that contradicts itself.
     #[arg(long, conflicts_with = "tolerant")]
@@ -59,10 +73,20 @@ pub struct Args {
     /// Compose letters and accents (Unicode form C) when MARC-8 becomes UTF-8.
     #[arg(long)]
     nfc: bool,
-    /// Into a store: where the key of a record is, 035a or id [default: 001 of MARC records, _key of
-    /// documents, else the record's place in its file].
+    /// Into a store: where the key of a record is, 035a or id [default: from a store, as it is there;
+    /// from a file, _key, else 001 of MARC records, else the record's place in its file]. From a
+    /// store into a file: the field that holds the key, so that there is no _key beside it.
     #[arg(long, value_name = "FIELD", value_parser = parsed::<KeyRule>)]
     key: Option<KeyRule>,
+    /// From a store into a file: leave out the keys.
+    #[arg(long)]
+    no_keys: bool,
+    /// Into a store: which of the records of this copy that have the same key is kept: first, last,
+    /// or the first with all others rejected (reject). The keys are held in memory, 20 to 40 MB for a
+    /// million of them; with --resume, what was copied before is read again for its keys. Parts
+    /// (--part) know nothing of each other. What was in the store before is replaced [default: reject].
+    #[arg(long, value_name = "RULE", value_parser = parsed::<OnDuplicate>)]
+    on_duplicate: Option<OnDuplicate>,
     /// Into a store: how records lie in it: document, columns or blob.
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<steelyard::store::Shape>,
@@ -79,9 +103,9 @@ pub struct Args {
     #[arg(long)]
     resume: bool,
     /// Where to keep that journal [default: SOURCE.copying].
-    #[arg(long, value_name = "FILE", requires = "resume")]
+    #[arg(long, value_name = "FILE", requires = "resume", value_parser = file_to_write::<String>)]
     journal: Option<String>,
-    /// Print no summary and no troubles.
+    /// Print no summary and no troubles; only why nothing was written, where that is so.
     #[arg(long, short)]
     quiet: bool,
     /// Print the counts as JSON on standard error.
@@ -109,9 +133,29 @@ Examples:
   steelyard copy big.mrc english.mrc --where 008/35-37=eng --rejects bad.mrc
   steelyard copy catalog.mrc sqlite:catalog.db --verify
   steelyard copy people.json postgres://me@db/shop --key id --index age --resume
-  steelyard copy mysql://root@db/shop?table=orders orders.json.gz --part 1/4";
+  steelyard copy mysql://root@db/shop?table=orders orders.json.gz --part 1/4
+  steelyard copy sqlite:people.db people.csv --key id --fields id,name,age
+  steelyard copy orders.json redis://cache1 --key id --on-duplicate last";
+
+/// What is written beside the target may be neither source nor target.
+fn written_apart(args: &Args) -> Result<()> {
+    let mut written = Vec::new();
+    if let Some(rejects) = &args.rejects {
+        written.push(Named::new("the file of --rejects", rejects));
+        written.push(Named::new("the reasons of --rejects", format!("{rejects}.reasons")));
+    }
+    if let Some(journal) = &args.journal {
+        written.push(Named::new("the journal", journal));
+    }
+    let others = [
+        Named::of("the source", &args.source, "/dev/stdin"),
+        Named::of("the target", &args.target, "/dev/stdout"),
+    ];
+    apart(&written, &others.into_iter().flatten().collect::<Vec<_>>())
+}
 
 pub fn run(args: Args) -> Result<Outcome> {
+    written_apart(&args)?;
     let places = places::Places::new(&args)?;
     let source = places.source(&args)?;
     let target = places.target(&args)?;
@@ -120,6 +164,8 @@ pub fn run(args: Args) -> Result<Outcome> {
     options.fields = args.fields.clone();
     options.nfc = args.nfc;
     options.key = args.key.clone().unwrap_or_default();
+    options.keys = !args.no_keys;
+    options.on_duplicate = args.on_duplicate.unwrap_or_default();
     options.care = match (args.strict, args.tolerant) {
         (true, _) => Care::Strict,
         (_, true) => Care::Tolerant,
@@ -137,22 +183,49 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
     }
     let mut report = Report::new(&args, &source);
+    let name = match &target {
+        Target::File(_) => args.target.clone(),
+        Target::Store(to) => to.name.clone(),
+    };
     let target = places.with_journal(&args, target, &mut report)?;
-    let counts = copy::copy(source, target, &options, &mut report).inspect_err(|_| {
-        if args.resume {
-            report.note(
-                "what is acknowledged is noted: the same command with --resume goes on there",
-            );
-        }
-    })?;
+    let left = Left::of(&args, &target);
+    let copied = copy::copy(source, target, &options, &mut report)
+        .inspect_err(|error| report.broken(error, &left))?;
     if let Some(rejects) = report.rejects.take() {
         rejects.finish()?;
     }
+    let counts = copied.counts;
     report.summary(&counts);
+    for hint in &copied.hints {
+        say(format_args!("steelyard: {name}: nothing was written: {hint}"));
+    }
     if args.json {
         let json = serde_json::to_string(&Summary::from(counts)).expect("plain numbers");
         say(json);
     }
-    let well = counts.rejected == 0 && counts.repaired == 0;
+    let failure = failure(&copied);
+    if let Some(failure) = &failure {
+        say(format_args!("steelyard: {name}: {failure}"));
+    }
+    let well = failure.is_none() && counts.rejected == 0 && counts.repaired == 0;
     Ok(if well { Outcome::Well } else { Outcome::Found })
+}
+
+/// Why the target is not what was asked for, and what it is instead.
+fn failure(copied: &Copied) -> Option<String> {
+    let Copied { counts, missing, kept_old, .. } = copied;
+    let (why, now) = match missing.as_slice() {
+        [] if !counts.all_rejected() => return None,
+        [] if *kept_old => ("all records were rejected".into(), "nothing was written"),
+        [] => ("all records were rejected".into(), "none was written"),
+        missing => {
+            let why = missing_fields(missing);
+            (
+                why,
+                if *kept_old { "nothing was written" } else { "the records were written without" },
+            )
+        }
+    };
+    let old = if *kept_old { ", and what was there is as it was" } else { "" };
+    Some(format!("{why}; {now}{old}"))
 }

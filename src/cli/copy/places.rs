@@ -2,10 +2,11 @@
 
 use std::{path::Path, time::UNIX_EPOCH};
 
+use clap::ValueEnum;
 use steelyard::{
     Error, Result,
     copy::{Errand, FromStore, Journal, Source, Target, ToStore},
-    file::{Frames, Reading, Sink, Writing},
+    file::{Reading, Writing},
     store::is_url,
 };
 
@@ -13,7 +14,7 @@ use super::{
     Args,
     follow::{Rejects, Report},
 };
-use crate::cli::stores::Stores;
+use crate::cli::{files, hidden::without_passwords, stores::Stores};
 
 /// Opens places; stores have a runtime to work on.
 pub struct Places {
@@ -28,6 +29,7 @@ impl Places {
                 (args.layout.is_some(), "--layout"),
                 (!args.index.is_empty(), "--index"),
                 (args.batch.is_some(), "--batch"),
+                (args.on_duplicate.is_some(), "--on-duplicate"),
                 (args.verify, "--verify"),
                 (args.resume, "--resume"),
             ];
@@ -36,6 +38,14 @@ impl Places {
                 let what = format!("{flag} is for copies into a store, and {target} is a file");
                 return Err(Error::invalid(what));
             }
+        }
+        if args.no_keys && (!is_url(&args.source) || is_url(&args.target)) {
+            let what = "--no-keys is for copies from a store into a file";
+            return Err(Error::invalid(what));
+        }
+        if args.key.is_some() && !stores {
+            let what = "--key is for copies into a store or out of one, and both places are files";
+            return Err(Error::invalid(what));
         }
         Ok(Places { stores: stores.then(Stores::new).transpose()? })
     }
@@ -48,7 +58,7 @@ impl Places {
         if !is_url(&args.source) {
             let part = args.part;
             let reading = Reading { format: args.from.clone(), part, ..Reading::default() };
-            return Ok(Source::File(Box::new(Frames::open(&args.source, &reading)?)));
+            return Ok(Source::File(Box::new(files::open(&args.source, &reading)?)));
         }
         let url = match &args.from {
             Some(format) => with_option(&args.source, "format", format),
@@ -66,7 +76,7 @@ impl Places {
     pub fn target(&self, args: &Args) -> Result<Target> {
         if !is_url(&args.target) {
             let writing = Writing { format: args.to.clone(), ..Writing::default() };
-            return Ok(Target::File(Box::new(Sink::create(&args.target, &writing)?)));
+            return Ok(Target::File(Box::new(files::create(&args.target, &writing)?)));
         }
         let mut url = args.target.clone();
         if let Some(format) = &args.to {
@@ -100,15 +110,18 @@ impl Places {
             return Ok(Target::Store(to));
         }
         let (path, source) = journal_of(args, self)?;
-        let errand = Errand { source, target: to.name.clone(), options: options(args) };
+        let [source, target, options] =
+            [&*source, &*to.name, &*options(args)].map(without_passwords);
+        let errand = Errand { source, target, options };
         let journal = Journal::open(Path::new(&path), &errand)?;
         if let Some(rejects) = &args.rejects {
             let rejects =
                 Rejects::resume(rejects, journal.rejected_bytes(), journal.rejected_records())?;
             report.rejects = Some(rejects);
         }
-        if let Some(read) = journal.resumed() {
-            let read = crate::cli::progress::count(read, "record");
+        if let Some(counts) = journal.resumed() {
+            report.resume(counts);
+            let read = crate::cli::progress::count(counts.read, "record");
             report.note(&format!("going on behind {read}, as {path} says"));
         }
         to.journal = Some(journal);
@@ -140,23 +153,35 @@ fn journal_of(args: &Args, places: &Places) -> Result<(String, String)> {
     Ok((path, source))
 }
 
-/// What is chosen of the source and made of it.
+/// What is chosen of the source and made of it, as it is asked for on a command line.
 fn options(args: &Args) -> String {
-    format!(
-        "from {:?}, to {:?}, where {:?}, fields {:?}, part {:?}, key {:?}, care {}{}, encoding {}, nfc {}, layout {:?}, rejects {:?}",
-        args.from,
-        args.to,
-        args.conditions,
-        args.fields,
-        args.part,
-        args.key,
-        args.strict,
-        args.tolerant,
-        args.encoding.map_or(0, |e| e as u8 + 1),
-        args.nfc,
-        args.layout,
-        args.rejects,
-    )
+    let mut all = Vec::new();
+    let mut add = |flag: &str, value: String| {
+        let plain = |c: char| !c.is_whitespace() && !c.is_control() && !"\"'\\".contains(c);
+        all.push(match value.chars().all(plain) {
+            true => format!("{flag} {value}"),
+            false => format!("{flag} {value:?}"),
+        });
+    };
+    let Args { from, to, conditions, fields, part, key, on_duplicate, layout, rejects, .. } = args;
+    from.iter().for_each(|from| add("--from", from.to_string()));
+    to.iter().for_each(|to| add("--to", to.to_string()));
+    conditions.iter().for_each(|condition| add("--where", condition.to_string()));
+    fields.iter().for_each(|fields| add("--fields", fields.to_string()));
+    part.iter().for_each(|part| add("--part", part.to_string()));
+    key.iter().for_each(|key| add("--key", key.to_string()));
+    on_duplicate.iter().for_each(|rule| add("--on-duplicate", rule.to_string()));
+    layout.iter().for_each(|layout| add("--layout", layout.to_string()));
+    rejects.iter().for_each(|file| add("--rejects", file.clone()));
+    if let Some(encoding) = args.encoding.as_ref().and_then(ValueEnum::to_possible_value) {
+        add("--encoding", encoding.get_name().to_owned());
+    }
+    for (given, flag) in
+        [(args.strict, "--strict"), (args.tolerant, "--tolerant"), (args.nfc, "--nfc")]
+    {
+        all.extend(given.then(|| flag.to_owned()));
+    }
+    all.join(" ")
 }
 
 /// The URL with one option more.

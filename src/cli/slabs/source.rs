@@ -2,7 +2,7 @@
 
 use steelyard::{
     Error, ErrorKind, Result,
-    file::{Frames, Reading},
+    file::Reading,
     format::{Coder, Takes, Wrapped},
     marc::Record,
     memcache::{
@@ -13,8 +13,13 @@ use steelyard::{
     store::{Key, query::Path},
 };
 
-use super::super::progress::{count, grouped};
-use super::Wish;
+use super::{
+    super::{
+        files,
+        progress::{count, grouped},
+    },
+    Wish,
+};
 
 /// The length of a key where a record has none: that of a UUID, as `put` gives them.
 const KEY: u64 = 36;
@@ -46,7 +51,7 @@ pub fn each_item(
 ) -> Result<()> {
     let usual = (file == "-").then(|| steelyard::format::Format::Json.into());
     let reading = Reading { format: from.or(usual), ..Reading::default() };
-    let mut frames = Frames::open(file, &reading)?;
+    let mut frames = files::open(file, &reading)?;
     let (mut reader, mut writer) = (Coder::new(frames.format().clone())?, Coder::new(format)?);
     let marc_in = reader.wrapped().format.info().takes == Takes::Marc;
     let marc_out = writer.wrapped().format.info().takes == Takes::Marc;

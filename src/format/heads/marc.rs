@@ -345,6 +345,13 @@ impl<H: Heads> Cursor<'_, H> {
         }
     }
 
+    /// A code of several bytes, which are one character.
+    #[cold]
+    fn odd_code(&mut self, code: &[u8]) {
+        self.put(&[H::MAP.least + 1]);
+        self.name(code);
+    }
+
     #[inline(always)]
     fn subfields(&mut self, subfields: Subfields<'_>) {
         self.count(subfields.len());
@@ -352,7 +359,8 @@ impl<H: Heads> Cursor<'_, H> {
             match *subfield.code {
                 [code] => self.put(&[H::MAP.least + 1, H::TEXT.least + 1, code]),
                 // A delimiter with nothing after it.
-                _ => self.put(&[H::MAP.least + 1, H::TEXT.least]),
+                [] => self.put(&[H::MAP.least + 1, H::TEXT.least]),
+                ref code => self.odd_code(code),
             }
             match self.utf8 {
                 true => self.text(subfield.value),

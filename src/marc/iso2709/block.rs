@@ -1,9 +1,10 @@
 //! Records in a block of memory: the fast way, for records whose counts and terminators agree.
 
 use super::{
-    frame,
+    frame::between,
     repair::{Repaired, repair},
     simd,
+    stretch::{Piece, first_piece},
 };
 use crate::marc::{
     FIELD_END, Frame, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind,
@@ -20,7 +21,7 @@ pub struct Item<'a> {
     pub raw: &'a [u8],
     /// The record; none where it could not be read at all.
     pub record: Option<RecordRef<'a>>,
-    /// What is wrong with it; mostly nothing.
+    /// What is wrong with it, and with the bytes right before it; mostly nothing.
     pub troubles: &'a [Trouble],
 }
 
@@ -40,6 +41,8 @@ pub(super) struct Block {
     mark: usize,
     /// How far the block is.
     at: usize,
+    /// Where the stretch ends that is looked into, as its beginning is no sound record.
+    until: usize,
     /// All complete records of the block are UTF-8.
     utf8: bool,
     current: Current,
@@ -84,7 +87,7 @@ impl Block {
     pub fn begin(&mut self, block: &[u8]) {
         self.tape.clear();
         simd::best()(block, &mut self.tape);
-        (self.mark, self.at) = (0, 0);
+        (self.mark, self.at, self.until) = (0, 0, 0);
         // Only as far as records are complete: the last one may be cut inside a character.
         let last = self.tape.iter().rev().find(|&&m| block[m as usize] == RECORD_END);
         let complete = last.map_or(0, |&m| m as usize + 1);
@@ -96,10 +99,12 @@ impl Block {
         self.at
     }
 
-    /// Steps to the next record of `block`, which must be the one begun with.
+    /// Steps to the next record of `block`, which must be the one begun with. `stretch` gives where
+    /// the stretch at a position ends, as [`frame`](super::frame()) says it.
     #[inline]
-    pub fn step(&mut self, block: &[u8], eof: bool) -> Step {
+    pub fn step(&mut self, block: &[u8], stretch: impl FnMut(&[u8], usize) -> Frame) -> Step {
         self.scratch.troubles.clear();
+        let mut stretch = stretch;
         loop {
             let at = self.at;
             if let Some((length, base)) = self.sound(block) {
@@ -115,14 +120,47 @@ impl Block {
                 }
                 return Step::Record;
             }
-            match frame(&block[at..], eof) {
-                Frame::Record(range) if range.start > 0 => self.skip(at, range.start),
+            if let Some(step) = self.look_into(block, &mut stretch) {
+                return step;
+            }
+        }
+    }
+
+    /// Steps to the next record of a stretch whose beginning is no sound record. None where a sound
+    /// one may follow now.
+    #[cold]
+    fn look_into(
+        &mut self,
+        block: &[u8],
+        stretch: &mut dyn FnMut(&[u8], usize) -> Frame,
+    ) -> Option<Step> {
+        if self.at >= self.until {
+            match stretch(block, self.at) {
                 Frame::Record(range) => {
-                    self.unsound(block, range.end);
-                    return Step::Record;
+                    self.until = self.at + range.end;
+                    if range.start > 0 {
+                        self.at += range.start;
+                        return None;
+                    }
                 }
-                Frame::More(_) => return Step::More,
-                Frame::Bad(..) | Frame::End => return Step::End,
+                Frame::More(_) => return Some(Step::More),
+                Frame::Bad(..) | Frame::End => return Some(Step::End),
+            }
+        }
+        let rest = &block[self.at..self.until];
+        let blank = between(rest);
+        if blank > 0 {
+            self.at += blank;
+            return None;
+        }
+        match first_piece(rest) {
+            Piece::Record(length) => {
+                self.unsound(block, length);
+                Some(Step::Record)
+            }
+            Piece::Junk(n) => {
+                self.skip(n);
+                None
             }
         }
     }
@@ -154,29 +192,34 @@ impl Block {
         &mut self.scratch.troubles
     }
 
-    /// Passes over bytes between records; the record after them will say so.
-    #[cold]
-    fn skip(&mut self, at: usize, n: usize) {
-        self.at = at + n;
-        let detail = format!("{n} byte{}", if n == 1 { "" } else { "s" });
-        self.scratch.troubles.push(Trouble::new(TroubleKind::Junk, at, detail));
+    /// Passes over bytes before a record that belong to none; that record says so.
+    fn skip(&mut self, n: usize) {
+        let detail = format!("{n} byte{} passed over", if n == 1 { "" } else { "s" });
+        self.scratch.troubles.push(Trouble::new(TroubleKind::Junk, self.at, detail));
+        self.go_to(self.at + n);
     }
 
-    /// Steps to a record that contradicts itself, of `length` bytes as far as can be said.
+    /// Steps to a record that contradicts itself, of `length` bytes.
     #[cold]
     fn unsound(&mut self, block: &[u8], length: usize) {
         let at = self.at;
+        let raw = &block[at..at + length];
         let before = self.scratch.troubles.len();
-        let Repaired { length, area, sound } = repair(&block[at..at + length], &mut self.scratch);
-        self.at = at + length;
-        while self.tape.get(self.mark).is_some_and(|&m| (m as usize) < self.at) {
-            self.mark += 1;
-        }
+        let Repaired { area, sound } = repair(raw, &mut self.scratch);
+        self.go_to(at + length);
         for trouble in &mut self.scratch.troubles[before..] {
             trouble.offset += at as u64;
         }
-        let utf8 = simdutf8::basic::from_utf8(&block[at..at + length]).is_ok();
+        let utf8 = simdutf8::basic::from_utf8(raw).is_ok();
         self.current = Current { at, length, area, utf8, sound, apart: true };
+    }
+
+    /// Goes on at a position that was not walked to.
+    fn go_to(&mut self, at: usize) {
+        self.at = at;
+        while self.tape.get(self.mark).is_some_and(|&m| (m as usize) < at) {
+            self.mark += 1;
+        }
     }
 
     #[inline]
@@ -199,7 +242,7 @@ pub(super) struct Walked {
 
 /// Walks the record at `at` of `block`, whose delimiters are in `tape` from `mark` on, if
 /// everything agrees: counts with terminators, directory with data, indicators and subfields in
-/// place. `spans` are its fields, in positions of `block` and of the tape.
+/// place; and if it has fields. `spans` are its fields, in positions of `block` and of the tape.
 #[inline]
 pub(super) fn walk(
     block: &[u8],
@@ -211,7 +254,8 @@ pub(super) fn walk(
     let leader: &[u8; 24] = block.get(at..)?.first_chunk()?;
     let length = five(leader, 0)?;
     let base = five(leader, 12)?;
-    if base < 25 || length <= base || block.len() - at < length {
+    // Leader, one entry at least, and a terminator.
+    if base < 37 || length <= base || block.len() - at < length {
         return None;
     }
     let directory = &block[at + 24..at + base - 1];

@@ -1,16 +1,28 @@
 //! Where a record ends, without looking inside: for splitting a file, and as the reader's first step.
 
-use super::{SHORTEST, number};
+use super::{SHORTEST, number, start::next_start};
 use crate::marc::{Frame, RECORD_END};
+
+/// What may stand between records without being worth a word: line ends, zeros, the end mark of old
+/// systems.
+pub(crate) const BETWEEN: &[u8] = b"\n\r\0\x1a";
+
+/// How many bytes at the front of `buf` belong to no record and need not be spoken of.
+pub(super) fn between(buf: &[u8]) -> usize {
+    buf.iter().take_while(|b| BETWEEN.contains(b)).count()
+}
 
 /// What stands at the front of `buf`; `eof` says that nothing comes after it. Line ends and the
 /// like before a record belong to none.
 ///
 /// The leader's length is believed if a record terminator stands where it says. Otherwise the
-/// record reaches to the next terminator, which also serves records over 99,999 bytes. What the
-/// end of the file cuts off is a record without terminator. Never [`Frame::Bad`].
+/// stretch reaches to the next terminator, which also serves records over 99,999 bytes. What the
+/// end of the file cuts off is a stretch without terminator. Never [`Frame::Bad`].
+///
+/// Where all is well the stretch is one record. Where it is not, there may be junk in it, or several
+/// records: [`Records::framed`](super::Records::framed) looks.
 pub fn frame(buf: &[u8], eof: bool) -> Frame {
-    let start = buf.iter().take_while(|b| matches!(b, b'\n' | b'\r' | 0 | 0x1a)).count();
+    let start = between(buf);
     let rest = &buf[start..];
     match (rest.len(), eof) {
         (0, true) => return Frame::End,
@@ -22,11 +34,28 @@ pub fn frame(buf: &[u8], eof: bool) -> Frame {
         Some((n, Some(&RECORD_END))) => Some(n),
         // It may yet come: do not search what is only the first half of a record.
         Some((_, None)) if !eof => None,
-        _ => memchr::memchr(RECORD_END, rest).map(|end| end + 1),
+        _ => search(rest, eof),
     };
     match length {
         Some(length) => Frame::Record(start..start + length),
         None if eof => Frame::Record(start..buf.len()),
         None => Frame::More(start),
     }
+}
+
+/// The stretch up to the next terminator; none if that is not there yet.
+#[cold]
+fn search(rest: &[u8], eof: bool) -> Option<usize> {
+    let first = memchr::memchr(RECORD_END, rest)? + 1;
+    // Behind junk a record may begin that has a terminator inside, and says so by its length.
+    let mut from = 0;
+    while let Some(at) = next_start(&rest[..first], from) {
+        let said = number(&rest[at..at + 5]).filter(|&n| n >= SHORTEST && at + n > first);
+        match said.map(|n| (at + n, rest.get(at + n - 1))) {
+            Some((end, Some(&RECORD_END))) => return Some(end),
+            Some((_, None)) if !eof => return None,
+            _ => from = at + 24,
+        }
+    }
+    Some(first)
 }

@@ -7,8 +7,11 @@
 //! - `simd`: the terminators of a block, found at memory speed;
 //! - [`block`](self): walks them against leader and directory. A record in which both agree costs
 //!   a few comparisons a field;
+//! - `start`: whether a record begins somewhere, to find the way behind junk; `stretch`: what there is
+//!   where no sound record is;
 //! - [`repair`](self): any other record, slowly: every contradiction is a [`Trouble`], and what
 //!   can be read is read;
+//! - `shape`: what is wrong inside of fields that were found, in records of every format;
 //! - [`frame`]: where the next record ends, for splitting files;
 //! - [`Reader`] and [`Records`]: the above over a stream and over a slice;
 //! - [`read()`]: one record by itself;
@@ -22,14 +25,20 @@ mod lint;
 mod one;
 mod reader;
 mod repair;
+mod shape;
 pub(crate) mod simd;
+mod start;
+mod stretch;
 mod write;
 
 pub use block::Item;
+pub(crate) use frame::BETWEEN;
 pub use frame::frame;
 pub use lint::lint;
 pub use one::read;
 pub use reader::{Reader, Records};
+pub(crate) use shape::look;
+pub(crate) use start::{LONGEST as START, begins};
 pub use write::{fits, leader, write};
 
 /// Leader and the shortest possible rest: directory end and record end.

@@ -1,13 +1,13 @@
 //! One record by itself, into a [`Record`] that is used again.
 
 use super::{
-    block::{Scratch, Walked, walk},
-    repair::repair,
+    Records,
+    block::{Walked, walk},
     simd,
 };
 use crate::{
     Error, Result,
-    marc::{Record, Severity, Trouble, TroubleKind},
+    marc::{Record, Trouble, TroubleKind, worst},
 };
 
 /// Reads the record that `raw` is into `record`. What is wrong with it is added to `troubles`,
@@ -27,22 +27,35 @@ pub fn read(raw: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Res
         record.set_utf8(utf8);
         return Ok(());
     }
-    let mut scratch = Scratch::default();
-    let repaired = repair(raw, &mut scratch);
-    troubles.append(&mut scratch.troubles);
-    if repaired.length < raw.len() {
-        let detail = format!("{} bytes after the record", raw.len() - repaired.length);
-        troubles.push(Trouble::new(TroubleKind::Junk, repaired.length, detail));
-    }
-    match repaired.area {
-        Some(area) => {
-            record.take_from(raw, &scratch.spans, &scratch.marks, area);
-            Ok(())
+    search(raw, record, troubles)
+}
+
+/// The one record in `raw`, slowly.
+#[cold]
+fn search(raw: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Result<()> {
+    record.clear();
+    let before = troubles.len();
+    let ends = [raw.len()];
+    let mut records = Records::framed(raw, &ends);
+    let mut found = false;
+    while let Some(item) = records.next() {
+        if found && item.record.is_some() {
+            let detail = format!("{} bytes after the record", item.raw.len());
+            troubles.push(Trouble::new(TroubleKind::Skipped, item.offset as usize, detail));
+            continue;
         }
-        None => {
-            let worst = troubles.iter().rev().find(|t| t.kind.severity() == Severity::Lost);
-            let (what, offset) = worst.map_or(("unreadable", 0), |t| (t.kind.meaning(), t.offset));
-            Err(Error::malformed(what).at(offset))
+        if let Some(read) = item.record {
+            record.assign(read);
+            found = true;
         }
+        troubles.extend(item.troubles.iter().cloned().map(|t| Trouble { record: 0, ..t }));
     }
+    if found {
+        return Ok(());
+    }
+    if troubles.len() == before {
+        troubles.push(Trouble::new(TroubleKind::Unreadable, 0, "no bytes but line ends and zeros"));
+    }
+    let worst = worst(&troubles[before..]).expect("there is one");
+    Err(Error::malformed(worst.told()).at(worst.offset))
 }

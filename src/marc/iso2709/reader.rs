@@ -5,8 +5,9 @@ use std::io::Read;
 use super::{
     Item,
     block::{Block, Step},
+    frame::frame,
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, marc::Frame};
 
 /// How much is looked at at once: small enough that block and marks stay in the cache.
 const BLOCK: usize = 256 << 10;
@@ -51,12 +52,12 @@ struct Walk {
 impl Walk {
     /// Steps to the next record of the window.
     #[inline]
-    fn step(&mut self, window: &[u8], eof: bool) -> Step {
+    fn step(&mut self, window: &[u8], stretch: impl FnMut(&[u8], usize) -> Frame) -> Step {
         if !self.begun {
             self.block.begin(window);
             self.begun = true;
         }
-        let step = self.block.step(window, eof);
+        let step = self.block.step(window, stretch);
         if matches!(step, Step::Record) {
             self.number += 1;
             for trouble in self.block.troubles_mut() {
@@ -98,7 +99,9 @@ impl<R: Read> Reader<R> {
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Option<Item<'_>>> {
         loop {
-            match self.walk.step(&self.buffer[self.start..self.end], self.eof) {
+            let eof = self.eof;
+            let stretch = |window: &[u8], at: usize| frame(&window[at..], eof);
+            match self.walk.step(&self.buffer[self.start..self.end], stretch) {
                 Step::Record => {
                     return Ok(Some(self.walk.item(&self.buffer[self.start..self.end])));
                 }
@@ -139,6 +142,8 @@ pub struct Records<'d> {
     data: &'d [u8],
     start: usize,
     end: usize,
+    /// Where the stretches end, where that is known.
+    ends: Option<&'d [usize]>,
     walk: Walk,
 }
 
@@ -146,7 +151,14 @@ impl<'d> Records<'d> {
     /// The records in `data`, which holds whole records.
     pub fn new(data: &'d [u8]) -> Self {
         let end = data.len().min(BLOCK);
-        Records { data, start: 0, end, walk: Walk::default() }
+        Records { data, start: 0, end, ends: None, walk: Walk::default() }
+    }
+
+    /// The records in stretches that [`frame`](super::frame()) found, put together in `data`, each from
+    /// the end of the one before to its own. What is read of a stretch does not depend on its
+    /// neighbours.
+    pub fn framed(data: &'d [u8], ends: &'d [usize]) -> Self {
+        Records { ends: Some(ends), ..Records::new(data) }
     }
 
     /// The next record; none at the end.
@@ -155,7 +167,12 @@ impl<'d> Records<'d> {
     pub fn next(&mut self) -> Option<Item<'_>> {
         loop {
             let window = &self.data[self.start..self.end];
-            match self.walk.step(window, self.end == self.data.len()) {
+            let (eof, start, ends) = (self.end == self.data.len(), self.start, &mut self.ends);
+            let stretch = |window: &[u8], at: usize| match ends {
+                None => frame(&window[at..], eof),
+                Some(ends) => known(ends, start + at, start + window.len()),
+            };
+            match self.walk.step(window, stretch) {
                 Step::Record => return Some(self.walk.item(window)),
                 Step::End => return None,
                 Step::More => {
@@ -165,5 +182,16 @@ impl<'d> Records<'d> {
                 }
             }
         }
+    }
+}
+
+/// The stretch at `at` of some that end at `ends`, of which those that are done are left out; no more
+/// than up to `seen` is there.
+fn known(ends: &mut &[usize], at: usize, seen: usize) -> Frame {
+    *ends = &ends[ends.partition_point(|end| *end <= at)..];
+    match ends.first() {
+        None => Frame::End,
+        Some(end) if *end > seen => Frame::More(0),
+        Some(end) => Frame::Record(0..end - at),
     }
 }

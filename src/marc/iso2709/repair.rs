@@ -4,14 +4,24 @@
 //! The order of belief: a record terminator over the length in the leader; the directory where its
 //! entries end on terminators; terminators in their order where as many fields as entries are
 //! found; else each entry by itself, cut at the next terminator.
+//!
+//! A directory may name bytes twice, but not more bytes than the record has: fields beyond that are left
+//! out. A few thousand entries for one long field would else be gigabytes.
+//!
+//! A directory is believed at all if it ends where the leader says, or if half of its entries follow
+//! from one another or fit the fields. Bytes that merely look like one would else give fields that
+//! never were.
 
-use super::{block::Scratch, number};
-use crate::marc::{FIELD_END, RECORD_END, SUBFIELD, Span, Trouble, TroubleKind as Kind};
+use super::{
+    block::Scratch,
+    number,
+    shape::faults,
+    start::{self, USUAL, said_widths, start},
+};
+use crate::marc::{FIELD_END, FieldRef, RECORD_END, SUBFIELD, Span, Trouble, TroubleKind as Kind};
 
 /// What became of a record.
 pub(super) struct Repaired {
-    /// How many bytes it takes.
-    pub length: usize,
     /// Its data area; none where it could not be read.
     pub area: Option<(u32, u32)>,
     /// Leader, directory and fields agree after all (the trouble is with the text): its bytes can
@@ -19,27 +29,35 @@ pub(super) struct Repaired {
     pub sound: bool,
 }
 
-/// Reads the record in `raw` (up to a terminator, or cut off by the file's end) as well as can
-/// be, into `scratch`. Offsets of troubles are relative to `raw`.
+/// Reads the record that `raw` is (up to a terminator, or cut off) as well as can be, into `scratch`.
+/// Offsets of troubles are relative to `raw`.
 pub(super) fn repair(raw: &[u8], scratch: &mut Scratch) -> Repaired {
     let cut = raw.last() != Some(&RECORD_END);
     scratch.spans.clear();
     scratch.marks.clear();
-    let mut repair = Repair { raw, scratch, sound: true };
-    let length = repair.length(cut);
-    repair.raw = &raw[..length];
+    let mut repair = Repair { raw, scratch, sound: true, told: 0, rest: None };
+    repair.length(cut);
     let area = repair.fields();
     let sound = repair.sound && !cut;
     if area.is_some() {
-        repair.text();
+        repair.faults();
     }
-    Repaired { length, area, sound }
+    repair.end();
+    Repaired { area, sound }
 }
+
+/// How many troubles of a record are told one by one; of the rest only the worst and the number. A
+/// record made of nothing but faults would else take twenty times its size.
+const MOST: usize = 100;
 
 struct Repair<'a> {
     raw: &'a [u8],
     scratch: &'a mut Scratch,
     sound: bool,
+    /// How many troubles there are.
+    told: usize,
+    /// The worst of those that are not told.
+    rest: Option<(Kind, usize)>,
 }
 
 /// A directory entry as it stands; none where it has no numbers.
@@ -47,7 +65,22 @@ type Entry = ([u8; 3], Option<(usize, usize)>);
 
 impl Repair<'_> {
     fn say(&mut self, kind: Kind, offset: usize, detail: impl Into<String>) {
-        self.scratch.troubles.push(Trouble::new(kind, offset, detail));
+        self.told += 1;
+        if self.told <= MOST {
+            return self.scratch.troubles.push(Trouble::new(kind, offset, detail));
+        }
+        let weight = |kind: Kind| (kind.severity(), !kind.stays());
+        if self.rest.is_none_or(|(worst, _)| weight(worst) < weight(kind)) {
+            self.rest = Some((kind, offset));
+        }
+    }
+
+    /// Says how many troubles were not told, and the worst of them.
+    fn end(self) {
+        if let Some((kind, offset)) = self.rest {
+            let detail = format!("one of {} more in this record", self.told - MOST);
+            self.scratch.troubles.push(Trouble::new(kind, offset, detail));
+        }
     }
 
     /// Layout trouble: the bytes cannot be written back as they are.
@@ -56,25 +89,26 @@ impl Repair<'_> {
         self.say(kind, offset, detail);
     }
 
-    /// How long the record is. A length that spans two records is found out by the directory.
-    fn length(&mut self, cut: bool) -> usize {
-        let raw = self.raw;
-        let said = raw.get(..5).and_then(number);
-        if cut {
-            let said = said.map_or("the file".into(), |n| format!("{n} bytes are said, the file"));
-            self.unsound(Kind::Truncated, raw.len(), format!("{said} ends after {}", raw.len()));
-            return raw.len();
-        }
-        let inner = memchr::memchr(RECORD_END, raw).map_or(raw.len(), |i| i + 1);
-        let length =
-            if inner == raw.len() || inner == self.end_by_directory() { inner } else { raw.len() };
-        let shown = String::from_utf8_lossy(&raw[..raw.len().min(5)]).into_owned();
-        match said {
+    /// Holds the length in the leader to that of the record.
+    fn length(&mut self, cut: bool) {
+        let length = self.raw.len();
+        let shown = String::from_utf8_lossy(&self.raw[..length.min(5)]).into_owned();
+        match self.raw.get(..5).and_then(number) {
+            Some(n) if cut => {
+                self.unsound(
+                    Kind::Truncated,
+                    length,
+                    format!("{n} bytes are said, it ends after {length}"),
+                );
+            }
+            None if cut => {
+                self.unsound(Kind::Truncated, length, format!("it ends after {length} bytes"));
+            }
             Some(n) if n == length => (),
             Some(0 | 99_999) if length > 99_999 => {
                 // The convention for what five digits cannot say.
                 self.say(Kind::Oversized, 0, format!("{length} bytes, {shown} in the leader"));
-                self.sound = said == Some(0);
+                self.sound = shown == "00000";
             }
             _ => self.unsound(
                 Kind::RecordLength,
@@ -82,19 +116,6 @@ impl Repair<'_> {
                 format!("{shown:?} in the leader, {length} found"),
             ),
         }
-        length
-    }
-
-    /// Where the record ends if the directory is right; 0 if that cannot be said.
-    fn end_by_directory(&self) -> usize {
-        let Some(base) = self.raw.get(12..17).and_then(number) else { return 0 };
-        let Some(directory) = self.raw.get(24..base.saturating_sub(1)) else { return 0 };
-        let ends = directory.chunks_exact(12).map(|e| {
-            number(&e[3..7])
-                .zip(number(&e[7..12]))
-                .map_or(usize::MAX, |(n, at)| base.saturating_add(at + n))
-        });
-        ends.max().map_or(0, |end| end.saturating_add(1))
     }
 
     fn fields(&mut self) -> Option<(u32, u32)> {
@@ -114,11 +135,55 @@ impl Repair<'_> {
             _ => raw.len(),
         };
         let base = base.min(end);
+        if start(raw).is_none() {
+            // The rest of a record whose beginning is lost has digits of its directory there.
+            let counts = &raw[10..12] == b"22" || &raw[20..22] == b"45";
+            if raw[6].is_ascii_digit() || !counts {
+                self.unsound(Kind::Unreadable, 0, "no leader");
+                return None;
+            }
+            let fitting = self.fitting(&entries, base, end);
+            if fitting * 2 < entries.len() {
+                let detail = format!("{fitting} of {} entries fit the fields", entries.len());
+                self.unsound(Kind::NoDirectory, 24, detail);
+                return None;
+            }
+        }
         self.place(&entries, base, end);
-        for i in 0..self.scratch.spans.len() {
-            self.shape(i);
+        if self.scratch.spans.is_empty() {
+            self.unsound(Kind::NoFields, 24, "no entry has a field");
+            return None;
         }
         Some((base as u32, end as u32))
+    }
+
+    /// How many entries have the place that the ones before leave them, or one between terminators, or
+    /// the length of the field that is theirs by its number.
+    fn fitting(&self, entries: &[Entry], base: usize, end: usize) -> usize {
+        let data = &self.raw[base..end];
+        let mut lengths = memchr::memchr_iter(FIELD_END, data).scan(0, |from, at| {
+            let length = at + 1 - *from;
+            *from = at + 1;
+            Some(length)
+        });
+        let is_end = |at: usize| at > 0 && data.get(at - 1) == Some(&FIELD_END);
+        let mut next = Some(0);
+        entries
+            .iter()
+            .filter(|(_, numbers)| {
+                let found = lengths.next();
+                let Some((length, at)) = *numbers else {
+                    next = None;
+                    return false;
+                };
+                let chained = next == Some(at);
+                next = Some(at + length);
+                length > 0
+                    && (chained
+                        || found == Some(length)
+                        || is_end(at + length) && (at == 0 || is_end(at)))
+            })
+            .count()
     }
 
     /// Where the data begins: by the leader if the directory ends there, else where it does end.
@@ -154,24 +219,22 @@ impl Repair<'_> {
     fn entries(&mut self, base: usize) -> Option<Vec<Entry>> {
         let raw = self.raw;
         let directory = &raw[24..base - 1];
-        let read = |widths: [usize; 3]| -> Vec<Entry> {
-            let [length, start, rest] = widths;
-            let entries = directory.chunks_exact(3 + length + start + rest);
+        let read = |widths: start::Widths| -> Vec<Entry> {
+            let [length, start, _] = widths;
             let entry = |e: &[u8]| {
                 let n = number(&e[3..3 + length]).zip(number(&e[3 + length..3 + length + start]));
                 ([e[0], e[1], e[2]], n)
             };
-            entries.map(entry).collect()
+            start::entries(directory, widths).map(entry).collect()
         };
         let good = |entries: &[Entry]| entries.iter().filter(|(_, n)| n.is_some()).count();
-        let mut widths = [4, 5, 0];
+        let mut widths = USUAL;
         let mut entries = read(widths);
-        let map = [raw[20], raw[21], raw[22]].map(|b| usize::from(b.wrapping_sub(b'0')));
-        if map != widths && map[0] > 0 && map[1] > 0 && map.iter().all(|&w| w <= 9) {
-            let other = read(map);
-            let fits = directory.len().is_multiple_of(3 + map.iter().sum::<usize>());
+        if let Some(said) = said_widths(raw).filter(|said| *said != widths) {
+            let other = read(said);
+            let fits = directory.len().is_multiple_of(3 + said.iter().sum::<usize>());
             if fits && good(&other) * entries.len().max(1) > good(&entries) * other.len().max(1) {
-                (widths, entries) = (map, other);
+                (widths, entries) = (said, other);
             }
         }
         let width = 3 + widths.iter().sum::<usize>();
@@ -179,8 +242,12 @@ impl Repair<'_> {
             let detail = format!("{} bytes, not a multiple of {width}", directory.len());
             self.unsound(Kind::DirectoryLength, 24, detail);
         }
-        if entries.is_empty() && !(directory.is_empty() && raw.len() <= base + 1) {
-            self.unsound(Kind::NoDirectory, 24, "no entry");
+        if entries.is_empty() {
+            let kind = match directory.is_empty() && raw.len() <= base + 1 {
+                true => Kind::NoFields,
+                false => Kind::NoDirectory,
+            };
+            self.unsound(kind, 24, "no entry");
             return None;
         }
         Some(entries)
@@ -206,6 +273,11 @@ impl Repair<'_> {
         let mut expected = 0;
         let mut in_order = true;
         let mut from = base;
+        // How many bytes the fields may still have, all together.
+        let mut left = raw.len();
+        // The first entry beyond that, and how many there are.
+        let mut beyond: Option<(usize, String)> = None;
+        let mut beyond_count = 0;
         // One wrong length shifts every entry behind it: the first is told, the rest counted.
         let mut more = 0;
         for (i, entry) in entries.iter().enumerate() {
@@ -236,11 +308,18 @@ impl Repair<'_> {
             } else if let Some((length, at)) = entry.1.filter(|_| good(entry)) {
                 (base + at, base + at + length - 1)
             } else {
-                match self.alone(entry, base, end, place) {
+                match self.alone(entry, (base, end), &segments, place) {
                     Some(range) => range,
                     None => continue,
                 }
             };
+            let Some(rest) = left.checked_sub(stop + 1 - start) else {
+                let tag = || String::from_utf8_lossy(&entry.0).into_owned();
+                beyond.get_or_insert_with(|| (place, tag()));
+                beyond_count += 1;
+                continue;
+            };
+            left = rest;
             in_order &= start == base + expected;
             expected = stop + 1 - base;
             let first = self.scratch.marks.len() as u32;
@@ -262,12 +341,19 @@ impl Repair<'_> {
                 trouble.detail += &format!("; so are {} more entries", more - 1);
             }
         }
-        if all_good && !in_order {
+        if let Some((place, tag)) = beyond {
+            let length = raw.len();
+            let mut detail =
+                format!("{tag}: with it the fields have more bytes than the record's {length}");
+            if beyond_count > 1 {
+                detail += &format!("; {} more entries are left out", beyond_count - 1);
+            }
+            self.unsound(Kind::Overlap, place, detail);
+        } else if all_good && !in_order {
             self.say(Kind::Sequence, 24, "");
         } else if base + expected < end {
-            let kind = if all_good { Kind::FieldEnd } else { Kind::DirectoryEntry };
             let detail = format!("{} bytes after the last field", end - base - expected);
-            self.say(kind, base + expected, detail);
+            self.say(Kind::FieldEnd, base + expected, detail);
         }
     }
 
@@ -284,8 +370,8 @@ impl Repair<'_> {
     fn alone(
         &mut self,
         entry: &Entry,
-        base: usize,
-        end: usize,
+        (base, end): (usize, usize),
+        terminators: &[usize],
         place: usize,
     ) -> Option<(usize, usize)> {
         let start = entry.1.map(|(_, at)| base + at).filter(|&s| s < end);
@@ -299,55 +385,23 @@ impl Repair<'_> {
             );
             return None;
         };
-        let stop = memchr::memchr(FIELD_END, &self.raw[start..end]).map_or(end, |i| start + i);
+        // Searched for among those that were found: many entries may begin at the same long field.
+        let next = terminators.partition_point(|&at| at < start);
+        let stop = terminators.get(next).copied().unwrap_or(end);
         self.entry_trouble(Kind::DirectoryEntry, place, entry, start - base, stop + 1 - start);
         Some((start, stop))
     }
 
-    /// Looks at the inside of field `i`.
-    fn shape(&mut self, i: usize) {
-        let span = self.scratch.spans[i];
-        let (start, end) = (span.start as usize, span.end as usize);
-        let bytes = &self.raw[start..end];
-        let tag = String::from_utf8_lossy(&span.tag).into_owned();
-        let marks = span.marks.1 - span.marks.0;
-        let first = (marks > 0).then(|| self.scratch.marks[span.marks.0 as usize] as usize - start);
-        if let Some(inner) = memchr::memchr2(FIELD_END, RECORD_END, bytes) {
-            self.say(Kind::FieldEnd, start + inner, format!("{tag}: a terminator inside"));
+    /// Looks at the inside of the fields.
+    fn faults(&mut self) {
+        let spans = std::mem::take(&mut self.scratch.spans);
+        let marks = std::mem::take(&mut self.scratch.marks);
+        for span in &spans {
+            let field = FieldRef::new(span, self.raw, &marks);
+            faults(field, self.raw[9] == b'a', &mut |kind, at, detail| {
+                self.say(kind, span.start as usize + at, detail);
+            });
         }
-        let control = span.tag.starts_with(b"00");
-        let numeric = span.tag.iter().all(u8::is_ascii_digit);
-        match first {
-            Some(_) if control => self.say(Kind::ControlSubfields, start, tag),
-            Some(2) => (),
-            Some(n) if !control => {
-                self.say(
-                    Kind::Indicators,
-                    start,
-                    format!("{tag}: {n} bytes before the first subfield"),
-                );
-            }
-            // Local fields with letters in the tag may be plain; with digits they are not.
-            None if !control && numeric => {
-                self.say(Kind::Indicators, start, format!("{tag}: no subfield"));
-            }
-            _ => (),
-        }
-    }
-
-    /// Text that is not what the leader says.
-    fn text(&mut self) {
-        if self.raw[9] != b'a' {
-            return;
-        }
-        for i in 0..self.scratch.spans.len() {
-            let span = self.scratch.spans[i];
-            let bytes = &self.raw[span.start as usize..span.end as usize];
-            if let Err(e) = std::str::from_utf8(bytes) {
-                let at = span.start as usize + e.valid_up_to();
-                let tag = String::from_utf8_lossy(&span.tag).into_owned();
-                self.say(Kind::BadText, at, format!("{tag}: 0x{:02x} is not UTF-8", self.raw[at]));
-            }
-        }
+        (self.scratch.spans, self.scratch.marks) = (spans, marks);
     }
 }

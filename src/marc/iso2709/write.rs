@@ -13,6 +13,8 @@ use crate::{
 /// bytes, a field over 9,999) are written as zeros, by the convention that [`Reader`] and other
 /// tolerant readers know; see [`fits`] to refuse them instead.
 ///
+/// A last field that was cut off gets its terminator.
+///
 /// [`Reader`]: super::Reader
 pub fn write(record: RecordRef<'_>, out: &mut Vec<u8>) {
     if let Some(raw) = record.raw() {
@@ -29,13 +31,16 @@ pub fn write(record: RecordRef<'_>, out: &mut Vec<u8>) {
     }
     out.push(FIELD_END);
     out.extend_from_slice(area);
+    if is_cut(record) {
+        out.push(FIELD_END);
+    }
     out.push(RECORD_END);
 }
 
 /// The leader that `record` is written with: its own, with the lengths as they are.
 pub fn leader(record: RecordRef<'_>) -> Leader {
     let base = 25 + 12 * record.len();
-    let length = base + record.area().len() + 1;
+    let length = base + record.area().len() + usize::from(is_cut(record)) + 1;
     let mut leader = record.leader().0;
     leader[..5].copy_from_slice(&digits::<5>(length));
     leader[12..17].copy_from_slice(&digits::<5>(base));
@@ -51,7 +56,7 @@ pub fn leader(record: RecordRef<'_>) -> Leader {
 /// # Errors
 /// [`TooLarge`](ErrorKind::TooLarge), naming the record's length or the field.
 pub fn fits(record: RecordRef<'_>) -> Result<()> {
-    let length = 26 + 12 * record.len() + record.area().len();
+    let length = 26 + 12 * record.len() + record.area().len() + usize::from(is_cut(record));
     if length > 99_999 {
         let context = format!("a record of {length} bytes; ISO 2709 can say 99,999");
         return Err(Error::new(ErrorKind::TooLarge, context));
@@ -67,6 +72,11 @@ pub fn fits(record: RecordRef<'_>) -> Result<()> {
             Err(Error::new(ErrorKind::TooLarge, context))
         }
     }
+}
+
+/// True where the data does not end with the terminator of a field.
+fn is_cut(record: RecordRef<'_>) -> bool {
+    record.area().last().is_some_and(|last| *last != FIELD_END)
 }
 
 /// `n` in N digits; all zeros where it has more.

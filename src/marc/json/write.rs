@@ -6,7 +6,7 @@
 
 use crate::{
     Error, Result,
-    marc::{Content, RecordRef, Subfields},
+    marc::{Content, RecordRef, Subfield, Subfields},
 };
 
 /// The longest that is written around a field: tag, indicators, brackets.
@@ -164,6 +164,16 @@ impl Cursor<'_> {
         }
     }
 
+    /// A subfield whose code needs an escape or has several bytes.
+    #[cold]
+    fn odd_subfield(&mut self, start: usize, stop: usize) {
+        let subfield = Subfield::of(&self.data[start..stop]);
+        self.put(br#"{""#);
+        self.escaped(subfield.code);
+        self.put(br#"":""#);
+        self.text(start + subfield.code.len(), stop, false);
+    }
+
     #[inline]
     fn data(&mut self, indicators: [u8; 2], subfields: Subfields<'_>) {
         if indicators.iter().any(|&i| is_special(i)) {
@@ -188,14 +198,12 @@ impl Cursor<'_> {
                 self.put(br#""""#);
             } else {
                 let code = self.data[start];
-                if is_special(code) {
-                    self.put(br#"{""#);
-                    self.escaped(&[code]);
-                    self.put(br#"":""#);
+                if is_special(code) || code >= 0x80 {
+                    self.odd_subfield(start, stop);
                 } else {
                     self.put(&[b'{', b'"', code, b'"', b':', b'"']);
+                    self.text(start + 1, stop, false);
                 }
-                self.text(start + 1, stop, false);
                 self.put(br#"""#);
             }
             self.put(br#"},"#);
@@ -215,7 +223,11 @@ mod tests {
     /// Records with everything that can stand in one.
     pub(crate) fn any_record() -> impl Strategy<Value = Record> {
         let text = || prop_oneof!["[ -~]{0,40}", "\\PC{0,20}", "[\u{0}-\u{1c}\"\\\\]{0,6}"];
-        let code = prop_oneof![8 => prop::char::range('a', 'z'), 1 => prop::char::range(' ', '~')];
+        let code = prop_oneof![
+            8 => prop::char::range('a', 'z'),
+            1 => prop::char::range(' ', '~'),
+            1 => prop::char::range('\u{80}', '\u{10ffff}'),
+        ];
         let subfields = prop::collection::vec((code, text()), 0..6);
         let tag = prop_oneof![4 => "[0-9]{3}", 1 => "[ -~]{3}"];
         let data = (tag.clone(), "[ -~]{2}", subfields).prop_map(|(tag, indicators, subfields)| {

@@ -2,7 +2,7 @@
 //! comments, and whatever is wrong with them.
 
 use super::{
-    MAX_ATTRIBUTE, first_character, local,
+    MAX_ATTRIBUTE, local,
     read::Reader,
     scan::copy_text,
     show,
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Result,
-    marc::{FIELD_END, RECORD_END, SUBFIELD, Span, TroubleKind},
+    marc::{FIELD_END, RECORD_END, SUBFIELD, Span, TroubleKind, field::first_character},
 };
 
 /// What takes the place of a character that would end a field, a subfield or a record.
@@ -112,8 +112,6 @@ impl<'a> Reader<'a> {
         if code.len > one.len() {
             let detail = format!("{:?}, cut to {:?}", show(code.get()), show(one));
             self.trouble(TroubleKind::Code, from, detail);
-        } else if one.len() > 1 {
-            self.trouble(TroubleKind::Shape, from, format!("subfield code {:?}", show(one)));
         }
         let value = self.at;
         if !empty {

@@ -67,10 +67,3 @@ fn show(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(&bytes[..bytes.len().min(40)]).into_owned();
     if bytes.len() > 40 { text + "…" } else { text }
 }
-
-/// The first character of a text; the first byte where that begins none.
-fn first_character(text: &[u8]) -> &[u8] {
-    let chunk = text.utf8_chunks().next();
-    let length = chunk.and_then(|c| c.valid().chars().next()).map_or(1, char::len_utf8);
-    &text[..length.min(text.len())]
-}

@@ -1,13 +1,13 @@
 //! A record as one record element.
 
 use super::{
-    MAX_ATTRIBUTE, first_character,
+    MAX_ATTRIBUTE,
     scan::{block, first_to_write},
     show,
 };
 use crate::{
     Error, Result,
-    marc::{FieldRef, RecordRef, Trouble, TroubleKind},
+    marc::{FieldRef, RecordRef, Trouble, TroubleKind, field::first_character},
 };
 
 /// Appends the record as one `<record>` element, without line ends: it stands in a collection, whose

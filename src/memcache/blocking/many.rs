@@ -13,12 +13,14 @@ use super::{
 use crate::{
     Error, Result,
     memcache::{
+        answers,
         calls::{self, Packed},
         cluster::Sorted,
         compress::unpack,
         expiry::Expiry,
         failure::Failure,
         key::Form,
+        late::Late,
         portion::Portions,
         protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks},
         statistics::add,
@@ -48,9 +50,9 @@ impl Client {
         keys: impl IntoIterator<Item = K>,
         mut each: impl FnMut(usize, &K, Result<Option<View<'_>>>),
     ) {
-        let mut first = 0;
+        let (late, mut first) = (Late::default(), 0);
         for keys in Portions::new(keys.into_iter(), |_: &K| 0) {
-            self.get_portion(&keys, &mut |n, found| each(first + n, &keys[n], found));
+            self.get_portion(&keys, &late, &mut |n, found| each(first + n, &keys[n], found));
             first += keys.len();
         }
     }
@@ -67,10 +69,12 @@ impl Client {
     fn get_portion<K: AsRef<[u8]>>(
         &self,
         keys: &[K],
+        late: &Late,
         each: &mut dyn FnMut(usize, Result<Option<View<'_>>>),
     ) {
         let cluster = &self.shared.cluster;
         let mut sorted = cluster.sort(keys.iter().map(AsRef::as_ref));
+        late.refuse(&mut sorted);
         let mut found = vec![false; keys.len()];
         for numbers in sorted.servers.values_mut() {
             // Those in Base64 are asked for otherwise, and last.
@@ -95,6 +99,7 @@ impl Client {
             let key = |n: usize| keys[n].as_ref();
             self.on_servers(
                 &mut sorted,
+                late,
                 |sent, numbers| GetMany::new(sent, numbers, key, view),
                 GetMany::unanswered,
                 |n, error| {
@@ -144,7 +149,7 @@ impl Client {
     ) -> Vec<Failed> {
         let cluster = &self.shared.cluster;
         let mut failed = Vec::new();
-        let mut first = 0;
+        let (late, mut first) = (Late::default(), 0);
         for items in Portions::new(items.into_iter(), |(_, value): &(K, V)| value.as_ref().len()) {
             let mut refused = |n: usize, error| {
                 let key = items[n].0.as_ref().to_vec();
@@ -159,17 +164,9 @@ impl Client {
                 let packed: Option<&Packed<'_>> = packed[n].as_ref();
                 packed.map(|packed| packed.call(how, items[n].0.as_ref(), None))
             };
-            self.call_portion(items.iter().map(|(key, _)| key.as_ref()), &call, &mut |n, done| {
-                match done {
-                    Ok(Some(Answer::Done) | None) => {}
-                    Ok(Some(Answer::NotStored)) => {
-                        refused(n, Error::new(crate::ErrorKind::Conflict, "the key is taken"));
-                    }
-                    Ok(Some(other)) => {
-                        refused(n, Error::malformed(format!("the server answers {other:?}")));
-                    }
-                    Err(error) => refused(n, error),
-                }
+            let keys = items.iter().map(|(key, _)| key.as_ref());
+            self.call_portion(keys, &late, &call, &mut |n, done| {
+                done.and_then(answers::stored).unwrap_or_else(|e| refused(n, e));
             });
             first += items.len();
         }
@@ -183,9 +180,11 @@ impl Client {
         keys: impl IntoIterator<Item = K>,
     ) -> (u64, Vec<Failed>) {
         let (mut count, mut failed, mut first) = (0, Vec::new(), 0);
+        let late = Late::default();
         for keys in Portions::new(keys.into_iter(), |_: &K| 0) {
             let call = |n: usize| Some(calls::delete(keys[n].as_ref()));
-            self.call_portion(keys.iter().map(AsRef::as_ref), &call, &mut |n, done| match done {
+            let sent = keys.iter().map(AsRef::as_ref);
+            self.call_portion(sent, &late, &call, &mut |n, done| match done {
                 Ok(Some(Answer::Done)) => count += 1,
                 Ok(_) => {}
                 Err(error) => {
@@ -202,11 +201,13 @@ impl Client {
     fn call_portion<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,
+        late: &Late,
         call: &dyn Fn(usize) -> Option<Call<'k>>,
         each: &mut dyn FnMut(usize, Result<Option<Answer>>),
     ) {
         let cluster = &self.shared.cluster;
         let mut sorted = cluster.sort(keys);
+        late.refuse(&mut sorted);
         for numbers in sorted.servers.values_mut() {
             numbers.retain(|(n, _)| call(*n).is_some());
         }
@@ -222,6 +223,7 @@ impl Client {
             let call = |n: usize| call(n).expect("those without were left out");
             self.on_servers(
                 &mut sorted,
+                late,
                 |sent, numbers| Many::new(sent, numbers, call, answered),
                 Many::unanswered,
                 |n, error| (seen.borrow_mut().0)(n, Err(error)),
@@ -235,6 +237,7 @@ impl Client {
     fn on_servers<'s, E: Exchange>(
         &'s self,
         sorted: &'s mut Sorted,
+        late: &Late,
         make: impl Fn(Sent<'s>, &'s [(usize, Form)]) -> E,
         unanswered: impl Fn(&E) -> &'s [(usize, Form)],
         mut failed: impl FnMut(usize, Error),
@@ -247,6 +250,7 @@ impl Client {
             let (lease, dialect) = match self.shared.lease(at, &deadline) {
                 Ok(leased) => leased,
                 Err(e) => {
+                    late.note(at, &cluster.nodes[at].name, &e);
                     let again = || {
                         Error::new(e.kind(), e.context()).in_place(cluster.nodes[at].name.clone())
                     };
@@ -273,6 +277,7 @@ impl Client {
             let run = self.shared.run(lane.at, &mut lane.lease, &mut lane.exchange, deadline);
             if let Err(e) = run {
                 let name = &cluster.nodes[lane.at].name;
+                late.note(lane.at, name, &e);
                 for (n, _) in unanswered(&lane.exchange) {
                     failed(*n, Error::new(e.kind(), e.context()).in_place(name.clone()));
                 }
@@ -293,8 +298,10 @@ impl Client {
                     lane.lease.give_back();
                 }
                 Some(Err(failure)) => {
+                    let node = &cluster.nodes[lane.at];
+                    late.note(lane.at, &node.name, &failure.error(node));
                     for (n, _) in unanswered(&lane.exchange) {
-                        failed(*n, failure.error(&cluster.nodes[lane.at]));
+                        failed(*n, failure.error(node));
                     }
                 }
                 None => unreachable!("side by side ends with all of them"),

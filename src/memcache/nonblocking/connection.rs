@@ -7,20 +7,23 @@ use std::{
     io,
     pin::Pin,
     task::{Context, Poll, ready},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::{TcpStream, UnixStream, lookup_host},
-    time::{Instant, timeout_at},
+    time::timeout_at,
 };
 
-use crate::memcache::{
-    address::Address,
-    failure::Failure,
-    options::Options,
-    protocol::{Exchange, Input},
+use crate::{
+    memcache::{
+        address::Address,
+        failure::Failure,
+        options::Options,
+        protocol::{Exchange, Input},
+    },
+    timer::Alarm,
 };
 
 /// When a call must be over.
@@ -42,7 +45,7 @@ impl Deadline {
         &self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        timeout_at(self.at, work).await.unwrap_or(Err(Failure::Late(self.limit)))
+        timeout_at(self.at.into(), work).await.unwrap_or(Err(Failure::Late(self.limit)))
     }
 }
 
@@ -68,6 +71,8 @@ pub struct Connection {
     /// All of the exchange at hand is answered.
     answered: bool,
     input: Input,
+    /// What ends an exchange that takes too long. It costs less than a timer of the runtime for each.
+    alarm: Alarm,
 }
 
 /// What has come about in one poll.
@@ -92,6 +97,7 @@ impl Connection {
             Err(io::Error::new(io::ErrorKind::TimedOut, what))
         });
         Ok(Connection {
+            alarm: Alarm::new().map_err(Failure::Connect)?,
             stream: stream.map_err(Failure::Connect)?,
             out: Vec::with_capacity(16 << 10),
             sent: 0,
@@ -118,8 +124,14 @@ impl Connection {
         exchange.write(&mut self.out);
         let mut deadline = deadline;
         loop {
-            let step = std::future::poll_fn(|cx| self.step(exchange, until, cx));
-            match deadline.hold(step).await? {
+            let step = std::future::poll_fn(|cx| {
+                let step = self.step(exchange, until, cx);
+                if step.is_pending() && self.alarm.is_over(cx, deadline.at, Instant::now()) {
+                    return Poll::Ready(Err(Failure::Late(deadline.limit)));
+                }
+                step
+            });
+            match step.await? {
                 Step::Done => break,
                 Step::Some if exchange.patient() => deadline = Deadline::new(deadline.limit),
                 Step::Some => {}

@@ -15,11 +15,13 @@ use super::{AsyncClient, connection::Deadline};
 use crate::{
     Error, Result,
     memcache::{
+        answers,
         calls::{self, Packed},
         cluster::Sorted,
         compress::unpack,
         expiry::Expiry,
         key::Form,
+        late::Late,
         portion::Portions,
         protocol::{Answer, Call, Dialect, Exchange, GetMany, How, Many, Sent, reply::Marks},
         statistics::add,
@@ -44,9 +46,9 @@ impl AsyncClient {
         keys: impl IntoIterator<Item = K, IntoIter: Send>,
         mut each: impl FnMut(usize, &K, Result<Option<View<'_>>>) + Send,
     ) {
-        let mut first = 0;
+        let (late, mut first) = (Late::default(), 0);
         for keys in Portions::new(keys.into_iter(), |_: &K| 0) {
-            self.get_portion(&keys, &mut |n, found| each(first + n, &keys[n], found)).await;
+            self.get_portion(&keys, &late, &mut |n, found| each(first + n, &keys[n], found)).await;
             first += keys.len();
         }
     }
@@ -61,9 +63,15 @@ impl AsyncClient {
         values
     }
 
-    async fn get_portion<K: AsRef<[u8]> + Sync>(&self, keys: &[K], each: &mut Each<'_>) {
+    async fn get_portion<K: AsRef<[u8]> + Sync>(
+        &self,
+        keys: &[K],
+        late: &Late,
+        each: &mut Each<'_>,
+    ) {
         let cluster = &self.shared.cluster;
         let mut sorted = cluster.sort(keys.iter().map(AsRef::as_ref));
+        late.refuse(&mut sorted);
         for numbers in sorted.servers.values_mut() {
             // Those in Base64 are asked for otherwise, and last.
             numbers.sort_by_key(|(_, form)| *form == Form::Coded);
@@ -88,6 +96,7 @@ impl AsyncClient {
         };
         self.on_servers(
             &mut sorted,
+            late,
             |sent, numbers| GetMany::new(sent, numbers, key, view),
             GetMany::unanswered,
             failed,
@@ -134,7 +143,7 @@ impl AsyncClient {
     ) -> Vec<Failed> {
         let cluster = &self.shared.cluster;
         let mut failed = Vec::new();
-        let mut first = 0;
+        let (late, mut first) = (Late::default(), 0);
         for items in Portions::new(items.into_iter(), |(_, value): &(K, V)| value.as_ref().len()) {
             let mut refused = |n: usize, error| {
                 let key = items[n].0.as_ref().to_vec();
@@ -150,17 +159,10 @@ impl AsyncClient {
                 packed.map(|packed| packed.call(how, items[n].0.as_ref(), None))
             };
             let keys = items.iter().map(|(key, _)| key.as_ref());
-            let mut done = |n: usize, done: Result<Option<Answer>>| match done {
-                Ok(Some(Answer::Done) | None) => {}
-                Ok(Some(Answer::NotStored)) => {
-                    refused(n, Error::new(crate::ErrorKind::Conflict, "the key is taken"));
-                }
-                Ok(Some(other)) => {
-                    refused(n, Error::malformed(format!("the server answers {other:?}")));
-                }
-                Err(error) => refused(n, error),
+            let mut done = |n: usize, done: Result<Option<Answer>>| {
+                done.and_then(answers::stored).unwrap_or_else(|e| refused(n, e));
             };
-            self.call_portion(cluster.sort(keys), &call, &mut done).await;
+            self.call_portion(cluster.sort(keys), &late, &call, &mut done).await;
             first += items.len();
         }
         failed
@@ -173,6 +175,7 @@ impl AsyncClient {
         keys: impl IntoIterator<Item = K, IntoIter: Send>,
     ) -> (u64, Vec<Failed>) {
         let (mut count, mut failed, mut first) = (0, Vec::new(), 0);
+        let late = Late::default();
         for keys in Portions::new(keys.into_iter(), |_: &K| 0) {
             let call = |n: usize| Some(calls::delete(keys[n].as_ref()));
             let mut done = |n: usize, done: Result<Option<Answer>>| match done {
@@ -184,7 +187,7 @@ impl AsyncClient {
                 }
             };
             let sorted = self.shared.cluster.sort(keys.iter().map(AsRef::as_ref));
-            self.call_portion(sorted, &call, &mut done).await;
+            self.call_portion(sorted, &late, &call, &mut done).await;
             first += keys.len();
         }
         (count, failed)
@@ -194,9 +197,11 @@ impl AsyncClient {
     async fn call_portion<'k>(
         &self,
         mut sorted: Sorted,
+        late: &Late,
         call: &(dyn Fn(usize) -> Option<Call<'k>> + Sync),
         each: &mut Answered<'_>,
     ) {
+        late.refuse(&mut sorted);
         for numbers in sorted.servers.values_mut() {
             numbers.retain(|(n, _)| call(*n).is_some());
         }
@@ -213,6 +218,7 @@ impl AsyncClient {
         };
         self.on_servers(
             &mut sorted,
+            late,
             |sent, numbers| Many::new(sent, numbers, call, answered),
             Many::unanswered,
             failed,
@@ -227,6 +233,7 @@ impl AsyncClient {
     async fn on_servers<'s, E: Exchange + Send>(
         &'s self,
         sorted: &'s mut Sorted,
+        late: &Late,
         make: impl Fn(Sent<'s>, &'s [(usize, Form)]) -> E + Sync,
         unanswered: impl Fn(&E) -> &'s [(usize, Form)] + Sync,
         failed: impl Fn(usize, Error) + Sync,
@@ -238,6 +245,7 @@ impl AsyncClient {
         let (make, unanswered, failed) = (&make, &unanswered, &failed);
         let lanes = servers.iter_mut().map(|(&at, numbers)| async move {
             let fail = |numbers: &[(usize, Form)], e: &Error| {
+                late.note(at, &cluster.nodes[at].name, e);
                 for (n, _) in numbers {
                     let name = cluster.nodes[at].name.clone();
                     failed(*n, Error::new(e.kind(), e.context()).in_place(name));

@@ -246,7 +246,8 @@ impl Shared {
     ) -> Result<(Lease<'_>, Dialect), Failure> {
         let mut lease = self.pools[at].take(deadline).await?;
         if lease.connection.is_none() {
-            lease.connection = Some(self.open(at, deadline).await?);
+            let opened = self.open(at, deadline).await;
+            lease.connection = Some(opened.map_err(|failure| lease.blame(failure))?);
         }
         let node = &self.cluster.nodes[at];
         let dialect = match node.dialect() {
@@ -288,7 +289,10 @@ impl Shared {
                 self.cluster.note_answer(at);
                 Ok(())
             }
-            Err(failure) => self.run_again(at, lease, exchange, deadline, failure).await,
+            Err(failure) => {
+                let failure = lease.blame(failure);
+                self.run_again(at, lease, exchange, deadline, failure).await
+            }
         }
     }
 

@@ -53,8 +53,16 @@ impl AsyncNoBlock<'_> {
         value: impl AsRef<[u8]>,
         expiry: impl Into<Expiry>,
     ) -> Result<()> {
-        let packed = Packed::new(&self.client.shared.cluster, Item::new(value.as_ref(), expiry))?;
-        self.add(packed.call(How::Set, key.as_ref(), None)).await
+        self.store(How::Set, key, Item::new(value.as_ref(), expiry)).await
+    }
+
+    /// Stores a value with flags in any way.
+    ///
+    /// # Errors
+    /// As those of [`set`](AsyncNoBlock::set).
+    pub async fn store(&mut self, how: How, key: impl AsRef<[u8]>, item: Item<'_>) -> Result<()> {
+        let packed = Packed::new(&self.client.shared.cluster, item)?;
+        self.add(packed.call(how, key.as_ref(), None)).await
     }
 
     /// Deletes a value, if there is one.
@@ -63,6 +71,14 @@ impl AsyncNoBlock<'_> {
     /// As those of [`set`](AsyncNoBlock::set).
     pub async fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
         self.add(calls::delete(key.as_ref())).await
+    }
+
+    /// Keeps a value for so long from now on, if there is one.
+    ///
+    /// # Errors
+    /// As those of [`set`](AsyncNoBlock::set).
+    pub async fn touch(&mut self, key: impl AsRef<[u8]>, expiry: impl Into<Expiry>) -> Result<()> {
+        self.add(calls::touch(key.as_ref(), expiry.into())).await
     }
 
     async fn add(&mut self, call: Call<'_>) -> Result<()> {

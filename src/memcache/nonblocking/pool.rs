@@ -1,6 +1,9 @@
 //! The connections to one server.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -28,6 +31,8 @@ pub struct Lease<'p> {
     pool: &'p Pool,
     _room: SemaphorePermit<'p>,
     age: u64,
+    /// How long it took to get it.
+    waited: Duration,
     /// None: there is room for a new one.
     pub connection: Option<Box<Connection>>,
 }
@@ -47,18 +52,19 @@ impl Pool {
     /// # Errors
     /// [`Failure::Busy`] where there is none in time.
     pub async fn take(&self, deadline: &Deadline) -> Result<Lease<'_>, Failure> {
-        let room = match self.room.try_acquire() {
-            Ok(room) => room,
+        let (room, waited) = match self.room.try_acquire() {
+            Ok(room) => (room, Duration::ZERO),
             Err(_) => {
+                let begin = Instant::now();
                 let wait = async { Ok(self.room.acquire().await.expect("it is never closed")) };
                 let busy = |_| Failure::Busy(deadline.limit, self.most);
-                deadline.hold(wait).await.map_err(busy)?
+                (deadline.hold(wait).await.map_err(busy)?, begin.elapsed())
             }
         };
         let mut idle = self.idle();
         let (connection, age) = (idle.connections.pop(), idle.age);
         drop(idle);
-        Ok(Lease { pool: self, _room: room, age, connection })
+        Ok(Lease { pool: self, _room: room, age, waited, connection })
     }
 
     /// Throws away what is idle: the server was away.
@@ -77,6 +83,17 @@ impl Pool {
 }
 
 impl Lease<'_> {
+    /// What a failure means: where nearly all of the time went by waiting for a connection, the
+    /// server was not the one who was late.
+    pub fn blame(&self, failure: Failure) -> Failure {
+        match failure {
+            Failure::Late(limit) if self.waited >= limit / 10 * 9 => {
+                Failure::Busy(limit, self.pool.most)
+            }
+            failure => failure,
+        }
+    }
+
     /// Gives the connection back, for others to use; one that is not clean is thrown away.
     pub fn give_back(mut self) {
         let Some(connection) = self.connection.take() else { return };

@@ -105,7 +105,7 @@ fn bars(results: &Results, phase: &Phase) -> Option<Chart> {
 pub(super) fn open(results: &Results, phase: &Phase) -> Section {
     let mut table = Table::new(&["<", "calls/s"]);
     SHARES.iter().for_each(|(_, head)| table.add_column(head));
-    for head in ["max", "service p50", "service p99", "lag p99", "late"] {
+    for head in ["max", "service p50", "service p99", "lag p99", "planned", "late"] {
         table.add_column(head);
     }
     let (mut marks, mut footnotes) = (Marks::default(), Vec::new());
@@ -120,7 +120,8 @@ pub(super) fn open(results: &Results, phase: &Phase) -> Section {
                 row.push(most(Some(&latency.response)));
                 let (service, lag) = (latency.service.as_ref(), latency.lag.as_ref());
                 row.extend([at(service, 0.5), at(service, 0.99), at(lag, 0.99)]);
-                row.push(whole(cell.tally.unwrap_or_default().late));
+                let tally = cell.tally.unwrap_or_default();
+                row.extend([whole(tally.planned()), whole(tally.late)]);
             }
             _ => footnotes.extend(tables::refusal(cell)),
         }
@@ -135,7 +136,7 @@ pub(super) fn open(results: &Results, phase: &Phase) -> Section {
         about: format!(
             "{} Microseconds from the moment a call was planned to its answer, at {} calls a second; \
              the plan does not wait for answers. service: from sending. lag: from the planned moment \
-             to sending. late: sent over 1 ms after its moment.",
+             to sending. planned: calls in all. late: sent over 1 ms after their moment.",
             phase.about,
             rate.map_or(NONE.into(), short)
         ),

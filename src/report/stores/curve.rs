@@ -104,6 +104,7 @@ fn section(results: &Results, name: &str) -> Option<Section> {
         "% of best",
         "p50",
         "p99",
+        "p99.9",
         "max",
         "<",
     ]);
@@ -132,6 +133,7 @@ fn section(results: &Results, name: &str) -> Option<Section> {
                 short(100.0 * point.rate.middle / best),
                 within(0.5),
                 within(0.99),
+                within(0.999),
                 response.map_or(NONE.into(), |h| short(h.max() as f64 / 1e6)),
                 if knee == Some(point.at_once) { "knee" } else { NONE }.into(),
             ]);

@@ -41,12 +41,12 @@ pub(super) fn short_tier(contender: &Contender) -> String {
 fn lies(durability: &Durability) -> String {
     let Some(lies) = &durability.medium else { return NONE.into() };
     let memory = lies.volatile.as_ref().map_or("", |_| " (memory)");
-    let sync = lies.sync_ns.map(|ns| format!(", sync {} ms", short(ns as f64 / 1e6)));
-    format!("{}{memory}{}", lies.filesystem, sync.unwrap_or_default())
+    let sync = lies.sync().map(|took| format!(", sync {took}")).unwrap_or_default();
+    format!("{}{memory}{sync}", lies.filesystem)
 }
 
 /// Syncs for each acknowledged write.
-pub(super) fn syncs(contender: &Contender) -> String {
+fn syncs(contender: &Contender) -> String {
     let seen = contender.store.as_ref().and_then(|k| k.durability.syncs);
     seen.map_or(NONE.into(), short)
 }
@@ -96,8 +96,9 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
         title: "The stores".into(),
         about: "Durability as asked for, as the settings give it, and as found by the syncs of each \
                 acknowledged write, which were counted in a pass that was not timed. By settings: \
-                they were not counted. Data in memory (tmpfs, ramfs) are t1 at most. sync: how long a \
-                synced write of 4 KiB takes where the data lie."
+                they were not counted. Data in memory (tmpfs, ramfs) are t1 at most. sync: what a synced \
+                write of 4 KiB took where the data lie, the median of 5 and their range, when that store \
+                was looked at."
             .into(),
         table: table.without_empty_columns(),
         footnotes: all,

@@ -12,7 +12,7 @@ use super::{
     phases::{operations, troubles},
     unit,
 };
-use crate::bench::results::{Cell, Contender, Histogram, Pace, Phase, Results, Tally};
+use crate::bench::results::{Cell, Contender, Histogram, Pace, Phase, Results};
 
 /// The shares that are shown of every distribution.
 pub(in crate::report) const SHARES: [(f64, &str); 4] =
@@ -87,7 +87,7 @@ fn section(results: &Results, name: &str) -> Section {
     let troubles = troubles(&cells);
     let mut heads = vec!["<", "<durability", "load", "planned/s", "done/s"];
     heads.extend(SHARES.iter().map(|s| s.1));
-    heads.extend(["max", "service p50", "service p99", "lag p99", "late", "skipped"]);
+    heads.extend(["max", "service p50", "service p99", "lag p99", "planned", "late", "skipped"]);
     heads.extend(troubles.iter().map(|t| t.0));
     let mut table = Table::new(&heads);
     let mut marks = Marks::default();
@@ -125,7 +125,7 @@ fn section(results: &Results, name: &str) -> Section {
         about: format!(
             "Milliseconds from the moment an operation was planned to its answer, {how}; the plan \
              does not wait for answers. service: from sending. lag: from the planned moment to \
-             sending. late: sent over 1 ms after its moment. skipped: planned and never sent."
+             sending. planned: operations in all. late: sent over 1 ms after their moment. skipped: never sent."
         ),
         table: table.without_empty_columns(),
         footnotes: notes,
@@ -169,7 +169,7 @@ fn figures(phase: &Phase, cell: &Cell) -> Vec<String> {
     row.push(milliseconds(latency.response.max() as f64));
     let of = |h: &Option<Histogram>, share| h.as_ref().map_or(NONE.into(), |h| at(h, share));
     row.extend([of(&latency.service, 0.5), of(&latency.service, 0.99), of(&latency.lag, 0.99)]);
-    let Tally { late, skipped, .. } = cell.tally.unwrap_or_default();
-    row.extend([whole(late), whole(skipped)]);
+    let tally = cell.tally.unwrap_or_default();
+    row.extend([whole(tally.planned()), whole(tally.late), whole(tally.skipped)]);
     row
 }

@@ -10,7 +10,7 @@ use super::{
         words::one_of,
     },
     charts, contenders, is_asked_for,
-    kept::{syncs, tier},
+    kept::tier,
     unit,
 };
 use crate::bench::results::{Cell, Contender, Phase, Results, Statement, Summary, Tally};
@@ -59,7 +59,6 @@ pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
         "<",
         "rank",
         "<durability",
-        "syncs/write",
         "user",
         "system",
         "total",
@@ -74,12 +73,7 @@ pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
     let mut marks = Marks::default();
     let mut refusals = Vec::new();
     for (contender, cell) in cells {
-        let mut row = vec![
-            contender.name.clone(),
-            NONE.into(),
-            tier(contender, &mut marks),
-            syncs(contender),
-        ];
+        let mut row = vec![contender.name.clone(), NONE.into(), tier(contender, &mut marks)];
         match &cell.summary {
             Some(s) => {
                 let seconds = operations(phase, cell) / 1e9;

@@ -229,6 +229,8 @@ fn overloaded(results: &Results) -> Option<String> {
 fn space(results: &Results) -> Option<String> {
     let raw = *results.dataset.sizes.get("")?;
     let mut found: Vec<(u64, &str)> = contenders(results)
+        // What keeps its records in memory has next to nothing on disk.
+        .filter(|c| c.store.as_ref().is_none_or(|kept| !kept.durability.class().is_volatile()))
         .filter_map(|c| Some((Space::of(results, c).total?, c.name.as_str())))
         .filter(|f| f.0 > 0)
         .collect();

@@ -17,7 +17,11 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     record::Document,
-    store::{Key, KeyRange, onward::Onward},
+    store::{
+        Key, KeyRange,
+        net::{Fewer, is_too_long},
+        onward::Onward,
+    },
 };
 
 /// A database of a server.
@@ -43,6 +47,18 @@ const CODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 /// control characters as something else.
 fn fits_path(name: &str) -> bool {
     name.len() <= 500 && !name.chars().any(char::is_control) && ![".", ".."].contains(&name)
+}
+
+fn other_keys() -> Error {
+    Error::malformed("CouchDB answers for other keys than it was asked for")
+}
+
+/// A document that is the one of this key.
+fn asked_for(key: &Key, found: Option<Found>) -> Result<Option<Found>> {
+    match found {
+        Some(other) if other.key != *key => Err(other_keys()),
+        found => Ok(found),
+    }
 }
 
 impl Database {
@@ -96,20 +112,27 @@ impl Database {
             && let name = name::id(key)
             && fits_path(&name)
         {
-            return Ok(vec![self.get_one(&name).await?]);
+            return Ok(vec![asked_for(key, self.get_one(&name).await?)?]);
         }
         let mut all = Vec::with_capacity(keys.len());
-        for part in keys.chunks(MANY) {
-            let wanted: Vec<_> = part.iter().map(name::id).collect();
-            let body = json!({ "keys": wanted, "include_docs": true });
-            let (listing, _): (Listing, _) = self.post("/_all_docs", &body).await?;
-            if listing.rows.len() != part.len() {
-                return Err(Error::malformed(
-                    "CouchDB answers for other keys than it was asked for",
-                ));
-            }
-            for line in listing.rows {
-                all.push(line.found(self.script)?);
+        for keys in keys.chunks(MANY) {
+            let mut asked = Fewer::new(keys);
+            while let Some(part) = asked.next() {
+                let wanted: Vec<_> = part.iter().map(name::id).collect();
+                let body = json!({ "keys": wanted, "include_docs": true });
+                let listing: Listing = match self.post("/_all_docs", &body).await {
+                    Ok((listing, _)) => listing,
+                    Err(e) => {
+                        asked.after(keys, e)?;
+                        continue;
+                    }
+                };
+                if listing.rows.len() != part.len() {
+                    return Err(other_keys());
+                }
+                for (key, line) in part.iter().zip(listing.rows) {
+                    all.push(asked_for(key, line.found(self.script)?)?);
+                }
             }
         }
         Ok(all)
@@ -142,7 +165,15 @@ impl Database {
                     body["endkey"] = until.clone();
                     body["inclusive_end"] = false.into();
                 }
-                let (mut listing, bytes): (Listing, _) = self.post("/_all_docs", &body).await?;
+                let (mut listing, bytes): (Listing, _) = match self.post("/_all_docs", &body).await {
+                    // Large documents: fewer at a time.
+                    Err(e) if limit > 1 && is_too_long(&e) => {
+                        limit /= 2;
+                        walk = Onward::new();
+                        continue;
+                    }
+                    page => page?,
+                };
                 let next = match listing.rows.len() > limit {
                     true => listing.rows.pop().and_then(|line| line.id),
                     false => None,
@@ -197,7 +228,13 @@ impl Database {
                 if let Some(bookmark) = &bookmark {
                     body["bookmark"] = bookmark.as_str().into();
                 }
-                let (mut page, bytes): (Page, _) = self.post("/_find", &body).await?;
+                let (mut page, bytes): (Page, _) = match self.post("/_find", &body).await {
+                    Err(e) if limit > 1 && is_too_long(&e) => {
+                        limit /= 2;
+                        continue;
+                    }
+                    page => page?,
+                };
                 if self.script && page.warning.is_some() {
                     // No index: PouchDB goes through all documents, and ends at keys that begin
                     // with ÿ. So do we, but to the end.

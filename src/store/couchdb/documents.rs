@@ -7,9 +7,10 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use super::{
     Couch, WHOLE,
+    answers::Found,
     database::Database,
     mango::{self, Plan},
-    matcher::{Matcher, Sorted},
+    sorted::Sorted,
     write::Draft,
 };
 use crate::{
@@ -19,6 +20,7 @@ use crate::{
         Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
         blobs::{fits, named},
         in_batches, json,
+        query::Matcher,
     },
 };
 
@@ -54,13 +56,40 @@ impl Documents {
         mango::plan(filter, self.couch.server.script)
     }
 
+    /// Deletes records that were found; of those that somebody changed meanwhile, the ones that fit still.
+    async fn delete_found(&self, matcher: &Matcher, found: Vec<&Found>) -> Result<u64> {
+        let all = found.len();
+        let left = self.database.remove_found(&found).await?;
+        let mut deleted = (all - left.len()) as u64;
+        let mut changed: Vec<Key> = left.iter().map(|found| found.key.clone()).collect();
+        for attempt in 0..super::TRIES {
+            if changed.is_empty() {
+                return Ok(deleted);
+            }
+            super::write::pause(attempt).await;
+            let now: Vec<_> = self.database.get(&changed).await?.into_iter().flatten().collect();
+            let fits: Vec<_> =
+                now.iter().filter(|now| matcher.fits(Some(&now.key), &now.record)).collect();
+            let left = self.database.remove_found(&fits).await?;
+            deleted += (fits.len() - left.len()) as u64;
+            changed = left.iter().map(|found| found.key.clone()).collect();
+        }
+        match changed.is_empty() {
+            true => Ok(deleted),
+            false => {
+                let keys: Vec<_> = changed.iter().collect();
+                Err(super::write::conflict(&keys, all, "are changed by others again and again"))
+            }
+        }
+    }
+
     /// The rows that fit, some at a time.
     fn fitting(&self, filter: Filter) -> Rows<'_> {
         let found = self.database.find(self.plan(&filter));
-        let matcher = Matcher::new(filter);
+        let matcher = Matcher::new(filter, self.abilities.keeps);
         let fitting = found.map_ok(move |batch| {
             let rows = batch.into_iter().map(|found| Row { key: found.key, record: found.record });
-            rows.filter(|row| matcher.fits(&row.key, &row.record)).collect()
+            rows.filter(|row| matcher.fits(Some(&row.key), &row.record)).collect()
         });
         fitting.boxed()
     }
@@ -188,39 +217,16 @@ impl Store for Documents {
             Filter::All => self.database.list(KeyRange::all(), false),
             filter => self.database.find(self.plan(filter)),
         };
-        let matcher = Matcher::new(filter.clone());
+        let matcher = Matcher::new(filter.clone(), self.abilities.keeps);
         let mut deleted = 0;
         while let Some(batch) = found.try_next().await? {
-            let mut fitting: Vec<_> = batch
+            let fitting = batch
                 .iter()
-                .filter(|found| *filter == Filter::All || matcher.fits(&found.key, &found.record))
+                .filter(|found| {
+                    *filter == Filter::All || matcher.fits(Some(&found.key), &found.record)
+                })
                 .collect();
-            deleted += fitting.len() as u64;
-            fitting = self.couch.within("a delete", self.database.remove_found(&fitting)).await?;
-            deleted -= fitting.len() as u64;
-            // Somebody changed these meanwhile: what they are now decides.
-            let mut changed: Vec<Key> = fitting.iter().map(|found| found.key.clone()).collect();
-            for attempt in 0..super::TRIES {
-                if changed.is_empty() {
-                    break;
-                }
-                super::write::pause(attempt).await;
-                let now = self.couch.within("a delete", self.database.get(&changed)).await?;
-                let now: Vec<_> = now.into_iter().flatten().collect();
-                let fits: Vec<_> =
-                    now.iter().filter(|now| matcher.fits(&now.key, &now.record)).collect();
-                let left = self.couch.within("a delete", self.database.remove_found(&fits)).await?;
-                deleted += (fits.len() - left.len()) as u64;
-                changed = left.iter().map(|found| found.key.clone()).collect();
-            }
-            if !changed.is_empty() {
-                let keys: Vec<_> = changed.iter().collect();
-                return Err(super::write::conflict(
-                    &keys,
-                    batch.len(),
-                    "are changed by others again and again",
-                ));
-            }
+            deleted += self.couch.within("a delete", self.delete_found(&matcher, fitting)).await?;
         }
         Ok(deleted)
     }

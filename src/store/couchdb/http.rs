@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use reqwest::{Method, StatusCode, header};
+use reqwest::{Certificate, Method, StatusCode, header};
 use serde::Deserialize;
-use tokio::sync::Semaphore;
 
 use crate::{
     Error, ErrorKind, Result,
     store::{
         Common, Secret, Url,
-        limits::{Limits, late, permit, unconnected},
-        tls,
+        limits::{Limits, late, unconnected, unreached},
+        net::{SEVERAL, append, tls, too_long},
+        pool::{Pool, Turns},
     },
 };
 
@@ -21,10 +21,14 @@ pub(super) struct Http {
     /// `https://host:port`.
     base: String,
     login: Option<(String, Secret)>,
-    /// As many as connections.
-    permits: Semaphore,
-    limits: Limits,
+    /// How many requests at once; the client has a pool of its own.
+    turns: Turns,
 }
+
+/// How many bytes the text of a refusal may have.
+const SAID: usize = 1 << 20;
+/// What a value of an answer takes, about, beside its bytes.
+const VALUE: usize = 48;
 
 /// What a server answers: a status and a body.
 pub(super) struct Answer {
@@ -41,13 +45,23 @@ struct Refusal {
 }
 
 impl Http {
-    pub fn new(url: &Url, common: &Common) -> Result<Http> {
+    pub fn new(url: &Url, common: &Common, ca: Option<&str>) -> Result<Http> {
         tls::ready();
         let secure = url.scheme == "couchdbs";
+        let authorities = match ca {
+            Some(_) if !secure => {
+                return Err(Error::invalid("?ca= is for TLS; write couchdbs://"));
+            }
+            Some(ca) => Some(
+                Certificate::from_pem_bundle(&tls::pem(ca)?)
+                    .map_err(|e| Error::invalid(format!("?ca={ca}: {e}")))?,
+            ),
+            None => None,
+        };
         let (host, port) = url.one_host(if secure { 6984 } else { 5984 })?;
         let host = if host.contains(':') { format!("[{host}]") } else { host };
         let scheme = if secure { "https" } else { "http" };
-        let client = reqwest::Client::builder()
+        let mut client = reqwest::Client::builder()
             .user_agent(concat!("steelyard/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(common.connect_timeout)
             .timeout(common.timeout)
@@ -57,28 +71,32 @@ impl Http {
             .tcp_nodelay(true)
             // A password goes nowhere but to the host it is for.
             .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
+            .no_proxy();
+        if let Some(authorities) = authorities {
+            client = client.tls_certs_only(authorities);
+        }
+        let client = client
             .build()
             .map_err(|e| Error::new(ErrorKind::Io, "no client for HTTP").with_source(e))?;
         let login = match (&url.user, &url.password) {
             (None, _) => None,
             (Some(user), Some(password)) => Some((user.clone(), password.clone())),
             (Some(user), None) => {
-                return Err(Error::invalid(format!("user {user:?} has no password in the URL")));
+                let what = "in the URL, in ?password_file=, or in STEELYARD_PASSWORD";
+                return Err(Error::invalid(format!("user {user:?} has no password: {what}")));
             }
         };
         Ok(Http {
             client,
             base: format!("{scheme}://{host}:{port}"),
             login,
-            permits: Semaphore::new(common.pool),
-            limits: Limits::of(common),
+            turns: Turns::new(Limits::of(common), format!("{host}:{port}")),
         })
     }
 
     /// Asks, and reads the whole answer, whatever its status.
     pub async fn ask(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Result<Answer> {
-        let _permit = permit(&self.permits, self.limits.operation, self.limits.pool).await?;
+        let _turn = Pool::turn(&self.turns).await?;
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if let Some((user, password)) = &self.login {
             request = request.basic_auth(user, Some(password.reveal()));
@@ -87,29 +105,50 @@ impl Http {
         if let Some(body) = body {
             request = request.header(header::CONTENT_TYPE, "application/json").body(body);
         }
-        let answer = request.send().await.map_err(|e| self.failed(e))?;
+        let mut answer = request.send().await.map_err(|e| self.failed(e))?;
         let status = answer.status();
-        let body = answer.bytes().await.map_err(|e| self.failed(e))?.to_vec();
-        Ok(Answer { status, body })
+        let most = if status.is_success() { SEVERAL } else { SAID };
+        let too_long = || too_long("a request", most).in_place(self.turns.place());
+        if answer.content_length().is_some_and(|length| length > most as u64) {
+            return Err(too_long());
+        }
+        let mut body = Vec::new();
+        while let Some(chunk) = answer.chunk().await.map_err(|e| self.failed(e))? {
+            if !append(&mut body, &chunk, most) {
+                return Err(too_long());
+            }
+        }
+        // Read as JSON it takes more, mostly for each of many short values.
+        let values = memchr::memchr_iter(b',', &body).count();
+        match body.len() + values * VALUE > 2 * SEVERAL {
+            true => Err(too_long()),
+            false => Ok(Answer { status, body }),
+        }
+    }
+
+    /// What was done, and, where the server is the trouble, its name.
+    pub fn told<T>(&self, done: Result<T>) -> Result<T> {
+        done.map_err(|e| match e.is_outage() {
+            true => e.in_place(self.turns.place()),
+            false => e,
+        })
     }
 
     /// A connection that could not be made, or broke, or took too long.
     fn failed(&self, error: reqwest::Error) -> Error {
         let error = error.without_url();
-        let timed_out = match (error.is_timeout(), error.is_connect()) {
-            (true, true) => Some(unconnected(self.limits.connect)),
-            (true, false) => Some(late("a request", self.limits.operation)),
-            (false, _) => None,
-        };
-        if let Some(timed_out) = timed_out {
-            return timed_out.with_source(error);
-        }
-        let what = if error.is_connect() { "no connection" } else { "the connection broke" };
+        let limits = self.turns.limits();
         let mut cause: &dyn std::error::Error = &error;
         while let Some(deeper) = cause.source() {
             cause = deeper;
         }
-        Error::unavailable(format!("{what}: {cause}")).with_source(error)
+        let ours = match (error.is_timeout(), error.is_connect()) {
+            (true, true) => unconnected(limits.connect),
+            (true, false) => late("a request", limits.operation),
+            (false, true) => unreached(cause),
+            (false, false) => Error::unavailable(format!("the connection broke: {cause}")),
+        };
+        ours.with_source(error).in_place(self.turns.place())
     }
 
     pub async fn get(&self, path: &str) -> Result<Answer> {

@@ -15,7 +15,7 @@ use crate::{
     record::{Kind, Value},
     store::{
         Filter, Key, KeyRange,
-        query::{Path, Test},
+        query::{Path, Test, narrowed},
     },
 };
 
@@ -64,7 +64,7 @@ fn flat(filter: &Filter, fields: &mut Map<String, Json>) {
                 fields.entry(field).or_insert(is);
             }
         }
-        Filter::All | Filter::Or(_) | Filter::Not(_) => {}
+        Filter::All | Filter::Or(_) | Filter::Not(_) | Filter::Look(_) => {}
     }
 }
 
@@ -130,7 +130,7 @@ enum Selector {
 
 fn selector(filter: &Filter) -> Selector {
     match filter {
-        Filter::All | Filter::Not(_) => Selector::All,
+        Filter::All | Filter::Not(_) | Filter::Look(_) => Selector::All,
         Filter::And(filters) => {
             let mut all = Vec::new();
             for filter in filters {
@@ -204,6 +204,15 @@ enum Condition {
 }
 
 fn condition(test: &Test) -> Condition {
+    match narrowed(test) {
+        // No number in JavaScript has more digits.
+        Some(test) => of_narrow(&test),
+        None if matches!(test, Test::Ne(_)) => Condition::Unsaid,
+        None => Condition::Never,
+    }
+}
+
+fn of_narrow(test: &Test) -> Condition {
     // The order of kinds is: null, booleans, numbers, texts, lists, maps.
     let numbers = || Condition::Is(json!({"$gt": true, "$lt": ""}));
     let texts = || Condition::Is(json!({"$gte": ""}));
@@ -350,7 +359,8 @@ mod tests {
             of(r#"{"x": 1, "_key": {"$in": ["b", 3, "a", "b"]}}"#),
             Plan::Keys(vec![key("a"), key("b")])
         );
-        assert_eq!(of("_key=7"), Plan::Keys(vec![]));
+        assert_eq!(of("_key=7"), Plan::Keys(vec![key("7")]));
+        assert_eq!(of(r#"{"_key": 7}"#), Plan::Keys(vec![]));
         let range = |from, until| Plan::Range(KeyRange { from, until });
         assert_eq!(of("_key^=ab"), range(Some(key("ab")), Some(key("ac"))));
         assert_eq!(of("_key^=a\u{10ffff}"), range(Some(key("a\u{10ffff}")), Some(key("b"))));

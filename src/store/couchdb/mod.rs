@@ -1,5 +1,6 @@
 //! `couchdb://user:password@host:port/place` — CouchDB, and what speaks its protocol;
-//! `couchdbs://` with TLS. Each table is a database of its own (`name.rs` says which).
+//! `couchdbs://` with TLS, which trusts the authorities of this machine or, with `?ca=file.pem`, those in that
+//! file and no others. Each table is a database of its own (`name.rs` says which).
 //!
 //! - **document**: fields at the top of the document, `_id` is the key (`name.rs` has the
 //!   exceptions). Fields that begin with `_`
@@ -33,8 +34,8 @@ mod database;
 mod documents;
 mod http;
 mod mango;
-mod matcher;
 mod name;
+mod sorted;
 mod write;
 
 use std::sync::Arc;
@@ -45,8 +46,8 @@ use serde::Deserialize;
 
 use self::{blob::CouchBlobs, database::Database, documents::Documents, http::Http};
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
-    within,
+    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Shape, Store,
+    Url, within,
 };
 use crate::{Error, Result, durability::Tier, record::Kind};
 
@@ -56,7 +57,9 @@ pub const DRIVER: Driver = Driver {
     example: "couchdb://user:password@host:5984/place?table=orders",
     about: "CouchDB; couchdbs:// with TLS; a database for each table, named place+table",
     shapes: &[Shape::Document, Shape::Blob],
+    loses: &[(Shape::Document, COUCHDB.loses)],
     servers: &["couchdb"],
+    login: Login::Password,
     databases: None,
     open,
 };
@@ -72,8 +75,9 @@ const COUCHDB: Abilities = Abilities {
     driver: "couchdb",
     keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List, Kind::Map],
     loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
-            without a fraction may come back as whole numbers, and -0.0 as 0; times, decimals and \
-            whole numbers beyond 64 bits become text",
+            without a fraction may come back as whole numbers, and -0.0 as 0; times become \
+            text; decimals become floats that say the same number, and those of more digits are \
+            refused",
     cannot: &[],
     joins: false,
     atomic: false,
@@ -87,19 +91,22 @@ const POUCHDB: Abilities = Abilities {
     keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List],
     loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
             without a fraction come back as whole numbers, and -0.0 as 0; names that are whole \
-            numbers move to the front; times, decimals and whole numbers beyond 64 bits become \
-            text",
+            numbers move to the front; times become text; decimals become floats \
+            that say the same number, and those of more digits are refused",
     ordered: false,
     ..COUCHDB
 };
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
+        let ca = url.take("ca");
         url.done()?;
         let place = std::mem::take(&mut url.path).trim_end_matches('/').to_owned();
-        let http = Http::new(&url, &common)?;
-        let server =
-            within(common.connect_timeout, "the first question", Server::of(&http)).await?;
+        let http = Http::new(&url, &common, ca.as_deref())?;
+        // Each request has its own limits; which of two that are the same passes first is chance.
+        let limit = common.connect_timeout + common.timeout;
+        let asked = within(limit, "the first question", Server::of(&http));
+        let server = http.told(asked.await)?;
         if let Some(asked) = common.durability
             && server.tier != Some(asked)
         {
@@ -192,7 +199,7 @@ impl Couch {
 
     /// Waits for something, as long as an operation may take.
     async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
-        within(self.common.timeout, what, done).await
+        self.http.told(within(self.common.timeout, what, done).await)
     }
 
     /// Whether the server can have this key.

@@ -1,5 +1,6 @@
 //! `memcached://a,b:11212,c?table=sessions` — memcached, one server or several; `?socket=PATH`
-//! through a Unix socket.
+//! through a Unix socket. `memcacheds://` with TLS, which trusts the authorities of the web or, with
+//! `?ca=file.pem`, those in that file and no others.
 //!
 //! A record of table `pets` under the key `1` is there under `pets:1` (`names.rs` says what becomes
 //! of keys that memcached does not take; what is too long then is refused). Each key has one of the
@@ -14,7 +15,7 @@
 //! Durability is t0, always. A batch is not atomic: where a connection breaks, some of it may be
 //! there; `load` adds, tells a key that is taken, and keeps the others.
 //!
-//! Through the client of [`crate::memcache`], with no TLS and no login. No server is ever taken for
+//! Through the client of [`crate::memcache`], with no login. No server is ever taken for
 //! dead: a store waits for its own records.
 
 mod listing;
@@ -30,11 +31,14 @@ use futures_util::{
 };
 
 use self::{listing::keys, names::Names};
+#[cfg(feature = "memcache-tls")]
+use super::net::tls;
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape,
-    Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
+    Shape, Store, Url,
     blobs::{CANNOT, fits},
     kv::{Portion, Spool},
+    within,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -47,11 +51,14 @@ use crate::{
 
 pub const DRIVER: Driver = Driver {
     name: "memcached",
-    aliases: &[],
+    aliases: &["memcacheds"],
     example: "memcached://one,two:11212?table=sessions",
-    about: "memcached, one or several: values in memory, the least used thrown out; found by key",
+    about: "memcached, one or several: values in memory, the least used thrown out; found by key; \
+            memcacheds:// with TLS",
     shapes: &[Shape::Blob],
+    loses: &[],
     servers: &["memcached"],
+    login: Login::None,
     databases: None,
     open,
 };
@@ -73,11 +80,16 @@ const OVERHEAD: usize = 512;
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
-        let socket = url.take("socket");
+        let (socket, ca) = (url.take("socket"), url.take("ca"));
         url.done()?;
-        if url.user.is_some() || url.password.is_some() {
-            return Err(Error::unsupported("memcached without a login only"));
+        let secure = url.scheme == "memcacheds";
+        if secure && socket.is_some() {
+            return Err(Error::invalid("?socket= and TLS: one of them"));
         }
+        if ca.is_some() && !secure {
+            return Err(Error::invalid("?ca= is for TLS; write memcacheds://"));
+        }
+        let address: fn(String, u16) -> Address = if secure { Address::Tls } else { Address::Tcp };
         if !url.path.is_empty() {
             return Err(Error::invalid(format!("memcached has no {:?} inside it", url.path)));
         }
@@ -87,13 +99,21 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         common.shape("memcached", DRIVER.shapes)?;
         let mut addresses: Vec<_> = match socket {
             Some(path) => vec![Address::Unix(path.into())],
-            None if url.hosts.is_empty() => vec![Address::Tcp("127.0.0.1".into(), PORT)],
+            None if url.hosts.is_empty() => vec![address("127.0.0.1".into(), PORT)],
             None => Vec::new(),
         };
         for (host, port) in &url.hosts {
-            addresses.push(Address::Tcp(host.clone(), port.unwrap_or(PORT)));
+            addresses.push(address(host.clone(), port.unwrap_or(PORT)));
         }
         let options = Options {
+            #[cfg(feature = "memcache-tls")]
+            tls: match secure {
+                true => {
+                    let roots = ca.as_deref().map_or(tls::Roots::Web, tls::Roots::File);
+                    Some(Arc::new(tls::config(roots)?))
+                }
+                false => None,
+            },
             timeout: common.timeout,
             connect_timeout: common.connect_timeout,
             pool: common.pool,
@@ -138,6 +158,11 @@ impl Servers {
         Ok(Servers { ring: Ring::new(Spread::Rendezvous, &servers), each, limit, all })
     }
 
+    /// Waits for all the portions of an operation, no longer than one operation may take.
+    async fn in_time<T>(&self, what: &str, portions: impl Future<Output = T>) -> Result<T> {
+        within(self.limit, what, async { Ok(portions.await) }).await
+    }
+
     /// The settings of each server.
     async fn settings(&self) -> Result<Vec<Stats>> {
         self.all.stats("settings").await.into_iter().map(|(_, settings)| settings).collect()
@@ -175,10 +200,13 @@ impl Table {
         let items = blobs.iter().map(full).collect::<Result<Vec<_>>>()?;
         let bytes: Vec<(&str, &[u8])> =
             items.iter().map(|(key, blob)| (key.as_str(), &*blob.bytes)).collect();
-        let failed = match add {
-            true => self.servers.all.add_multi(bytes, Expiry::Never).await,
-            false => self.servers.all.set_multi(bytes, Expiry::Never).await,
+        let failed = async {
+            match add {
+                true => self.servers.all.add_multi(bytes, Expiry::Never).await,
+                false => self.servers.all.set_multi(bytes, Expiry::Never).await,
+            }
         };
+        let failed = self.servers.in_time("a put", failed).await?;
         let Some(Failed { number, error, .. }) = failed.into_iter().next() else { return Ok(()) };
         if error.kind() == ErrorKind::Conflict {
             let what = format!("key {} is taken", items[number].1.key.shown());
@@ -255,14 +283,16 @@ impl Blobs for Table {
             let value = self.servers.all.get(key).await?;
             return Ok(vec![value.map(|value| value.bytes)]);
         }
-        for (at, value) in places.into_iter().zip(self.servers.all.get_multi(&full).await) {
+        let values = self.servers.in_time("a get", self.servers.all.get_multi(&full)).await?;
+        for (at, value) in places.into_iter().zip(values) {
             found[at] = value?.map(|value| value.bytes);
         }
         Ok(found)
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        delete(&self.servers.all, &self.full(keys).1).await
+        let full = self.full(keys).1;
+        self.servers.in_time("a remove", delete(&self.servers.all, &full)).await?
     }
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {

@@ -10,7 +10,7 @@ use super::error::ours;
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
-    store::{Common, Url, within},
+    store::{Common, Url, net::Address, within},
 };
 
 /// Options of MongoDB's own URLs that are passed on. Times, the size of the pool and write
@@ -64,6 +64,19 @@ pub(super) async fn client(url: &mut Url, common: &Common) -> Result<(Client, St
     Ok((Client::with_options(options).map_err(ours)?, database))
 }
 
+/// The servers of the URL, for errors.
+pub(super) fn place(url: &Url) -> String {
+    let host = |(host, port): &(String, Option<u16>)| match port {
+        // A path, or a name that stands for several servers.
+        None if host.starts_with('/') || url.scheme.ends_with("srv") => host.clone(),
+        port => Address::Tcp(host.clone(), port.unwrap_or(27017)).to_string(),
+    };
+    match &*url.hosts {
+        [] => host(&("127.0.0.1".into(), None)),
+        hosts => hosts.iter().map(host).collect::<Vec<_>>().join(","),
+    }
+}
+
 /// The URL in the client's words.
 fn text(url: &mut Url, database: &str) -> String {
     /// All but what RFC 3986 calls unreserved.
@@ -98,8 +111,12 @@ fn text(url: &mut Url, database: &str) -> String {
     text += "/";
     text += &escaped(database);
     let mut before = '?';
+    // As it is called in the URLs of all stores.
+    let ca = url.take("ca");
     for name in PASSED_ON {
-        if let Some(value) = url.take(name) {
+        let value = url.take(name);
+        let value = if name == "tlsCAFile" { value.or(ca.clone()) } else { value };
+        if let Some(value) = value {
             text.push(before);
             text += name;
             text += "=";
@@ -192,6 +209,7 @@ mod tests {
                 "mongodb://us%40er:p%2Fs@a:1,b,[::1]:2/shop?authSource=admin&replicaSet=r%26s",
             ),
             ("mongodb+srv://h.example/", "mongodb+srv://h.example/shop"),
+            ("mongodb://h?tls=true&ca=a.pem", "mongodb://h/shop?tls=true&tlsCAFile=a%2Epem"),
             ("mongodb://%2Ftmp%2Fm.sock/", "mongodb://%2Ftmp%2Fm%2Esock/shop"),
         ] {
             let mut url = Url::parse(url).unwrap();

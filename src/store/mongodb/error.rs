@@ -2,7 +2,7 @@
 
 use mongodb::error::ErrorKind as Theirs;
 
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, store::limits::unreached};
 
 /// The code of a key that is taken.
 pub(super) const DUPLICATE: i32 = 11000;
@@ -19,18 +19,20 @@ pub(super) fn ours(error: mongodb::error::Error) -> Error {
         Theirs::ServerSelection { message, .. } if message.contains("uthentication failed") => {
             (ErrorKind::Denied, message.clone())
         }
-        // It has tried again and again for as long as connecting may take.
-        Theirs::ServerSelection { message, .. }
-            if !["refused", "reset", "closed", "end of file"]
-                .iter()
-                .any(|why| message.contains(why)) =>
-        {
-            (ErrorKind::Timeout, message.clone())
-        }
-        Theirs::ConnectionPoolCleared { message, .. }
-        | Theirs::ServerSelection { message, .. }
-        | Theirs::DnsResolve { message, .. } => (ErrorKind::Unavailable, message.clone()),
+        // It has tried again and again for as long as connecting may take, and says in the middle of
+        // much else why the first of its servers was of no use.
+        Theirs::ServerSelection { message, .. } => match cause(message) {
+            Some(cause) if cause.contains("timed out") => (ErrorKind::Timeout, cause.to_owned()),
+            Some(cause) => return unreached(cause).with_source(error),
+            None => (ErrorKind::Timeout, message.clone()),
+        },
+        Theirs::DnsResolve { message, .. } => return unreached(message).with_source(error.clone()),
+        Theirs::ConnectionPoolCleared { message, .. } => (ErrorKind::Unavailable, message.clone()),
         Theirs::Shutdown => (ErrorKind::Unavailable, error.kind.to_string()),
+        // What the client says of a length that is less than nothing.
+        Theirs::InvalidArgument { message, .. } if message.contains("integral type conversion") => {
+            (ErrorKind::Malformed, "the server's answer has a length that is none".into())
+        }
         Theirs::InvalidArgument { message, .. } => (ErrorKind::Invalid, message.clone()),
         Theirs::InvalidTlsConfig { message, .. } => (ErrorKind::Invalid, message.clone()),
         Theirs::IncompatibleServer { message, .. } => (ErrorKind::Unsupported, message.clone()),
@@ -40,6 +42,20 @@ pub(super) fn ours(error: mongodb::error::Error) -> Error {
         other => (ErrorKind::Io, other.to_string()),
     };
     Error::new(kind, what).with_source(error)
+}
+
+/// The cause of a connection that could not be made, out of what is told of all servers.
+fn cause(message: &str) -> Option<&str> {
+    let (_, cause) = message.split_once("I/O error: ")?;
+    Some(cause.split_once(", labels:").map_or(cause, |(cause, _)| cause))
+}
+
+/// Whether an error says that no connection was made in time.
+pub(super) fn never_connected(e: &Error) -> bool {
+    let source = std::error::Error::source(e);
+    let theirs = source.and_then(|source| source.downcast_ref::<mongodb::error::Error>());
+    e.is_timeout()
+        && theirs.is_some_and(|e| matches!(*e.kind, Theirs::ServerSelection { .. } | Theirs::Io(_)))
 }
 
 /// What a server says, with its code.

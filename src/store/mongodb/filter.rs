@@ -1,8 +1,9 @@
 //! Queries in MongoDB's words, made to mean what [`Query`] means.
 //!
-//! MongoDB's comparisons reach into arrays, and compare decimals with other numbers; ours do
-//! neither. So each comparison comes with a guard: nothing on its path is an array, and the value
-//! is no decimal. What is negated is negated as a whole (`$nor`), which is exact.
+//! MongoDB's comparisons reach into arrays; ours do not. So each comparison comes with a guard: nothing
+//! on its path is an array. A decimal is compared with a float by all binary digits of the float, where
+//! to us a tenth is a tenth: a comparison with such a number is two, of floats and of decimals. Sorted,
+//! a decimal comes before or after a float that is the same number. What is negated is negated as a whole (`$nor`), which is exact.
 //!
 //! A name with a dot in it can be stored but not be named in a path; conditions on such names are
 //! left out here, and [`Translated::exact`] says that who asks must look again at what comes.
@@ -12,8 +13,8 @@ use bson::{Bson, Document, doc};
 use super::convert::{ID, literal, millis};
 use crate::{
     Error, Result,
-    record::{Kind, Value},
-    store::query::{Filter, Order, Path, Query, Test},
+    record::{Value, number},
+    store::query::{Filter, Order, Path, Query, Test, narrowed},
 };
 
 /// A filter in MongoDB's words.
@@ -83,6 +84,7 @@ pub(super) fn name(path: &Path) -> Option<String> {
 fn addressable(filter: &Filter) -> bool {
     match filter {
         Filter::All => true,
+        Filter::Look(_) => false,
         Filter::And(all) | Filter::Or(all) => all.iter().all(addressable),
         Filter::Not(one) => addressable(one),
         Filter::Field(path, _) => name(path).is_some(),
@@ -96,6 +98,7 @@ fn whole(filter: &Filter) -> Result<Document> {
         Filter::Or(any) => or(any.iter().map(whole).collect::<Result<_>>()?),
         Filter::Not(one) => not(whole(one)?),
         Filter::Field(path, test) => field(path, test)?,
+        Filter::Look(look) => return Err(Error::unsupported(format!("a selector for {look}"))),
     })
 }
 
@@ -131,10 +134,10 @@ fn field(path: &Path, test: &Test) -> Result<Document> {
         Test::Eq(value) => at.equal(std::slice::from_ref(value))?,
         Test::Ne(value) => not(at.equal(std::slice::from_ref(value))?),
         Test::In(values) => at.equal(values)?,
-        Test::Lt(value) => at.less(value, "$lt", "$lte")?,
-        Test::Le(value) => at.less(value, "$lte", "$lte")?,
-        Test::Gt(value) => at.less(value, "$gt", "$gt")?,
-        Test::Ge(value) => at.less(value, "$gte", "$gt")?,
+        Test::Lt(value) => at.less(test, value, "$lt", "$lte")?,
+        Test::Le(value) => at.less(test, value, "$lte", "$lte")?,
+        Test::Gt(value) => at.less(test, value, "$gt", "$gt")?,
+        Test::Ge(value) => at.less(test, value, "$gte", "$gt")?,
         Test::Exists(true) => at.exists(),
         Test::Exists(false) => not(at.exists()),
         Test::Prefix(start) => {
@@ -142,7 +145,7 @@ fn field(path: &Path, test: &Test) -> Result<Document> {
             if let Some(end) = after_all(start) {
                 range.insert("$lt", end);
             }
-            at.compared(range, Kind::Text)
+            at.compared(range, array())
         }
     })
 }
@@ -169,16 +172,13 @@ impl Place {
         self.outer.iter().map(|name| doc! {name: {"$type": "array"}})
     }
 
-    /// The operators hold for the value there, which is no array, and no array leads to it.
-    fn compared(&self, mut operators: Document, with: Kind) -> Document {
+    /// The operators hold for the value there, which is of none of these types, and no array leads to
+    /// it.
+    fn compared(&self, mut operators: Document, not: Bson) -> Document {
         // An _id is never an array, and our keys are never numbers.
         if self.is_key() {
             return doc! {&self.name: operators};
         }
-        let not = match with {
-            Kind::Int | Kind::Float => Bson::from(vec!["array", "decimal"]),
-            _ => Bson::from("array"),
-        };
         operators.insert("$not", doc! {"$type": not});
         let mut all = vec![doc! {&self.name: operators}];
         all.extend(self.outer.iter().map(|name| doc! {name: {"$not": {"$type": "array"}}}));
@@ -187,33 +187,61 @@ impl Place {
 
     fn equal(&self, values: &[Value]) -> Result<Document> {
         let mut any = Vec::new();
-        // One question for those with the same guard.
-        for numbers in [true, false] {
-            let is_number = |value: &&Value| matches!(value, Value::Int(_) | Value::Float(_));
-            let same = values.iter().filter(|value| {
-                is_number(value) == numbers && !matches!(value, Value::Null) && exact(value)
-            });
-            let mut same = same.map(literal).collect::<Result<Vec<_>>>()?;
+        let others = values.iter().filter(|value| {
+            !matches!(value, Value::Null) && !number::is_number(value) && exact(value)
+        });
+        let plain = values.iter().filter(|value| is_plain(value));
+        // One question for those with the same guard, and one for each number that has two.
+        for same in [others.collect::<Vec<_>>(), plain.collect()] {
+            let mut same = same.into_iter().map(literal).collect::<Result<Vec<_>>>()?;
             let operators = match same.len() {
                 0 => continue,
                 1 => doc! {"$eq": same.remove(0)},
                 _ => doc! {"$in": same},
             };
-            any.push(self.compared(operators, if numbers { Kind::Int } else { Kind::Text }));
+            any.push(self.compared(operators, array()));
+        }
+        for value in values.iter().filter(|value| number::is_number(value) && !is_plain(value)) {
+            any.push(self.number(&Test::Eq(value.clone()), value)?);
         }
         if values.contains(&Value::Null) {
             // What lies beyond an array is not there.
             any.extend(self.through_array());
-            any.push(self.compared(doc! {"$eq": Bson::Null}, Kind::Null));
+            any.push(self.compared(doc! {"$eq": Bson::Null}, array()));
         }
         Ok(or(any))
     }
 
     /// A comparison with `exact`; with `above`, where the value lies above the last that MongoDB
     /// has, which it is compared with instead.
-    fn less(&self, value: &Value, operator: &str, above: &str) -> Result<Document> {
+    fn less(&self, test: &Test, value: &Value, operator: &str, above: &str) -> Result<Document> {
+        if number::is_number(value) && !is_plain(value) {
+            return self.number(test, value);
+        }
         let operator = if exact(value) { operator } else { above };
-        Ok(self.compared(doc! {operator: literal(value)?}, value.kind()))
+        Ok(self.compared(doc! {operator: literal(value)?}, array()))
+    }
+
+    /// A comparison with a number that MongoDB's two kinds of number compare with differently: floats
+    /// with what is a float, decimals with its digits.
+    fn number(&self, test: &Test, value: &Value) -> Result<Document> {
+        let mut any = Vec::new();
+        if let Some(narrow) = narrowed(test)
+            && let Some((operator, with)) = operator(&narrow)
+        {
+            let not = Bson::from(vec!["array", "decimal"]);
+            any.push(self.compared(doc! {operator: literal(with)?}, not));
+        }
+        let digits = number::digits(value).unwrap_or_default();
+        let decimal: bson::Decimal128 = digits.parse().map_err(|_| {
+            let what = format!("mongodb compares numbers of 34 digits, and not with {digits}");
+            Error::unsupported(what)
+        })?;
+        if let Some((operator, _)) = operator(test) {
+            let operators = doc! {operator: Bson::Decimal128(decimal), "$type": "decimal"};
+            any.push(self.compared(operators, array()));
+        }
+        Ok(or(any))
     }
 
     fn exists(&self) -> Document {
@@ -221,6 +249,36 @@ impl Place {
         let mut all = vec![there];
         all.extend(self.outer.iter().map(|name| doc! {name: {"$not": {"$type": "array"}}}));
         and(all)
+    }
+}
+
+fn array() -> Bson {
+    Bson::from("array")
+}
+
+/// The operator of a comparison with one value, and the value.
+fn operator(test: &Test) -> Option<(&'static str, &Value)> {
+    Some(match test {
+        Test::Eq(value) => ("$eq", value),
+        Test::Lt(value) => ("$lt", value),
+        Test::Le(value) => ("$lte", value),
+        Test::Gt(value) => ("$gt", value),
+        Test::Ge(value) => ("$gte", value),
+        Test::Ne(_) | Test::In(_) | Test::Exists(_) | Test::Prefix(_) => return None,
+    })
+}
+
+/// Whether a number is the same to MongoDB's floats and to its decimals, by all its binary digits: a
+/// tenth is not.
+fn is_plain(value: &Value) -> bool {
+    const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+    match value {
+        Value::Int(_) => true,
+        Value::Float(v) if !v.is_finite() => !v.is_nan(),
+        Value::Float(v) if v.fract() == 0.0 => v.abs() < BEYOND,
+        // Not more than 15 decimal digits.
+        Value::Float(v) => (v * 1024.0).fract() == 0.0 && v.abs() < 1e5,
+        _ => false,
     }
 }
 
@@ -259,7 +317,11 @@ mod tests {
     fn comparisons_are_guarded_against_arrays() {
         for (query, want) in [
             ("{}", "{}"),
-            ("age>=90", r#"{ "age": { "$gte": 90, "$not": { "$type": ["array", "decimal"] } } }"#),
+            ("age>=90", r#"{ "age": { "$gte": 90, "$not": { "$type": "array" } } }"#),
+            (
+                "a<0.1",
+                r#"{ "$or": [{ "a": { "$lt": 0.1, "$not": { "$type": ["array", "decimal"] } } }, { "a": { "$lt": 0.1, "$type": "decimal", "$not": { "$type": "array" } } }] }"#,
+            ),
             ("_key=bob", r#"{ "_id": { "$eq": "bob" } }"#),
             (
                 "a.b=x",

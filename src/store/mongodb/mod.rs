@@ -40,7 +40,7 @@ use self::{
 };
 use super::{
     Abilities, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Query, Request, Row, Rows, Shape, Store, Url,
+    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -53,7 +53,9 @@ pub const DRIVER: Driver = Driver {
     example: "mongodb://user:password@host:27017/database?table=name&durability=t3&ordered=false",
     about: "MongoDB and FerretDB: native documents, every kind of value as BSON has it",
     shapes: &[Shape::Document, Shape::Blob],
+    loses: &[(Shape::Document, ABILITIES.loses)],
     servers: &["mongodb", "ferretdb"],
+    login: Login::Password,
     databases: Some(databases::DATABASES),
     open,
 };
@@ -78,7 +80,7 @@ const ABILITIES: Abilities = Abilities {
     loses: "decimals may come back spelled differently; times finer than a millisecond, decimals \
             of more than 34 digits and whole numbers beyond 64 bits are refused; a field _id, which \
             is the key, is not given back",
-    cannot: &[],
+    cannot: &[Need::Digits],
     joins: true,
     atomic: false,
     ordered: true,
@@ -91,9 +93,10 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         let ordered = url.take_flag("ordered")?.unwrap_or(false);
         let shape = common.shape("mongodb", DRIVER.shapes)?;
         connect::concern(common.durability)?;
+        let place = connect::place(&url);
         let (client, database) = connect::client(&mut url, &common).await?;
         let format = common.blob_format();
-        let table = Table::open(client, database, ordered, common).await?;
+        let table = Table::open(client, database, ordered, place, common).await?;
         Ok(match shape {
             Shape::Blob => Arc::new(Encoded::new(Arc::new(Bytes(table)), format)?),
             _ => Arc::new(Documents(table)) as Arc<dyn Store>,

@@ -9,12 +9,11 @@ use mongodb::{
     Client, Collection,
     options::{CollectionOptions, WriteConcern},
 };
-use tokio::sync::Semaphore;
 
 use super::{
     connect,
     convert::{ID, id, malformed},
-    error::ours,
+    error::{never_connected, ours},
     write::{self, Write},
 };
 use crate::{
@@ -23,8 +22,9 @@ use crate::{
     store::{
         Client as Speaks, Common, Description, Key, KeyRange, Shape,
         key::padded,
-        limits::{permit, unconnected},
+        limits::{Limits, unconnected},
         onward::Onward,
+        pool::{Pool, Turns},
         within,
     },
 };
@@ -41,8 +41,8 @@ pub(super) struct Server {
     concern: Option<WriteConcern>,
     /// Whether inserts go in order.
     ordered: bool,
-    /// As many as connections.
-    permits: Semaphore,
+    /// How many operations at once; the client has a pool of its own.
+    turns: Turns,
     common: Common,
 }
 
@@ -62,19 +62,35 @@ pub(super) struct Find {
     pub fields: Option<Document>,
 }
 
+impl Server {
+    /// An error, as other stores tell it: servers are looked for as long as connecting may take.
+    fn told(&self, e: Error) -> Error {
+        let e = match never_connected(&e) {
+            true => unconnected(self.common.connect_timeout).with_source(e),
+            false => e,
+        };
+        match e.is_outage() {
+            true => e.in_place(self.turns.place()),
+            false => e,
+        }
+    }
+}
+
 impl Table {
     pub async fn open(
         client: Client,
         database: String,
         ordered: bool,
+        place: String,
         common: Common,
     ) -> Result<Table> {
         let concern = connect::concern(common.durability)?;
         let name = common.table.clone();
-        let permits = Semaphore::new(common.pool);
-        let server = Arc::new(Server { client, database, concern, ordered, permits, common });
-        let table = Table::new(server, &name)?;
-        connect::greet(&table.server.client, &table.server.database, &table.server.common).await?;
+        let turns = Turns::new(Limits::of(&common), place);
+        let server = Arc::new(Server { client, database, concern, ordered, turns, common });
+        let table = Table::new(server.clone(), &name)?;
+        let greeted = connect::greet(&server.client, &server.database, &server.common).await;
+        greeted.map_err(|e| server.told(e))?;
         Ok(table)
     }
 
@@ -107,17 +123,16 @@ impl Table {
         what: &str,
         done: impl Future<Output = mongodb::error::Result<T>>,
     ) -> Result<T> {
-        let common = &self.server.common;
+        self.in_turn(what, async { done.await.map_err(ours) }).await
+    }
+
+    async fn in_turn<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
         let done = async {
-            let _permit = permit(&self.server.permits, common.timeout, common.pool).await?;
-            done.await.map_err(ours)
+            let _turn = Pool::turn(&self.server.turns).await?;
+            done.await
         };
-        // Servers are looked for as long as connecting may take.
-        let done = within(common.timeout, what, done).await;
-        done.map_err(|e| match e.is_timeout() && std::error::Error::source(&e).is_some() {
-            true => unconnected(common.connect_timeout).with_source(e),
-            false => e,
-        })
+        let done = within(self.server.common.timeout, what, done).await;
+        done.map_err(|e| self.server.told(e))
     }
 
     /// Makes the collection, unless it is there.
@@ -152,7 +167,7 @@ impl Table {
         };
         let concern = self.server.concern.as_ref();
         let written = write::write(&self.collection, how, concern, documents);
-        within(self.server.common.timeout, "a write", written).await
+        self.in_turn("a write", written).await
     }
 
     /// What a question finds, in the batches that the server sends.
@@ -292,6 +307,18 @@ impl Table {
         keys: &[Key],
         make: fn(&RawDocument) -> Result<(Key, T)>,
     ) -> Result<Vec<Option<T>>> {
+        match keys {
+            [_] => self.got(keys, make).await,
+            // One deadline for all portions and what of them comes in several batches.
+            _ => within(self.server.common.timeout, "a get", self.got(keys, make)).await,
+        }
+    }
+
+    async fn got<T: Send + Clone>(
+        &self,
+        keys: &[Key],
+        make: fn(&RawDocument) -> Result<(Key, T)>,
+    ) -> Result<Vec<Option<T>>> {
         let mut found: HashMap<Key, T> = HashMap::with_capacity(keys.len());
         for keys in keys.chunks(KEYS) {
             let find = Find { filter: among(keys), ..Find::default() };
@@ -315,11 +342,15 @@ impl Table {
 
     /// Deletes what is stored under these keys, and says how many there were.
     pub async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        let mut count = 0;
-        for keys in keys.chunks(KEYS) {
-            count += self.delete(among(keys)).await?;
-        }
-        Ok(count)
+        let removed = async {
+            let mut count = 0;
+            for keys in keys.chunks(KEYS) {
+                count += self.delete(among(keys)).await?;
+            }
+            Ok(count)
+        };
+        // One deadline for all portions.
+        within(self.server.common.timeout, "a remove", removed).await
     }
 
     /// Counted, where the server's statistics would be quicker and wrong.

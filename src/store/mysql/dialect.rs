@@ -11,16 +11,41 @@
 //!   usual writers of JSON write it (`\n`, `\u0001`, all beyond ASCII as it is).
 //! - MariaDB calls `1e2` an integer, and casts it to 1; only digits count as a whole number.
 
-use super::exact::{Bound, Operator, for_floats, for_ints, is_small};
 use crate::{
     Error, Result,
-    record::{Kind, Value},
+    record::{Kind, Value, number},
     store::{
         Column, Index, Query,
         query::{Path, Test},
-        sql::{self, By, Sorting, Sql, comparison, prefix},
+        sql::{
+            self, By, Sorting, Sql, comparison,
+            exact::{Bound, Limits, Operator},
+            index::column_name,
+            prefix,
+        },
     },
 };
+
+/// What columns and documents can hold, as far as it matters to comparisons: whole numbers with a sign and
+/// without, finite floats, times from the year 1 on.
+pub const LIMITS: Limits = Limits {
+    whole: i64::MIN as i128..=u64::MAX as i128,
+    infinite: false,
+    digits: Some((65, 30)),
+    first: -62_135_596_800_000_000,
+    nul: true,
+};
+
+/// Whether comparing anything with this number as two floats is exact: all whole numbers up to here
+/// are floats, and those beyond stay beyond when they are rounded.
+fn is_small(value: &Value) -> bool {
+    const SMALL: f64 = (1u64 << 53) as f64;
+    match value {
+        Value::Int(n) => n.unsigned_abs() < 1 << 53,
+        Value::Float(v) => v.abs() < SMALL,
+        _ => false,
+    }
+}
 
 /// How one table is asked.
 #[derive(Debug, Clone)]
@@ -30,6 +55,8 @@ pub struct Dialect {
     pub collation: &'static str,
     /// Columns, quoted, that do not compare by bytes themselves.
     pub inexact: Vec<String>,
+    /// Columns, quoted, that are numbers only in a sum.
+    pub summed: Vec<String>,
     /// The names of the generated columns that are there, with indexes on them.
     pub indexed: Vec<String>,
 }
@@ -47,22 +74,9 @@ pub enum On {
 pub const GENERATED: [&str; 2] = ["_number:", "_text:"];
 
 impl On {
-    /// The name of the column for an index on a path: readable where the path is simple, and never
-    /// the same for two paths, though names of columns know no case and 64 characters at most.
+    /// The name of the column for an index on a path.
     pub fn column(self, path: &Path) -> String {
-        const LONGEST: usize = 50;
-        let text = path.to_string();
-        let simple = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);
-        let start = GENERATED[self as usize];
-        if text.len() <= LONGEST && text.chars().all(simple) {
-            return format!("{start}{text}");
-        }
-        // FNV-1a of 64 bits.
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-        });
-        let short: String = text.chars().filter(|c| simple(*c)).take(20).collect();
-        format!("{start}{short}:{hash:016x}")
+        column_name(GENERATED[self as usize], path)
     }
 
     /// Both.
@@ -113,10 +127,6 @@ pub fn literal(text: &str) -> String {
     out
 }
 
-/// A path as the functions for JSON want it, as a literal.
-///
-/// MariaDB's `JSON_EXTRACT` compares names as they are written, escapes and all, so they are written
-/// here as in documents.
 /// Whether the server finds what lies under a path: MariaDB takes a name that begins with `-` for
 /// something else, quotes or not.
 fn check_path(path: &Path) -> Result<()> {
@@ -175,6 +185,22 @@ impl Json {
 }
 
 impl Dialect {
+    /// A test of a column of booleans with a number: there may be others than 0 and 1, which booleans are.
+    fn test_boolean(&self, column: &Column, test: &Test, sql: &mut Sql) -> bool {
+        let Some((operator, value)) = comparison(test).filter(|of| number::is_number(of.1)) else {
+            return false;
+        };
+        let name = quote(&column.name);
+        sql.push(&format!("({name} NOT IN (0, 1) AND {name}{operator}"));
+        sql::Dialect::bind_compared(self, value.clone(), sql);
+        sql.push(")");
+        true
+    }
+
+    fn is_summed(&self, column: &str) -> bool {
+        self.summed.iter().any(|summed| summed == column)
+    }
+
     /// The definition of the column that an index on a path of a document needs.
     pub fn generated(&self, column: &str, index: &Index) -> String {
         let json = Json::new(self.maria, column, &index.path);
@@ -221,7 +247,7 @@ impl Dialect {
             Bound::None => drop(sql.push("1=0")),
             Bound::Is(operator, value) => drop(sql.push(operator.sql()).bind(value)),
         };
-        let floats = for_floats(operator, with);
+        let floats = LIMITS.for_floats(operator, with);
         if is_small(with)
             && let Bound::Is(operator, value) = floats
         {
@@ -238,12 +264,12 @@ impl Dialect {
         }
         let Json { kind, text, .. } = json;
         sql.push("CASE WHEN ").push(&json.is_whole()).push(" THEN ");
-        let ints = match for_ints(operator, with) {
+        let ints = match LIMITS.for_ints(operator, with) {
             Bound::All => Bound::All,
             Bound::None => Bound::None,
             Bound::Is(operator, n) => {
                 sql.push(&format!("CAST({text} AS DECIMAL(30,0))"));
-                Bound::Is(operator, Value::Int(n))
+                Bound::Is(operator, Value::from_integer(n))
             }
         };
         push(sql, ints);
@@ -328,6 +354,7 @@ fn near(operator: Operator, with: &Value) -> Bound<f64> {
     let float = match with {
         Value::Int(n) => *n as f64,
         Value::Float(v) => *v,
+        Value::BigInt(text) | Value::Decimal(text) => text.parse().unwrap_or(f64::NAN),
         _ => return Bound::All,
     };
     match float.is_finite() {
@@ -339,6 +366,21 @@ fn near(operator: Operator, with: &Value) -> Bound<f64> {
 impl sql::Dialect for Dialect {
     fn quote(&self, name: &str) -> String {
         quote(name)
+    }
+
+    fn any_digits(&self) -> bool {
+        true
+    }
+
+    /// A decimal as one: compared with text, the column would be a float.
+    fn bind_compared(&self, value: Value, sql: &mut Sql) {
+        match &value {
+            Value::Decimal(text) => {
+                let places = text.split_once('.').map_or(0, |(_, after)| after.len());
+                sql.push("CAST(").bind(value).push(&format!(" AS DECIMAL(65,{places}))"));
+            }
+            _ => drop(sql.bind(value)),
+        }
     }
 
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
@@ -370,18 +412,13 @@ impl sql::Dialect for Dialect {
                     return Err(Error::unsupported("a test that MySQL is not taught yet"));
                 };
                 match with {
-                    Value::Int(_) | Value::Float(_) => {
+                    Value::Int(_) | Value::BigInt(_) | Value::Float(_) | Value::Decimal(_) => {
                         self.number(&json, path, operator, with, sql);
                     }
-                    // Times are text there.
-                    Value::Text(_) | Value::Time(_) => {
+                    Value::Text(with) => {
                         let is = self.is_text(&json);
                         let whole = format!("{is} AND {}", self.by_bytes_in(&json.text));
-                        let with = match with {
-                            Value::Time(time) => time.to_string(),
-                            with => with.as_str().unwrap_or_default().to_owned(),
-                        };
-                        self.text(path, &whole, operator, &with, sql);
+                        self.text(path, &whole, operator, with, sql);
                     }
                     _ => drop(sql.push("1=0")),
                 }
@@ -419,7 +456,13 @@ impl sql::Dialect for Dialect {
         by.into_iter().map(By::nullable).collect()
     }
 
-    fn test_text(&self, column: &Column, test: &Test, sql: &mut Sql) -> bool {
+    fn test_column(&self, column: &Column, test: &Test, sql: &mut Sql) -> bool {
+        if column.kind == Kind::Bool {
+            return self.test_boolean(column, test, sql);
+        }
+        if column.kind != Kind::Text {
+            return false;
+        }
         let path = Path::new([&*column.name]);
         let Some(index) = self.index(&path, On::Text) else { return false };
         match (test, Operator::of(test)) {
@@ -433,6 +476,17 @@ impl sql::Dialect for Dialect {
         true
     }
 
+    fn moment(&self, column: &Column) -> Option<(String, String)> {
+        let name = quote(&column.name);
+        let is = format!(
+            "({name} >= '0001-01-01' AND {name} < '9999-12-30 22:00:01' AND MONTH({name}) > 0 AND \
+             DAYOFMONTH({name}) > 0)"
+        );
+        let text =
+            format!("CONVERT(CAST({name} AS CHAR) USING utf8mb4) COLLATE {}", self.collation);
+        Some((is, text))
+    }
+
     fn equals_column(&self, of: &str, column: &Column, with: &str) -> Option<String> {
         let index = self.index(&Path::new([&*column.name]), On::Text)?;
         let text = self.by_bytes_of(of, &quote(&column.name));
@@ -440,9 +494,19 @@ impl sql::Dialect for Dialect {
     }
 
     fn by_bytes_of(&self, of: &str, column: &str) -> String {
+        let plus = if self.is_summed(column) { " + 0" } else { "" };
         match self.inexact.iter().any(|inexact| inexact == column) {
-            true => format!("CONVERT({of}{column} USING utf8mb4) COLLATE {}", self.collation),
+            true => format!("CONVERT({of}{column}{plus} USING utf8mb4) COLLATE {}", self.collation),
             false => format!("{of}{column}"),
+        }
+    }
+
+    fn compared(&self, column: &Column) -> String {
+        let name = quote(&column.name);
+        match column.kind {
+            Kind::Text => self.by_bytes(&name),
+            _ if self.is_summed(&name) => format!("({name} + 0)"),
+            _ => name,
         }
     }
 
@@ -462,5 +526,27 @@ impl sql::Dialect for Dialect {
             Some(index) => self.equals_by(&format!("{of}{index}"), &text, with),
             None => format!("({is} AND {text} = {with})"),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::store::query::compare;
+
+    proptest! {
+        #[test]
+        fn a_small_number_compares_the_same_as_a_float(
+            n in prop_oneof![any::<i64>(), -3i64..3, (1i64 << 53) - 3..(1i64 << 53) + 3],
+            with in prop_oneof![any::<i64>().prop_map(|n| n >> 8), (1i64 << 53) - 3..(1i64 << 53) + 3],
+            part in prop_oneof![Just(0.0), Just(0.5)],
+        ) {
+            for with in [Value::Int(with), Value::Float(with as f64 + part)] {
+                let as_float = compare(&Value::Float(n as f64), &with);
+                prop_assert!(!is_small(&with) || as_float == compare(&Value::Int(n), &with));
+            }
+        }
     }
 }

@@ -4,7 +4,10 @@
 //! What packets hold is read and written by the client's own crate, `mysql_common`; here is the order
 //! they come in: <https://dev.mysql.com/doc/dev/mysql-server/latest/PAGE_PROTOCOL.html>.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use futures_util::FutureExt;
 use mysql_async::{Column, Opts, Row, Value};
@@ -20,29 +23,42 @@ use rustls::ClientConfig;
 
 use super::{
     login::{self, Way},
-    pool::error,
+    pool::{address, error},
     session::{Own, is_of_server},
 };
 use crate::{
     Error, Result,
-    store::line::{Address, Lease, Limits, Line, Lines, Stream, broken},
+    store::{
+        limits::Limits,
+        net::{Address, Known, Lease, Line, Lines, SAID, SEVERAL, Stream, too_long},
+    },
 };
 
 /// How many statements a line keeps prepared before it forgets them all.
 const PREPARED: usize = 64;
 /// A packet of this length goes on in the next.
 const LONG: usize = 0xff_ffff;
+/// The largest packet there is, whatever a server says.
+const LARGEST: usize = 1 << 30;
+/// How much an answer to preparing a statement may have: each of its values and columns is described.
+const DESCRIBED: usize = 32 << 20;
+/// How many columns a table has at most.
+const COLUMNS: u64 = 4096;
+/// What a row takes beside its bytes.
+const ROW: usize = 64;
 /// How much of a value is sent at once, where a statement is too long for a packet.
 const PIECE: usize = 4 << 20;
 
 /// Lines to one server.
 pub struct Direct {
-    lines: Lines<Prepared>,
+    pub lines: Lines<Prepared>,
     limits: Limits,
     options: Opts,
     address: Address,
     /// How it is encrypted.
     tls: Option<Arc<ClientConfig>>,
+    /// How many bytes an answer with rows may have.
+    most: AtomicUsize,
 }
 
 /// The statements a line knows.
@@ -68,16 +84,25 @@ pub struct Done {
 impl Direct {
     /// Lines as the crate would make connections. None is made yet.
     pub fn new(options: &Opts, tls: Option<Arc<ClientConfig>>, limits: Limits) -> Direct {
-        let address = match options.socket() {
-            Some(path) => Address::Unix(path.into()),
-            None => Address::Tcp(options.ip_or_hostname().to_owned(), options.tcp_port()),
-        };
-        Direct { lines: Lines::new(limits), limits, options: options.clone(), address, tls }
+        let address = address(options);
+        let lines = Lines::new(limits, address.to_string());
+        let most = AtomicUsize::new(SEVERAL);
+        Direct { lines, limits, options: options.clone(), address, tls, most }
     }
 
-    async fn connect(&self) -> Result<(Line, Prepared)> {
-        let stream = Stream::connect(&self.address).await.map_err(broken)?;
-        let mut line = Line::new(stream)?;
+    /// Lets answers have as much as the largest packet that the server takes, where that is more than
+    /// they may have anyway.
+    pub fn expect(&self, packet: usize) {
+        let most = SEVERAL.max(packet.min(LARGEST) + (16 << 20));
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    fn most(&self) -> usize {
+        self.most.load(Ordering::Relaxed)
+    }
+
+    async fn connect(&self) -> Result<Known<Prepared>> {
+        let mut line = Line::new(Stream::connect(&self.address).await?)?;
         let limit = self.limits.connect;
         let way = match (&self.tls, &self.address) {
             (Some(config), Address::Tcp(host, _)) => Way::Tls(config, host),
@@ -91,10 +116,10 @@ impl Direct {
                 out.extend(statement.as_bytes());
             });
             let mut end = End::new(Kind::One);
-            let answer = line.ask("a login", limit, |bytes| end.find(bytes)).await?;
+            let answer = line.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
             refused(Packets(answer).next().unwrap_or_default())?;
         }
-        Ok((line, Vec::new()))
+        Ok(Box::new((line, Vec::new())))
     }
 
     async fn lease(&self) -> Result<Lease<'_, Prepared>> {
@@ -115,15 +140,18 @@ impl Direct {
     /// Of the connection and of the server.
     pub async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Result<Done> {
         let mut lease = self.lease().await?;
-        let (line, prepared) = lease.line();
-        let done = self.say(line, prepared, what, statement, values).await;
-        match &done {
-            Ok(_) => lease.give_back(),
-            Err(e) if is_of_server(e) => lease.give_back(),
-            // The others may be as broken.
-            Err(_) => self.lines.forget(),
+        let (line, prepared) = &mut **lease;
+        match self.say(line, prepared, what, statement, values).await {
+            Err(e) if !is_of_server(&e) => {
+                // The others may be as broken.
+                self.lines.forget();
+                Err(e.in_place(self.lines.place()))
+            }
+            done => {
+                lease.give_back();
+                done
+            }
         }
-        done
     }
 
     /// Does a statement that is not prepared.
@@ -132,9 +160,10 @@ impl Direct {
     /// Of the connection and of the server.
     pub async fn ask(&self, line: &mut Line, text: &str) -> Result<Done> {
         query(line, text);
-        let mut end = End::new(Kind::Rows);
+        let most = self.most();
+        let mut end = End { most, ..End::new(Kind::Rows) };
         let limit = self.limits.operation;
-        let answer = line.ask("a statement", limit, |bytes| end.find(bytes)).await?;
+        let answer = line.ask("a statement", limit, most, |bytes| end.find(bytes)).await?;
         Statement::default().read::<RowDeserializer<ServerSide, Text>>(answer)
     }
 
@@ -146,7 +175,7 @@ impl Direct {
         query(line, text);
         let limit = self.limits.operation;
         let mut end = End::new(Kind::One);
-        let answer = line.ask("a load", limit, |bytes| end.find(bytes)).await?;
+        let answer = line.ask("a load", limit, SAID, |bytes| end.find(bytes)).await?;
         let (mut number, asked) = (number(answer), Packets(answer).next().unwrap_or_default());
         refused(asked)?;
         if asked.first() != Some(&0xfb) {
@@ -159,7 +188,7 @@ impl Direct {
             packet(line.out(), number, |out| out.extend(part));
         }
         let mut end = End::new(Kind::One);
-        let answer = line.ask("a load", limit, |bytes| end.find(bytes)).await?;
+        let answer = line.ask("a load", limit, SAID, |bytes| end.find(bytes)).await?;
         Statement::default().read::<RowDeserializer<ServerSide, Text>>(answer)
     }
 
@@ -185,8 +214,9 @@ impl Direct {
             pieces(line.out(), known.id, values);
         }
         packet(line.out(), 0, |out| request.serialize(out));
-        let mut end = End::new(Kind::Rows);
-        let answer = line.ask(what, limit, |bytes| end.find(bytes)).await?;
+        let most = self.most();
+        let mut end = End { most, ..End::new(Kind::Rows) };
+        let answer = line.ask(what, limit, most, |bytes| end.find(bytes)).await?;
         known.read::<RowDeserializer<ServerSide, Binary>>(answer)
     }
 
@@ -212,7 +242,8 @@ impl Direct {
             out.extend(text.as_bytes());
         });
         let mut end = End::new(Kind::Prepared);
-        let answer = line.ask(what, self.limits.operation, |bytes| end.find(bytes)).await?;
+        let limit = self.limits.operation;
+        let answer = line.ask(what, limit, DESCRIBED, |bytes| end.find(bytes)).await?;
         let first = Packets(answer).next().unwrap_or_default();
         refused(first)?;
         let id = first.get(1..).and_then(<[u8]>::first_chunk).ok_or_else(wrong)?;
@@ -398,11 +429,14 @@ pub struct End {
     goes_on: bool,
     /// Descriptions of columns to come.
     left: u64,
+    /// How much it takes to read what there is so far, and how much that may be.
+    weight: usize,
+    most: usize,
 }
 
 impl End {
     pub fn new(kind: Kind) -> End {
-        End { kind, at: 0, begun: false, goes_on: false, left: 0 }
+        End { kind, at: 0, begun: false, goes_on: false, left: 0, weight: 0, most: usize::MAX }
     }
 
     /// The end, if it is there.
@@ -412,6 +446,10 @@ impl End {
     pub fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         while let Some((packet, _)) = first(&bytes[self.at..]) {
             self.at += packet.len() + 4;
+            self.weight += packet.len() + ROW;
+            if self.weight > self.most {
+                return Err(too_long("a statement", self.most));
+            }
             let continued = std::mem::replace(&mut self.goes_on, packet.len() == LONG);
             if !continued && self.ends(packet)? && !self.goes_on {
                 return Ok(Some(self.at));
@@ -433,7 +471,8 @@ impl End {
                         + u64::from(u16::from_le_bytes([*c, *d]))
                 }
                 (Kind::Rows, [1..=0xfa | 0xfc.., ..]) => {
-                    ParseBuf(packet).checked_eat_lenenc_int().ok_or_else(wrong)?
+                    let columns = ParseBuf(packet).checked_eat_lenenc_int();
+                    columns.filter(|columns| *columns <= COLUMNS).ok_or_else(wrong)?
                 }
                 _ => return Err(wrong()),
             };
@@ -448,148 +487,4 @@ impl End {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::{
-        ErrorKind,
-        store::nonsense::{near, shown},
-    };
-
-    fn answer(packets: &[&[u8]]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        packets.iter().for_each(|body| packet(&mut bytes, 1, |out| out.extend(*body)));
-        bytes
-    }
-
-    /// A column of bytes.
-    const COLUMN: &[u8] = b"\x03def\0\0\0\x01v\x01v\x0c\x3f\0\xff\xff\0\0\xfc\0\0\0\0\0";
-    const END: &[u8] = &[0xfe, 0, 0, 2, 0, 0, 0];
-
-    fn read(statement: &mut Statement, answer: &[u8]) -> Result<Done> {
-        statement.read::<RowDeserializer<ServerSide, Binary>>(answer)
-    }
-
-    #[test]
-    fn ends_are_found_wherever_an_answer_is_cut() {
-        let refusal = b"\xff\x15\x04#28000no";
-        for (kind, packets) in [
-            (Kind::One, &[&[0, 0, 0, 2, 0, 0, 0][..]][..]),
-            (Kind::One, &[&refusal[..]]),
-            (Kind::Prepared, &[&[0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0], COLUMN, COLUMN]),
-            (Kind::Prepared, &[&[0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]),
-            (Kind::Rows, &[&[0, 3, 0, 2, 0, 0, 0]]),
-            (Kind::Rows, &[&[1], COLUMN, b"\0\0\x01a", b"\0\0\x01b", END]),
-            (Kind::Rows, &[&[1], COLUMN, &refusal[..]]),
-        ] {
-            let bytes = answer(packets);
-            let mut end = End::new(kind);
-            for cut in 0..bytes.len() {
-                assert_eq!(end.find(&bytes[..cut]).unwrap(), None, "{kind:?} {cut}");
-            }
-            assert_eq!(end.find(&bytes).unwrap(), Some(bytes.len()), "{kind:?}");
-        }
-    }
-
-    #[test]
-    fn rows_are_read_and_long_ones_are_joined() {
-        let mut statement = Statement::default();
-        let done = read(&mut statement, &answer(&[&[0, 3, 0, 2, 0, 0, 0]])).unwrap();
-        assert_eq!((done.touched, done.rows.len()), (3, 0));
-        let mut row = b"\0\0\xfe\0\0\0\x01\0\0\0\0".to_vec();
-        row.resize(row.len() + (1 << 24), b'x');
-        let bytes =
-            [answer(&[&[1], COLUMN, b"\0\0\x01a", &row]), answer(&[b"\0\x04", END])].concat();
-        for _ in 0..2 {
-            assert_eq!(End::new(Kind::Rows).find(&bytes).unwrap(), Some(bytes.len()));
-            let done = read(&mut statement, &bytes).unwrap();
-            let length = |row: &Row| match row.as_ref(0) {
-                Some(Value::Bytes(bytes)) => bytes.len(),
-                _ => 0,
-            };
-            let lengths: Vec<_> = done.rows.iter().map(length).collect();
-            assert_eq!(lengths, [1, 1 << 24, 0]);
-        }
-    }
-
-    #[test]
-    fn long_packets_are_cut_and_joined_again() {
-        for length in [LONG - 1, LONG, LONG + 1, 2 * LONG] {
-            let body = vec![7; length];
-            let mut bytes = b"before".to_vec();
-            packet(&mut bytes, 3, |out| out.extend(&body));
-            let (whole, rest) = match long(&bytes[6..]) {
-                Some(joined) => joined,
-                None => {
-                    let (one, rest) = first(&bytes[6..]).unwrap();
-                    (one.to_vec(), rest)
-                }
-            };
-            assert!(whole == body && rest.is_empty(), "{length}");
-            assert_eq!(bytes[9], 3);
-        }
-    }
-
-    #[test]
-    fn rows_of_text_are_read() {
-        let warnings = [1, 0xfe, 0, 0, 2, 0, 9, 0];
-        let answer = answer(&[&[1], COLUMN, b"\x01a", b"\x00", b"\xfb", &warnings[1..]]);
-        let done = Statement::default().read::<RowDeserializer<ServerSide, Text>>(&answer);
-        let rows: Vec<_> = done.unwrap().rows.into_iter().map(Row::unwrap).collect();
-        let bytes = |bytes: &[u8]| vec![Value::Bytes(bytes.to_vec())];
-        assert_eq!(rows, [bytes(b"a"), bytes(b""), vec![Value::NULL]]);
-    }
-
-    #[test]
-    fn refusals_are_errors_of_the_server() {
-        let refused = |bytes: &[u8]| refused(bytes).unwrap_err();
-        let taken = refused(b"\xff\x26\x04#23000Duplicate entry");
-        assert_eq!(taken.kind(), ErrorKind::Conflict, "{taken}");
-        let full = refused(b"\xff\x10\x04Too many connections");
-        assert_eq!(full.kind(), ErrorKind::Unavailable, "{full}");
-        let error =
-            read(&mut Statement::default(), &answer(&[&[1], COLUMN, b"\xff\x15\x04#28000no"]));
-        assert_eq!(error.unwrap_err().kind(), ErrorKind::Denied);
-    }
-
-    #[test]
-    fn what_is_no_answer_is_malformed() {
-        for (kind, packets) in [
-            (Kind::Rows, &[&b""[..]][..]),
-            (Kind::Rows, &[b"\xfbfile"]),
-            (Kind::Prepared, &[&[0, 1]]),
-            (Kind::Prepared, &[&[3]]),
-        ] {
-            let error = End::new(kind).find(&answer(packets)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Malformed);
-        }
-        for packets in [&[&[1][..], b"\x03def"][..], &[&[1], COLUMN, b"\0\0\x09a"], &[&[1]]] {
-            let error = read(&mut Statement::default(), &answer(packets)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Malformed);
-        }
-    }
-
-    fn answers() -> Vec<Vec<u8>> {
-        vec![
-            answer(&[&[0, 3, 0, 2, 0, 0, 0]]),
-            answer(&[&[0, 1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0], COLUMN, COLUMN]),
-            answer(&[&[1], COLUMN, b"\0\0\x01a", b"\0\x04", END]),
-            answer(&[&[1], COLUMN, b"\xff\x15\x04#28000no"]),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn nonsense_is_refused_or_read(bytes in near(answers()), cut: prop::sample::Index) {
-            for kind in [Kind::One, Kind::Prepared, Kind::Rows] {
-                let mut end = End::new(kind);
-                let read = |all: &[u8]| match kind {
-                    Kind::Rows => drop(read(&mut Statement::default(), all)),
-                    _ => drop(refused(Packets(all).next().unwrap_or_default())),
-                };
-                shown(&bytes, cut, |bytes| end.find(bytes), read)?;
-            }
-        }
-    }
-}
+mod tests;

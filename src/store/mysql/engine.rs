@@ -55,9 +55,9 @@ pub struct Safety {
     pub binlog: bool,
     /// `sync_binlog`: 1 syncs that log at each commit.
     pub sync_binlog: i64,
-    /// `innodb_flush_method`, in lower case; empty where the server has no such setting.
+    /// `innodb_flush_method`, as the server says it; empty where it has no such setting.
     pub flush_method: String,
-    /// `innodb_doublewrite`, in upper case; empty likewise.
+    /// `innodb_doublewrite`, likewise.
     pub doublewrite: String,
     /// `innodb_flush_log_at_timeout`: how often the log is synced that is not synced at commit.
     pub every: Duration,
@@ -85,8 +85,8 @@ impl Safety {
             flush_log: number("innodb_flush_log_at_trx_commit")?,
             binlog: matches!(variable("log_bin")?, "ON" | "1"),
             sync_binlog: number("sync_binlog")?,
-            flush_method: word("innodb_flush_method").to_ascii_lowercase(),
-            doublewrite: word("innodb_doublewrite").to_ascii_uppercase(),
+            flush_method: word("innodb_flush_method").into(),
+            doublewrite: word("innodb_doublewrite").into(),
             every: Duration::from_secs(every.try_into().unwrap_or(1)),
         })
     }
@@ -96,8 +96,9 @@ impl Safety {
         if engine.word != "innodb" {
             return None;
         }
-        let method = self.flush_method.as_str();
-        let why = match (method, self.doublewrite.as_str()) {
+        // Servers differ in how they write these.
+        let method = self.flush_method.to_ascii_lowercase();
+        let why = match (method.as_str(), self.doublewrite.to_ascii_uppercase().as_str()) {
             ("nosync" | "littlesync", _) => format!("innodb_flush_method={method}"),
             (_, off @ ("OFF" | "0" | "DETECT_ONLY")) => {
                 format!("innodb_doublewrite={off}, so a crash may tear a page")
@@ -193,7 +194,7 @@ impl Facts {
             Shape::Columns => (COLUMNS, LOST_IN_COLUMNS, &[Need::Missing]),
             // MySQL's JSON is a format of its own; MariaDB's is text.
             _ if maria => (json::KEEPS, json::LOSES, &[]),
-            _ => (json::KEEPS, LOST_IN_MYSQL, &[]),
+            _ => (json::KEEPS, LOST_IN_DOCUMENTS, &[]),
         };
         let abilities = Abilities {
             driver: "mysql",
@@ -248,12 +249,13 @@ impl Facts {
 }
 
 // Some times are refused, see `values.rs`.
-const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes];
-const LOST_IN_COLUMNS: &str = "null becomes a field that is not there; decimals and whole numbers \
-     beyond 64 bits become text; times finer than a microsecond or before the year 1000, NaN, \
-     infinities, -0.0, lists and maps are refused";
-const LOST_IN_MYSQL: &str = "the order of fields is the server's; times, decimals and whole \
-     numbers beyond 64 bits become text; bytes, NaN and infinities are refused";
+const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Float, Kind::Text, Kind::Bytes];
+pub const LOST_IN_COLUMNS: &str = "a whole number becomes a float in a column that has floats; null becomes a \
+     field that is not there; times finer than a microsecond or before the year 1000, NaN, infinities, \
+     -0.0, lists, maps, decimals and whole numbers beyond 64 bits are refused";
+pub const LOST_IN_DOCUMENTS: &str = "in MySQL the order of fields is the server's; times become text; decimals become \
+     floats or whole numbers that say the same number; numbers of more digits than those have, bytes, \
+     NaN and infinities are refused";
 
 impl MySql {
     pub async fn description(&self) -> Result<Description> {

@@ -13,7 +13,7 @@ use crate::{
     Error, Result,
     store::{
         Explained, Filter, Query, Request,
-        sql::{Sorting, Sql},
+        sql::{Sorting, Sql, ranges::Bounds},
     },
 };
 
@@ -42,11 +42,9 @@ impl MySql {
                 (Explained::new(statement).with_keys(keys), sought)
             }
             Request::Scan(range) if known.key_is_exact() => {
-                let from = range.from.clone().map(|key| (key, " >= ?"));
-                let (statement, values) =
-                    read::page(&known, from, range.until.clone(), read::FIRST_PAGE);
+                let sql = read::page(&known, &Bounds::new(range, true), read::FIRST_PAGE);
                 let borders = range.from.iter().chain(&range.until);
-                (Explained::new(statement).with_keys(borders), values)
+                (Explained::new(&*sql.text).with_keys(borders), values(&sql))
             }
             Request::Scan(_) => return Ok(None),
             Request::Find(query) => {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::{MySql, exact::for_columns, known::Known, read::values};
+use super::{MySql, dialect::LIMITS, known::Known, read::values};
 use crate::{
     Result,
     store::{
         join::{Groups, Join, Joined},
-        sql::{self, Body, OTHER, OWN, Sql},
+        sql::{self, BlobTable, OTHER, OWN, Sql},
     },
 };
 
@@ -28,17 +28,8 @@ impl MySql {
         join: &Join,
     ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
         let (own, other) = (self.known().await?, self.beside(&join.table).await?);
-        own.text_key(&join.on)?;
-        other.text_key(&join.field)?;
-        let filter = match &own.table.body {
-            Body::Columns(columns) => for_columns(&join.filter, columns),
-            Body::Document(_) => join.filter.clone(),
-        };
-        let sql = sql::join(
-            &Join { filter, ..join.clone() },
-            (&own.table, &own.dialect, &own.what_of(OWN)),
-            (&other.table, &other.dialect, &other.what_of(OTHER)),
-        )?;
+        let filter = LIMITS.exact(&join.filter, own.table.columns());
+        let sql = sql::join(&Join { filter, ..join.clone() }, &own.side(OWN), &other.side(OTHER))?;
         Ok((own, other, sql))
     }
 

@@ -3,16 +3,18 @@
 use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
-    dialect::{Dialect, quote},
-    values::{Column, Type, suits},
+    dialect::{Dialect, literal, quote},
+    values::{Column, Type},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, Result,
     record::{Document, Value},
     store::{
-        Key, Layout, Row, Shape, json,
-        query::Path,
-        sql::{Dialect as _, Table, no_text_key},
+        Key, Row, Shape, json,
+        sql::{
+            Dialect as _, Fields, Side, Table, not_a_key,
+            row::{about, of_field, whole},
+        },
     },
 };
 
@@ -28,11 +30,21 @@ pub struct Known {
     pub put_one: String,
     /// `LOAD DATA` can be trusted with it: all text is in UTF-8, and no type is a special one.
     pub by_file: bool,
-    pub shape: Shape,
-    pub key: Column,
-    /// The key is also a field of the record.
-    pub key_is_field: bool,
-    pub body: Vec<Column>,
+    pub fields: Fields<Column>,
+    pub writes: Writes,
+    /// The columns of the body, by their number, that may change what is put into them.
+    pub changing: Vec<usize>,
+}
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writes {
+    AsTheyAre,
+    /// Looking afterwards that each key is there as it was given. The table may take it for another key, which
+    /// it then overwrites: by its collation or type, or as another index is unique, too.
+    Looking,
+    /// Not at all, and why.
+    Never(&'static str),
 }
 
 impl Known {
@@ -42,7 +54,7 @@ impl Known {
 
     /// The key's column, quoted.
     pub fn key_name(&self) -> String {
-        quote(&self.key.name)
+        quote(&self.fields.key.name)
     }
 
     /// The key compares as keys do.
@@ -63,10 +75,9 @@ impl Known {
     /// The same of a table that has another name in the statement.
     pub fn what_of(&self, of: &str) -> String {
         let mut what = self.key_what_of(of);
-        for column in &self.body {
+        for column in &self.fields.body {
             what += ", ";
-            what += of;
-            what += &quote(&column.name);
+            what += &column.read(of);
         }
         what
     }
@@ -77,36 +88,48 @@ impl Known {
     }
 
     fn key_what_of(&self, of: &str) -> String {
-        let name = self.key_name();
-        match self.key.holds {
-            Type::Int(..) | Type::Chars(..) | Type::Text(_) | Type::Bytes(..) => {
-                format!("{of}{name}")
-            }
-            _ => format!("CAST({of}{name} AS CHAR)"),
+        let (key, name) = (&self.fields.key, self.key_name());
+        match key.holds {
+            Type::Other => format!("CAST({of}{name} AS CHAR)"),
+            _ => key.read(of),
         }
     }
 
-    /// Where a path is that of the key, the key has to be text.
-    ///
-    /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where it is not.
-    pub fn text_key(&self, path: &Path) -> Result<()> {
-        let is_text = matches!(self.key.holds, Type::Chars(..) | Type::Text(_));
-        no_text_key(path.is_key() && !is_text, &self.table)
+    /// What a key is compared with, where it is looked for: what is found has to be looked at again, since the
+    /// column may take several keys for one.
+    pub fn key_sought_in(&self) -> String {
+        match self.fields.key.holds {
+            // As numbers they are not compared exactly.
+            Type::Other => self.key_by_bytes(),
+            _ => self.key_name(),
+        }
+    }
+
+    /// The table in a join, by the name it has there.
+    pub fn side(&self, of: &str) -> Side<'_> {
+        let (table, dialect, what) = (&self.table, &self.dialect, self.what_of(of));
+        Side {
+            table,
+            dialect,
+            what,
+            key_is_text: matches!(self.fields.key.holds, Type::Chars(..) | Type::Text(_)),
+        }
     }
 
     /// Columns that are written: the key, then the body.
     pub fn written(&self) -> String {
-        let names: Vec<_> = std::iter::once(&self.key)
-            .chain(&self.body)
-            .map(|column| quote(&column.name))
-            .collect();
+        let names: Vec<_> = self.fields.all().map(|column| quote(&column.name)).collect();
         names.join(", ")
+    }
+
+    /// The number of a column that may change what a row has for it, if there is one.
+    pub fn may_change(&self, row: &[Cell]) -> Option<usize> {
+        self.changing.iter().copied().find(|i| !matches!(row.get(i + 1), None | Some(Cell::NULL)))
     }
 
     /// How many of them there are.
     pub fn width(&self) -> usize {
-        1 + self.body.len()
+        1 + self.fields.body.len()
     }
 
     /// What to do where the key is there already.
@@ -119,9 +142,9 @@ impl Known {
                 false => format!("{name} = new.{name}"),
             }
         };
-        let mut sets: Vec<_> = self.body.iter().map(set).collect();
+        let mut sets: Vec<_> = self.fields.body.iter().map(set).collect();
         if sets.is_empty() {
-            sets.push(set(&self.key));
+            sets.push(set(&self.fields.key));
         }
         let named = if maria { "" } else { " AS new" };
         format!("{named} ON DUPLICATE KEY UPDATE {}", sets.join(", "))
@@ -129,87 +152,42 @@ impl Known {
 
     /// The key as what is written.
     pub fn key_cell(&self, key: &Key) -> Result<Cell> {
-        match self.key.holds {
-            Type::Int(..) => match key.parse::<i128>() {
-                Ok(n) if n.to_string() == **key => self.key.cell(&Value::from_integer(n)),
-                _ => Err(Error::invalid(format!(
-                    "column {:?} is for keys that are whole numbers",
-                    self.key.name
-                ))),
-            },
-            Type::Chars(..) | Type::Text(_) => self.key.cell(&Value::from(key.as_str())),
+        match self.fields.key.holds {
+            Type::Int(..) | Type::Year => self.fields.key.cell(&Value::from_integer(whole(key)?)),
+            Type::Chars(..) | Type::Text(_) => self.fields.key.cell(&Value::from(key.as_str())),
             _ => {
-                self.key.bytes(key.len())?;
+                self.fields.key.bytes(key.len())?;
                 Ok(Cell::Bytes(key.as_bytes().to_vec()))
             }
+        }
+    }
+
+    /// Whether the column of whole records holds these bytes.
+    ///
+    /// # Errors
+    /// Where it does not.
+    pub fn body_holds(&self, bytes: &[u8]) -> Result<()> {
+        let column = &self.fields.body[0];
+        let held = match column.holds {
+            Type::Chars(_, true) if bytes.ends_with(b" ") => {
+                Err(Error::invalid("ends in a space, which its column of type CHAR would lose"))
+            }
+            _ => column.bytes(bytes.len()),
+        };
+        held.map_err(|e| of_field(e, &column.name))
+    }
+
+    /// The key in words of SQL: a number as one, so that an index of numbers answers.
+    pub fn key_literal(&self, key: &Key) -> String {
+        match self.fields.key.holds {
+            Type::Int(..) | Type::Year => key.to_string(),
+            _ => literal(key),
         }
     }
 
     /// The key as what is looked for; none where the table cannot have it.
     pub fn key_sought(&self, key: &Key) -> Option<Cell> {
         self.key_cell(key).ok()
-    }
-
-    /// The columns asked for have to be there.
-    pub fn must_have(&self, layout: &Layout) -> Result<()> {
-        if self.shape != Shape::Columns {
-            return Ok(());
-        }
-        let table = &self.table.name;
-        for wanted in &layout.columns {
-            if self.key_is_field && wanted.name == self.key.name {
-                continue;
-            }
-            let conflict = |what: String| Err(Error::new(ErrorKind::Conflict, what));
-            match self.body.iter().find(|column| column.name == wanted.name) {
-                Some(column) if suits(column.holds.kind(), wanted.kind) => {}
-                Some(column) => {
-                    return conflict(format!(
-                        "column {:?} of table {table:?} holds {}, not {}",
-                        column.name,
-                        column.holds.kind().name(),
-                        wanted.kind.name()
-                    ));
-                }
-                None => {
-                    let column = &wanted.name;
-                    return conflict(format!(
-                        "table {table:?} is there, without a column {column:?}"
-                    ));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    pub fn columns(&self, row: &Row, cells: &mut Vec<Cell>) -> Result<()> {
-        let mut used = 0;
-        if self.key_is_field
-            && let Some(value) = row.record.get(&self.key.name)
-        {
-            used += 1;
-            if Key::of(&row.record, &self.key.name).ok().as_ref() != Some(&row.key) {
-                let (name, kind) = (&self.key.name, value.kind().name());
-                let what = format!("field {name:?} is the key's column, and holds another {kind}");
-                return Err(Error::invalid(what));
-            }
-        }
-        for column in &self.body {
-            let value = row.record.get(&column.name);
-            used += usize::from(value.is_some());
-            cells.push(column.cell(value.unwrap_or(&Value::Null))?);
-        }
-        if used < row.record.len() {
-            let unknown = row.record.iter().map(|(name, _)| name).find(|name| {
-                let is_key = self.key_is_field && *name == self.key.name;
-                !is_key && !self.body.iter().any(|c| c.name == *name)
-            });
-            return Err(Error::invalid(match unknown {
-                Some(name) => format!("the table has no column for the field {name:?}"),
-                None => "a field stands in it twice".into(),
-            }));
-        }
-        Ok(())
     }
 
     /// A row as it was read.
@@ -238,31 +216,30 @@ impl Known {
             Some(Cell::Int(n)) => Key::new(n.to_string()),
             Some(Cell::UInt(n)) => Key::new(n.to_string()),
             Some(Cell::Bytes(bytes)) => match String::from_utf8(bytes) {
+                Ok(text) if text.is_empty() => Err(self.no_key("an empty text")),
                 Ok(text) => Key::new(text),
-                Err(_) => Err(Error::malformed("a key that is no UTF-8")),
+                Err(_) => Err(self.no_key("text that is not UTF-8")),
             },
-            _ => Err(Error::malformed("NULL for a key")),
+            _ => Err(self.no_key("NULL")),
         }
+    }
+
+    fn no_key(&self, is: &str) -> Error {
+        not_a_key(&self.table.key, is)
     }
 
     /// The record in the cells that follow the key's.
     pub fn record(&self, key: &Key, mut cells: impl Iterator<Item = Cell>) -> Result<Document> {
-        if self.shape != Shape::Columns {
+        if self.fields.shape != Shape::Columns {
             return json::read(&bytes(cells.next())?);
         }
-        let mut record = Document::with_capacity(self.body.len() + 1);
-        if self.key_is_field {
-            let number = matches!(self.key.holds, Type::Int(..)).then(|| key.parse::<i128>().ok());
-            let key =
-                number.flatten().map_or_else(|| Value::from(key.as_str()), Value::from_integer);
-            record.push(self.key.name.clone(), key);
-        }
-        for (column, cell) in self.body.iter().zip(cells) {
-            if let Some(value) = column.value(cell)? {
-                record.push(column.name.clone(), value);
-            }
-        }
-        Ok(record)
+        self.fields.read(
+            || Ok(key.clone()),
+            |_, column| match cells.next() {
+                Some(cell) => column.value(cell).map_err(|e| of_field(e, &column.name)),
+                None => Ok(None),
+            },
+        )
     }
 }
 
@@ -271,15 +248,6 @@ fn bytes(cell: Option<Cell>) -> Result<Vec<u8>> {
         Some(Cell::Bytes(bytes)) => Ok(bytes),
         Some(Cell::NULL) | None => Err(Error::malformed("NULL, where bytes should be")),
         Some(_) => Err(Error::malformed("a number, where bytes should be")),
-    }
-}
-
-/// The error, saying which record it is about.
-pub fn about(error: Error, key: &Key) -> Error {
-    let shown = format!("key {}: ", key.shown());
-    match error.context().starts_with(&shown) {
-        true => error,
-        false => Error::new(error.kind(), shown + error.context()),
     }
 }
 

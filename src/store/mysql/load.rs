@@ -9,7 +9,7 @@ use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
     MySql,
-    known::Known,
+    known::{Known, Writes},
     pool::kind_of,
     write::{Taken, begin, commit, undo},
 };
@@ -41,6 +41,8 @@ impl MySql {
                 Err(e) if is_forbidden(&e) => {
                     self.pool.server.takes_files.store(false, Ordering::Relaxed);
                 }
+                // Statements of rows tell whose value it is.
+                Err(e) if is_of_value(&e) && self.table.facts.engine.atomic => {}
                 Err(e) => return Err(self.half_done(e)),
                 Ok(()) => return Ok(()),
             }
@@ -50,7 +52,9 @@ impl MySql {
 
     /// Whether so many rows are sent as a file.
     pub fn loads_by_file(&self, known: &Known, count: usize) -> bool {
-        count >= FEW && known.by_file && self.pool.takes_files()
+        // What cannot be written is refused elsewhere.
+        let can_write = !matches!(known.writes, Writes::Never(_));
+        count >= FEW && known.by_file && can_write && self.pool.takes_files()
     }
 
     async fn load_file(&self, known: &Known, count: usize, packets: Packets) -> Result<()> {
@@ -89,7 +93,7 @@ impl MySql {
 /// The statement that takes a file of rows.
 pub fn statement(known: &Known) -> String {
     // Without a character set the server takes bytes as they are. MySQL's JSON wants one.
-    let json = known.shape == Shape::Document && !known.dialect.maria;
+    let json = known.fields.shape == Shape::Document && !known.dialect.maria;
     let characters = if json { "utf8mb4" } else { "binary" };
     format!(
         "LOAD DATA LOCAL INFILE 'steelyard' INTO TABLE {} CHARACTER SET {characters} FIELDS \
@@ -105,6 +109,11 @@ fn trouble(warning: Cells) -> Option<(u16, String)> {
     const CUT: u16 = 1265;
     let (level, code, message): (String, u16, String) = mysql_async::from_row_opt(warning).ok()?;
     (level != "Note" || code == CUT).then_some((code, message))
+}
+
+/// Whether it is about a value of a row; it was undone then.
+fn is_of_value(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge)
 }
 
 fn is_forbidden(e: &Error) -> bool {

@@ -16,7 +16,7 @@ use rustls::ClientConfig;
 use super::direct::{End, Kind, Packets, number, packet, refused, wrong};
 use crate::{
     Error, ErrorKind, Result,
-    store::{line::Line, tls},
+    store::net::{Line, SAID, tls},
 };
 
 /// How the server is reached.
@@ -155,6 +155,6 @@ fn with_zero(options: &Opts) -> Vec<u8> {
 /// The next packet, and its number.
 async fn heard(line: &mut Line, limit: Duration) -> Result<(u8, Vec<u8>)> {
     let mut end = End::new(Kind::One);
-    let answer = line.ask("a login", limit, |bytes| end.find(bytes)).await?;
+    let answer = line.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
     Ok((number(answer), Packets(answer).next().unwrap_or_default().to_vec()))
 }

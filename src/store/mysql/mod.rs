@@ -4,7 +4,8 @@
 //! A table that steelyard makes has the key in `_key` and the record in `record` (document: JSON),
 //! in `value` (blob) or in a column for each field. Tables of other programs are read and written as
 //! they are: `?table=orders&column=payload&format=marshal`, the key being the table's primary key,
-//! or what `?key=` names.
+//! or what `?key=` names. In a table of columns that is made, the column `?key=` is a field of the record:
+//! BIGINT where it holds whole numbers, else VARCHAR.
 //!
 //! `?engine=innodb|myisam|aria` is what tables are made with; `?socket=` a socket of this machine;
 //! `?tls=true` encrypts, and trusts the authorities of the web or, with `?ca=file.pem`, that one.
@@ -37,7 +38,6 @@ mod databases;
 mod dialect;
 mod direct;
 mod engine;
-mod exact;
 mod explain;
 mod join;
 mod known;
@@ -59,13 +59,13 @@ use self::{
     engine::{Engine, Facts, Safety},
     known::Known,
     pool::{Connect, Pool},
-    table::{Lazy, Names},
+    table::Lazy,
     write::Taken,
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Query, Request, Row, Rows, Shape, Store, Url,
-    sql::{self, Others},
+    KeyRange, Layout, Login, Query, Request, Row, Rows, Shape, Store, Url,
+    sql::{BlobTable, Names, Others, ranges},
 };
 use crate::{Error, Result, record::Document};
 
@@ -75,7 +75,12 @@ pub const DRIVER: Driver = Driver {
     example: "mysql://user:password@localhost/shop?table=orders&engine=innodb",
     about: "MySQL and MariaDB; engines InnoDB, MyISAM and Aria",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
+    loses: &[
+        (Shape::Document, engine::LOST_IN_DOCUMENTS),
+        (Shape::Columns, engine::LOST_IN_COLUMNS),
+    ],
     servers: &["mariadb"],
+    login: Login::Password,
     databases: Some(databases::DATABASES),
     open,
 };
@@ -85,7 +90,7 @@ const CRATE: Client = Client::Crate("mysql_async");
 
 /// What the options of a URL say, all of which are taken out.
 fn options(mut url: Url, common: &Common) -> Result<(Names, Option<Engine>, Connect)> {
-    let names = Names { key: url.take("key"), column: url.take("column") };
+    let names = Names::take(&mut url);
     let engine = url.take_word("engine", &["innodb", "myisam", "aria"])?.map(Engine::named);
     let connect = pool::connect(&mut url, common)?;
     url.done()?;
@@ -96,7 +101,6 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
     async move {
         let (names, engine, connect) = options(url, &common)?;
         let shape = common.shape("mysql", DRIVER.shapes)?;
-        check_name("table", &common.table)?;
         let pool = Arc::new(Pool::open(connect, &common).await?);
         let safety = Safety::ask(&pool).await?;
         let there = table::engine_of(&pool, &common.table).await?;
@@ -106,7 +110,7 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
             Some(engine) => facts.of(&common.table, &engine)?,
             None => facts.sibling(&pool)?,
         };
-        let table = Lazy::new(common.table.clone(), names, Arc::new(facts));
+        let table = Lazy::new(&common.table, names, Arc::new(facts))?;
         let store = MySql { pool, table, others: Others::default() };
         Ok(match shape {
             Shape::Blob => {
@@ -132,35 +136,17 @@ const READ: fn(&Known, mysql_async::Row) -> Result<(Key, Document)> = |known, ce
     Ok((key, record))
 };
 
-/// A name of a table or column: 64 characters of the Unicode that names know.
-fn check_name(what: &str, name: &str) -> Result<()> {
-    const LONGEST: usize = 64;
-    sql::check_name("mysql", what, name, 4 * LONGEST)?;
-    let wrong = if name.chars().count() > LONGEST {
-        "it has more than 64 characters"
-    } else if name.ends_with(' ') {
-        "it ends in a space"
-    } else if name.chars().any(|c| c > '\u{ffff}') {
-        "it has a character beyond U+FFFF"
-    } else {
-        return Ok(());
-    };
-    Err(Error::invalid(format!("mysql can have no {what} {name:?}: {wrong}")))
-}
-
 impl MySql {
-    fn sibling(&self, name: &str) -> Result<MySql> {
-        check_name("table", name)?;
-        let facts = Arc::new(self.table.facts.sibling(&self.pool)?);
-        let table = Lazy::new(name.into(), Names::default(), facts);
-        Ok(MySql { pool: self.pool.clone(), table, others: Others::default() })
-    }
-
     async fn known(&self) -> Result<Arc<Known>> {
         self.table.known(&self.pool).await
     }
 
     async fn removed(&self, keys: &[Key]) -> Result<u64> {
+        // One deadline for all portions.
+        self.pool.within("a remove", self.removed_in_portions(keys)).await
+    }
+
+    async fn removed_in_portions(&self, keys: &[Key]) -> Result<u64> {
         const KEYS: usize = 512;
         let known = self.known().await?;
         let mut count = 0;
@@ -169,7 +155,7 @@ impl MySql {
             let Some(last) = sought.last().cloned() else { continue };
             sought.resize(sought.len().next_power_of_two(), last);
             let places = vec!["?"; sought.len()].join(",");
-            let (name, key) = (known.name(), known.key_name());
+            let (name, key) = (known.name(), known.key_sought_in());
             let mut statement = format!("DELETE FROM {name} WHERE {key} IN ({places})");
             if !known.key_is_exact() {
                 // Text that is only nearly the same is not meant.
@@ -202,32 +188,13 @@ impl MySql {
         let (key, name, by) = (known.key_what(), known.name(), known.key_by_bytes());
         let statement = format!("SELECT {key} FROM {name} ORDER BY {by} LIMIT 1 OFFSET ?");
         let mut borders = Vec::new();
-        for i in 1..parts {
-            let offset = (u128::from(count) * u128::from(i) / u128::from(parts)) as u64;
+        for offset in ranges::places(count, parts)? {
             let rows = self.pool.rows(&statement, vec![offset.into()]).await?;
-            // Nothing is there any more: an empty range is as good.
+            // Nothing is there any more.
             let Some(row) = rows.into_iter().next() else { break };
             borders.push(known.key_of(row.unwrap().into_iter().next())?);
         }
-        let mut ranges = KeyRange::between(borders);
-        ranges.resize_with(parts.max(1) as usize, || {
-            let none = Key::new("\0").expect("not empty");
-            KeyRange { from: Some(none.clone()), until: Some(none) }
-        });
-        Ok(ranges)
-    }
-
-    /// Writes the table anew, without what was deleted, and gathers statistics.
-    async fn tidied(&self) -> Result<()> {
-        let name = dialect::quote(&self.table.name);
-        self.pool.define(&format!("OPTIMIZE LOCAL TABLE {name}")).await
-    }
-
-    async fn dropped(&self) -> Result<()> {
-        let name = dialect::quote(&self.table.name);
-        self.pool.define(&format!("DROP TABLE IF EXISTS {name}")).await?;
-        self.table.forget();
-        Ok(())
+        Ok(ranges::parts(borders, parts))
     }
 }
 
@@ -266,7 +233,7 @@ impl Store for MySql {
         }
         let known = self.known().await?;
         let cells = rows.iter().map(|row| self.table.cells(row)).collect::<Result<_>>()?;
-        self.write_each(&known, cells).await
+        self.write_each(&known, Taken::Replace, cells).await
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
@@ -331,11 +298,16 @@ impl Store for MySql {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.dropped().await
+        let name = dialect::quote(&self.table.name);
+        self.pool.define(&format!("DROP TABLE IF EXISTS {name}")).await?;
+        self.table.forget();
+        Ok(())
     }
 
+    /// Writes the table anew, without what was deleted, and gathers statistics.
     async fn settle(&self) -> Result<bool> {
-        self.tidied().await.map(|()| true)
+        let name = dialect::quote(&self.table.name);
+        self.pool.define(&format!("OPTIMIZE LOCAL TABLE {name}")).await.map(|()| true)
     }
 
     async fn analyze(&self) -> Result<()> {

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use futures_util::FutureExt;
@@ -15,7 +15,6 @@ use mysql_async::{
     prelude::Queryable,
 };
 use rustls::ClientConfig;
-use tokio::sync::Semaphore;
 
 use super::{
     CRATE,
@@ -27,8 +26,12 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         Client, Common, Url,
-        limits::{Limits, connected, permit, within},
-        tls::{self, Roots},
+        limits::{Limits, connected, late, unreached, within},
+        net::{
+            Address,
+            tls::{self, Roots},
+        },
+        pool::{self, Turns},
     },
 };
 
@@ -55,13 +58,17 @@ pub struct Pool {
 
 enum Of {
     Own(Box<Direct>),
-    Crate { pool: mysql_async::Pool, permits: Semaphore },
+    /// The crate's own pool looks after its connections; ours says how many are in use.
+    Crate {
+        pool: mysql_async::Pool,
+        turns: Turns,
+    },
 }
 
 impl Of {
     fn crates(options: Opts, limits: Limits) -> Of {
-        let permits = Semaphore::new(limits.pool);
-        Of::Crate { pool: mysql_async::Pool::new(options), permits }
+        let turns = Turns::new(limits, address(&options).to_string());
+        Of::Crate { pool: mysql_async::Pool::new(options), turns }
     }
 }
 
@@ -123,6 +130,9 @@ impl Pool {
                 )));
             }
         };
+        if let Of::Own(direct) = &pool.of {
+            direct.expect(packet);
+        }
         pool.server = Server {
             maria: version.contains("MariaDB"),
             version,
@@ -154,12 +164,22 @@ impl Pool {
     }
 
     async fn crated(&self) -> Result<Crated<'_>> {
-        let Of::Crate { pool, permits } = &self.of else {
+        let Of::Crate { pool, turns } = &self.of else {
             unreachable!("connections are of one kind");
         };
-        let permit = permit(permits, self.limits.operation, self.limits.pool).await?;
-        let connect = async { pool.get_conn().await.map_err(error) };
-        Ok(Crated::new(connected(self.limits.connect, connect).await?, permit))
+        let turn = pool::Pool::turn(turns).await?;
+        let connect = async {
+            pool.get_conn().await.map_err(|e| match &e {
+                mysql_async::Error::Io(io) => unreached(deepest(io)).with_source(e),
+                _ => error(e),
+            })
+        };
+        let connected = connected(self.limits.connect, connect).await;
+        let connected = connected.map_err(|e| match e.is_outage() {
+            true => e.in_place(turns.place()),
+            false => e,
+        });
+        Ok(Crated::new(connected?, turn))
     }
 
     /// Waits for something to be done, but not longer than an operation may take.
@@ -167,7 +187,27 @@ impl Pool {
     /// # Errors
     /// Its own; [`Timeout`](ErrorKind::Timeout) where it takes too long.
     pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
-        within(self.limits.operation, what, done).await
+        within(self.limits.operation, what, done).await.map_err(|e| self.placed(e))
+    }
+
+    /// The same for who waits in the thread, where no clock breaks in: between statements.
+    ///
+    /// # Errors
+    /// [`Timeout`](ErrorKind::Timeout) where what has begun then takes too long.
+    pub fn in_time(&self, what: &str, begun: Instant) -> Result<()> {
+        let limit = self.limits.operation;
+        match begun.elapsed() < limit {
+            true => Ok(()),
+            false => Err(self.placed(late(what, limit))),
+        }
+    }
+
+    fn placed(&self, e: Error) -> Error {
+        match (&self.of, e.is_outage() || e.kind() == ErrorKind::Malformed) {
+            (_, false) => e,
+            (Of::Own(direct), true) => e.in_place(direct.lines.place()),
+            (Of::Crate { turns, .. }, true) => e.in_place(turns.place()),
+        }
     }
 
     /// The rows that a statement answers with; values are bound.
@@ -225,6 +265,14 @@ impl Pool {
 
     pub fn takes_files(&self) -> bool {
         self.server.takes_files.load(Ordering::Relaxed)
+    }
+}
+
+/// Where the server listens.
+pub fn address(options: &Opts) -> Address {
+    match options.socket() {
+        Some(path) => Address::Unix(path.into()),
+        None => Address::Tcp(options.ip_or_hostname().to_owned(), options.tcp_port()),
     }
 }
 
@@ -298,18 +346,17 @@ fn session(timeout: Duration) -> String {
     )
 }
 
+/// What an error comes from in the end.
+fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
+    error.source().map_or_else(|| error.to_string(), deepest)
+}
+
 /// An error of the client or the server as one of ours.
 pub fn error(e: mysql_async::Error) -> Error {
     use mysql_async::Error as Theirs;
     let (kind, what) = match &e {
         Theirs::Server(e) => (kind_of(e.code), format!("{} (error {})", e.message, e.code)),
-        Theirs::Io(e) => {
-            let mut cause: &dyn std::error::Error = e;
-            while let Some(next) = cause.source() {
-                cause = next;
-            }
-            (ErrorKind::Unavailable, format!("the server cannot be reached: {cause}"))
-        }
+        Theirs::Io(e) => (ErrorKind::Unavailable, format!("the connection broke: {}", deepest(e))),
         Theirs::Driver(DriverError::PacketTooLarge) => {
             (ErrorKind::TooLarge, "a packet larger than the server's max_allowed_packet".into())
         }

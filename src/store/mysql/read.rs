@@ -7,13 +7,17 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use mysql_async::{Row as Cells, Value as Cell};
 
-use super::{MySql, exact::for_columns, known::Known, values::compared};
+use super::{MySql, dialect::LIMITS, known::Known, values::compared};
 use crate::{
     Error, Result,
+    record::Value,
     store::{
-        Filter, Key, KeyRange, Query, Row,
-        query::{Path, Test},
-        sql::{Body, Sorting, Sql},
+        Key, KeyRange, Query, Row,
+        net::{Fewer, is_too_long},
+        sql::{
+            Sorting, Sql,
+            ranges::{self, Bounds},
+        },
     },
 };
 
@@ -46,13 +50,6 @@ impl<T: Clone + Send + 'static> Read for fn(&Known, Cells) -> Result<(Key, T)> {
 
 pub type Pages<'a, T> = BoxStream<'a, Result<Vec<(Key, T)>>>;
 
-/// Where a scan goes on.
-#[derive(Debug, Clone)]
-struct Next {
-    from: Option<(Key, &'static str)>,
-    size: usize,
-}
-
 impl MySql {
     /// What is made of the rows of these keys, in their order.
     pub async fn found<R: Read>(&self, keys: &[Key], read: R) -> Result<Vec<Option<R::Made>>> {
@@ -67,8 +64,8 @@ impl MySql {
             }
             return Ok(vec![found]);
         }
-        // Apart, so that what is usual stays small.
-        self.found_many(&known, keys, read).boxed().await
+        // Apart, so that what is usual stays small. One deadline for all portions.
+        self.pool.within("a get", self.found_many(&known, keys, read)).boxed().await
     }
 
     async fn found_many<R: Read>(
@@ -79,10 +76,18 @@ impl MySql {
     ) -> Result<Vec<Option<R::Made>>> {
         let mut found: HashMap<Key, R::Made> = HashMap::with_capacity(keys.len());
         for keys in keys.chunks(KEYS) {
-            let Some((statement, sought)) = by_keys(known, keys) else { continue };
-            for row in self.pool.rows(&statement, sought).await? {
-                let (key, made) = read.read(known, row)?;
-                found.insert(key, made);
+            let mut asked = Fewer::new(keys);
+            while let Some(some) = asked.next() {
+                let Some((statement, sought)) = by_keys(known, some) else { continue };
+                match self.pool.rows(&statement, sought).await {
+                    Err(e) => asked.after(keys, e)?,
+                    Ok(rows) => {
+                        for row in rows {
+                            let (key, made) = read.read(known, row)?;
+                            found.insert(key, made);
+                        }
+                    }
+                }
             }
         }
         Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
@@ -93,26 +98,23 @@ impl MySql {
         let known = self.known().await?;
         if !known.key_is_exact() {
             // No index has the order of the keys: they are found first.
-            let mut filter = Filter::All;
-            let key = || Path::new([Path::KEY]);
-            if let Some(from) = &range.from {
-                filter = filter.and(Filter::Field(key(), Test::Ge(from.as_str().into())));
-            }
-            if let Some(until) = &range.until {
-                filter = filter.and(Filter::Field(key(), Test::Lt(until.as_str().into())));
-            }
-            return self.by_keys(known, &Query::new(filter), read);
+            return self.by_keys(known, &Query::new(ranges::filter(range)), read);
         }
-        let until = range.until.clone();
-        let first = Next { from: range.from.clone().map(|key| (key, " >= ?")), size: FIRST_PAGE };
+        let first = (Bounds::new(range, true), FIRST_PAGE);
         let pages = stream::try_unfold(Some(first), move |next| {
-            let (known, until, read) = (known.clone(), until.clone(), read.clone());
+            let (known, read) = (known.clone(), read.clone());
             async move {
-                let Some(Next { from, size }) = next else { return Ok::<_, Error>(None) };
-                let (page, bytes) = self.page(&known, from, until, size, &read).await?;
-                let next = (page.len() == size).then(|| Next {
-                    from: page.last().map(|(key, _)| (key.clone(), " > ?")),
-                    size: (PAGE_BYTES / (bytes / size).max(1)).clamp(1, PAGE),
+                let Some((bounds, mut size)) = next else { return Ok::<_, Error>(None) };
+                let (page, bytes) = loop {
+                    match self.page(&known, &bounds, size, &read).await {
+                        // Large rows: fewer at a time.
+                        Err(e) if size > 1 && is_too_long(&e) => size /= 2,
+                        page => break page?,
+                    }
+                };
+                let next = page.last().filter(|_| page.len() == size).map(|(last, _)| {
+                    let size = (PAGE_BYTES / (bytes / size).max(1)).clamp(1, PAGE);
+                    (bounds.after(last), size)
                 });
                 Ok((!page.is_empty()).then_some((page, next)))
             }
@@ -124,13 +126,12 @@ impl MySql {
     async fn page<R: Read>(
         &self,
         known: &Known,
-        from: Option<(Key, &str)>,
-        until: Option<Key>,
+        bounds: &Bounds,
         size: usize,
         read: &R,
     ) -> Result<(Vec<(Key, R::Made)>, usize)> {
-        let (statement, values) = page(known, from, until, size);
-        let rows = self.pool.rows(&statement, values).await?;
+        let sql = page(known, bounds, size);
+        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
         let bytes = rows.iter().map(weight).sum();
         let page = rows.into_iter().map(|row| read.read(known, row)).collect::<Result<_>>()?;
         Ok((page, bytes))
@@ -142,10 +143,7 @@ impl MySql {
     /// Where it makes no sense, which cannot be told of it any more afterwards.
     pub fn fitted(&self, known: &Known, query: &Query) -> Result<Query> {
         query.check()?;
-        let filter = match &known.table.body {
-            Body::Columns(columns) => for_columns(&query.filter, columns),
-            Body::Document(_) => query.filter.clone(),
-        };
+        let filter = LIMITS.exact(&query.filter, known.table.columns());
         Ok(Query { filter, ..query.clone() })
     }
 
@@ -239,7 +237,7 @@ pub fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
     let last = sought.last().cloned()?;
     // A key asked for twice is found once; the statements are few.
     sought.resize(sought.len().next_power_of_two(), last);
-    let (select, key) = (&known.select, known.key_name());
+    let (select, key) = (&known.select, known.key_sought_in());
     let statement = match sought.len() {
         1 => format!("{select} WHERE {key} = ?"),
         n => format!("{select} WHERE {key} IN ({})", vec!["?"; n].join(",")),
@@ -247,28 +245,12 @@ pub fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
     Some((statement, sought))
 }
 
-/// The statement of a page of so many rows, and what is bound to it.
-pub fn page(
-    known: &Known,
-    from: Option<(Key, &str)>,
-    until: Option<Key>,
-    size: usize,
-) -> (String, Vec<Cell>) {
-    let key = known.key_name();
-    let mut statement = known.select.clone();
-    let mut values: Vec<Cell> = Vec::with_capacity(3);
-    if let Some((from, operator)) = from {
-        statement += &format!(" WHERE {key}{operator}");
-        values.push(from.as_str().into());
-    }
-    if let Some(until) = until {
-        let word = if values.is_empty() { "WHERE" } else { "AND" };
-        statement += &format!(" {word} {key} < ?");
-        values.push(until.as_str().into());
-    }
-    statement += &format!(" ORDER BY {key} LIMIT ?");
-    values.push((size as u64).into());
-    (statement, values)
+/// The statement of a page of so many rows.
+pub fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
+    let mut sql = ranges::page(&known.dialect, &known.select, &known.key_name(), bounds);
+    // Bound, as sizes differ and each statement is prepared.
+    sql.push(" LIMIT ").bind(Value::Int(size as i64));
+    sql
 }
 
 /// The statement that finds the keys of a query, or, where it has no order, the next of them after
@@ -285,8 +267,7 @@ pub fn keys_statement(
     }
     let mut filter = query.filter.clone();
     if let Some(after) = after {
-        let later = Test::Gt(after.as_str().into());
-        filter = filter.and(Filter::Field(Path::new([Path::KEY]), later));
+        filter = ranges::after(filter, &after);
     }
     let mut sql = known.table.select(&known.dialect, &key, &Query::new(filter))?;
     let most = left.min(FOUND as u64);

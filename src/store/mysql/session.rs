@@ -3,7 +3,6 @@
 
 use futures_util::{FutureExt, StreamExt, stream};
 use mysql_async::{Conn, Row, Value, prelude::Queryable};
-use tokio::sync::SemaphorePermit;
 
 use super::{
     direct::{Direct, Done, Prepared},
@@ -11,7 +10,10 @@ use super::{
 };
 use crate::{
     Error, Result,
-    store::line::{Lease, Line},
+    store::{
+        net::{Lease, Line},
+        pool::Turn,
+    },
 };
 
 /// A connection on loan. It must be given back by [`done`](Session::done) or
@@ -114,7 +116,8 @@ impl<'p> Own<'p> {
     }
 
     fn line(&mut self) -> (&mut Line, &mut Prepared) {
-        self.lease.as_mut().expect("there until it is given back").line()
+        let (line, prepared) = &mut ***self.lease.as_mut().expect("there until it is given back");
+        (line, prepared)
     }
 
     async fn exec(&mut self, statement: &str, values: &[Value]) -> Result<Done> {
@@ -137,12 +140,12 @@ impl<'p> Own<'p> {
 /// One of the crate's.
 pub struct Crated<'p> {
     connection: Option<Conn>,
-    _permit: SemaphorePermit<'p>,
+    _turn: Turn<'p>,
 }
 
 impl<'p> Crated<'p> {
-    pub fn new(connection: Conn, permit: SemaphorePermit<'p>) -> Crated<'p> {
-        Crated { connection: Some(connection), _permit: permit }
+    pub fn new(connection: Conn, turn: Turn<'p>) -> Crated<'p> {
+        Crated { connection: Some(connection), _turn: turn }
     }
 
     pub fn connection(&mut self) -> &mut Conn {

@@ -1,6 +1,6 @@
 //! What a table looks like, and records as its rows.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::{ops::Deref, sync::Arc};
 
 use futures_util::FutureExt;
 use mysql_async::{Row as Cells, Value as Cell};
@@ -8,7 +8,7 @@ use mysql_async::{Row as Cells, Value as Cell};
 use super::{
     dialect::{Dialect, GENERATED, INDEXED_CHARS, On, quote},
     engine::{Engine, Facts},
-    known::{Known, about, deeper, size},
+    known::{Known, Writes, deeper, size},
     pool::Pool,
     values::{Column, Type, declared},
     write::{Taken, insert},
@@ -17,35 +17,49 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         self, Index, Key, Layout, Row, Shape, blobs, json,
-        query::Path,
-        sql::{Body, Described, Existing, Table, no_such_column},
+        sql::{
+            self, Fields, NO_INDEX, Names, Promise, Rules, check_name,
+            index::{self, indexes},
+            no_key, not_prepared, numbers_of_64_bits,
+            row::{about, of_key},
+        },
     },
 };
 
-/// Columns that the URL names.
-#[derive(Debug, Clone, Default)]
-pub struct Names {
-    pub key: Option<String>,
-    pub column: Option<String>,
+/// What MySQL takes for a column: names know no case.
+const RULES: Rules = Rules {
+    driver: "mysql",
+    name: named,
+    fold: str::to_lowercase,
+    kind: |name, kind| numbers_of_64_bits("mysql", name, kind),
+};
+
+/// A name of a table or column: 64 characters of the Unicode that names know.
+fn named(what: &str, name: &str) -> Result<()> {
+    const LONGEST: usize = 64;
+    check_name("mysql", what, name, 4 * LONGEST)?;
+    let wrong = if name.chars().count() > LONGEST {
+        "it has more than 64 characters"
+    } else if name.ends_with(' ') {
+        "it ends in a space"
+    } else if name.chars().any(|c| c > '\u{ffff}') {
+        "it has a character beyond U+FFFF"
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(format!("mysql can have no {what} {name:?}: {wrong}")))
 }
 
 /// A table, which is looked at when it is first needed.
 pub struct Lazy {
-    pub name: String,
+    table: sql::Lazy<Known>,
     pub facts: Arc<Facts>,
-    names: Names,
-    known: RwLock<Option<Arc<Known>>>,
 }
 
-/// What the key's column is called in tables that are made here.
-const KEY: &str = Path::KEY;
-
-impl Described for Column {
-    fn name(&self) -> &str {
-        &self.name
-    }
-    fn is_primary(&self) -> bool {
-        self.primary
+impl Deref for Lazy {
+    type Target = sql::Lazy<Known>;
+    fn deref(&self) -> &sql::Lazy<Known> {
+        &self.table
     }
 }
 
@@ -59,22 +73,8 @@ impl Lazy {
         Ok(rows.into_iter().next().and_then(|row| row.get_opt::<Option<u64>, _>(0)?.ok()?))
     }
 
-    pub fn new(name: String, names: Names, facts: Arc<Facts>) -> Lazy {
-        Lazy { name, facts, names, known: RwLock::default() }
-    }
-
-    /// What is known of the table may be so no longer.
-    pub fn forget(&self) {
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    fn peek(&self) -> Option<Arc<Known>> {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn body_column(&self) -> String {
-        let usual = if self.facts.shape == Shape::Blob { "value" } else { "record" };
-        self.names.column.clone().unwrap_or_else(|| usual.into())
+    pub fn new(name: &str, names: Names, facts: Arc<Facts>) -> Result<Lazy> {
+        Ok(Lazy { table: sql::Lazy::new(facts.shape, name, names, named)?, facts })
     }
 
     /// The table as it is in the database.
@@ -91,81 +91,107 @@ impl Lazy {
     }
 
     async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
-        let columns = look(pool, &self.name).await?.ok_or_else(|| {
-            let what = format!("no table {:?} in the database", self.name);
-            Error::new(ErrorKind::NotFound, what)
-        })?;
+        let found = look(pool, &self.name).await?;
+        let mut fields = self.understood(&found)?;
         if let Some(engine) = engine_of(pool, &self.name).await? {
             self.facts.expects(&self.name, &engine)?;
         }
-        let known = Arc::new(self.understand(columns, pool)?);
-        *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known.clone());
-        Ok(known)
+        let unique = unique_of(pool, &self.name).await?;
+        let key = fields.key.name.clone();
+        fields.key.promise.unique = unique.iter().any(|index| index.is_of(&key));
+        // What all of it is unique in cannot take a key for another.
+        let others = unique.iter().any(|index| !index.is_of(&key) || index.of_a_part);
+        let known = self.known_as(fields, &found, others, pool);
+        if let Some(broken) = known.fields.key.promise.broken(&known.dialect, &known.table)
+            && let Some(row) = pool.rows(&broken, Vec::new()).await?.into_iter().next()
+        {
+            let (key, rows): (Option<String>, u64) = mysql_async::from_row_opt(row)
+                .map_err(|e| Error::malformed("a key that is not UTF-8").with_source(e))?;
+            return Err(no_key(&known.table, key.as_deref(), rows));
+        }
+        Ok(self.keep(known))
     }
 
-    fn understand(&self, found: Vec<Column>, pool: &Pool) -> Result<Known> {
-        let there = Existing { name: &self.name, columns: &found };
-        let key = there.key(self.names.key.as_deref())?;
-        let shape = self.facts.shape;
-        let (body, columns): (Body, Vec<Column>) = match shape {
-            Shape::Columns => {
-                let others = found.iter().filter(|c| c.name != key.name && !c.generated);
-                let others: Vec<_> = others.cloned().collect();
-                let column =
-                    |c: &Column| store::Column { name: c.name.clone(), kind: c.holds.kind() };
-                (Body::Columns(others.iter().map(column).collect()), others)
-            }
-            _ => {
-                let name = self.body_column();
-                let column = there.body(&name, shape)?;
-                (Body::Document(name), vec![column.clone()])
-            }
+    /// How rows are written into a table, some of whose unique indexes may not be the key's alone (`others`).
+    fn writes(&self, key: &Column, others: bool) -> Writes {
+        let is_exact = match key.holds {
+            Type::Int(..) => !key.summed,
+            Type::Chars(..) | Type::Text(_) => key.exact,
+            Type::Bytes(..) => true,
+            _ => false,
         };
+        match () {
+            () if !key.promise.unique => Writes::Never(NO_INDEX),
+            () if is_exact && !others => Writes::AsTheyAre,
+            () if self.facts.engine.atomic => Writes::Looking,
+            () => Writes::Never(
+                "or another unique index may take a key for another, and the engine has no transactions to undo \
+                 that",
+            ),
+        }
+    }
+
+    fn known_as(
+        &self,
+        mut fields: Fields<Column>,
+        found: &[Column],
+        others: bool,
+        pool: &Pool,
+    ) -> Known {
+        let writes = self.writes(&fields.key, others);
+        fields.key = fields.key.into_key();
+        if fields.shape == Shape::Document {
+            // JSON is compared by its meaning.
+            fields.body.iter_mut().for_each(|column| column.changes = None);
+        }
+        let changing = (0..).zip(&fields.body).filter(|(_, c)| c.changes.is_some());
+        let changing = changing.map(|(i, _)| i).collect();
         let inexact = |c: &&Column| !c.exact || !matches!(c.holds, Type::Chars(..) | Type::Text(_));
-        let own = std::iter::once(key).chain(&columns);
         let generated = found.iter().filter(|c| c.generated).map(|c| c.name.clone());
         let dialect = Dialect {
             maria: pool.server.maria,
             collation: pool.server.collation,
-            inexact: own.clone().filter(inexact).map(|c| quote(&c.name)).collect(),
+            inexact: fields.all().filter(inexact).map(|c| quote(&c.name)).collect(),
+            summed: fields.all().filter(|c| c.summed).map(|c| quote(&c.name)).collect(),
             indexed: generated
                 .filter(|name| GENERATED.iter().any(|g| name.starts_with(g)))
                 .collect(),
         };
         let is_text = |c: &Column| matches!(c.holds, Type::Chars(..) | Type::Text(_));
+        let is_sent =
+            |c: &Column| c.holds != Type::Other && !c.summed && (c.unicode || !is_text(c));
+        let by_file = fields.all().all(is_sent);
         let mut known = Known {
-            table: Table { name: self.name.clone(), key: key.name.clone(), body },
+            table: fields.table(&self.name),
             dialect,
             select: String::new(),
             get_one: String::new(),
             put_one: String::new(),
-            by_file: own.clone().all(|c| c.holds != Type::Other && (c.unicode || !is_text(c))),
-            shape,
-            key_is_field: shape == Shape::Columns && key.name != KEY,
-            key: key.clone(),
-            body: columns,
+            by_file,
+            fields,
+            writes,
+            changing,
         };
         known.select = format!("SELECT {} FROM {}", known.what(), known.name());
-        known.get_one = format!("{} WHERE {} = ?", known.select, known.key_name());
+        known.get_one = format!("{} WHERE {} = ?", known.select, known.key_sought_in());
         known.put_one = insert(&known, 1, Taken::Replace);
-        Ok(known)
+        known
     }
 
     /// Makes the table and its indexes.
     pub async fn prepare(&self, pool: &Pool, layout: &Layout) -> Result<()> {
-        if look(pool, &self.name).await?.is_none() {
+        if self.shape == Shape::Blob {
+            layout.no_indexes("mysql", Shape::Blob)?;
+        }
+        RULES.check(self.shape, &self.names, layout)?;
+        if look(pool, &self.name).await?.is_empty() {
             pool.define(&self.create(pool, layout)?).await?;
         }
         self.forget();
         let known = self.known(pool).await?;
-        known.must_have(layout)?;
-        if self.facts.shape == Shape::Blob {
-            layout.no_indexes("mysql", Shape::Blob)?;
-        }
-        for index in &layout.indexes {
-            if !index.path.is_key() {
-                self.index(pool, &known, index).await?;
-            }
+        known.fields.must_have(&self.name, layout)?;
+        for (index, on) in indexes(&known.table, layout)? {
+            self.index(pool, &known, index, on).await?;
         }
         // The columns of indexes are part of what is known.
         self.forget();
@@ -173,40 +199,39 @@ impl Lazy {
     }
 
     fn create(&self, pool: &Pool, layout: &Layout) -> Result<String> {
-        let own = self.names.key.as_deref().unwrap_or(KEY);
+        let made = RULES.made(&self.name, self.shape, &self.names, layout)?;
         let collation = pool.server.collation;
-        let body = match self.facts.shape {
-            Shape::Document => format!(", {} JSON NOT NULL", quote(&self.body_column())),
-            Shape::Blob => format!(", {} LONGBLOB NOT NULL", quote(&self.body_column())),
-            Shape::Columns if layout.columns.is_empty() => {
-                return Err(Error::invalid("layout columns needs columns to make a table with"));
-            }
+        let body = quote(self.names.body(self.shape));
+        let columns = match self.shape {
+            Shape::Document => format!(", {body} JSON NOT NULL"),
+            Shape::Blob => format!(", {body} LONGBLOB NOT NULL"),
             Shape::Columns => {
-                let mut body = String::new();
-                for column in layout.columns.iter() {
-                    super::check_name("column", &column.name)?;
-                    if column.name == own && own == KEY {
-                        let what = format!("a field {KEY:?}, which is the key's own");
-                        return Err(Error::invalid(what));
-                    }
-                    if column.name != own {
-                        let (name, kind) = (quote(&column.name), declared(column.kind, collation));
-                        body += &format!(", {name} {kind}");
-                    }
-                }
-                body
+                let column = |c: &&store::Column| {
+                    format!(", {} {}", quote(&c.name), declared(c.kind, collation))
+                };
+                made.columns.iter().map(column).collect()
             }
         };
         let Engine { name: engine, max_key, .. } = self.facts.engine;
+        let key_type = match made.key_is_int {
+            true => "BIGINT".to_owned(),
+            false => format!("VARCHAR({max_key})"),
+        };
         Ok(format!(
-            "CREATE TABLE IF NOT EXISTS {} ({} VARCHAR({max_key}) NOT NULL PRIMARY KEY{body}) \
+            "CREATE TABLE IF NOT EXISTS {} ({} {key_type} NOT NULL PRIMARY KEY{columns}) \
              ENGINE = {engine} DEFAULT CHARACTER SET utf8mb4 COLLATE {collation}",
             quote(&self.name),
-            quote(own)
+            quote(self.names.key())
         ))
     }
 
-    async fn index(&self, pool: &Pool, known: &Known, index: &Index) -> Result<()> {
+    async fn index(
+        &self,
+        pool: &Pool,
+        known: &Known,
+        index: &Index,
+        on: index::On<'_>,
+    ) -> Result<()> {
         let table = known.name();
         let generated = |name: String, is: String| {
             let stored = !pool.server.maria && self.facts.engine.name != "InnoDB";
@@ -218,23 +243,19 @@ impl Lazy {
                 format!("ADD COLUMN {quoted} {is} {kept} {hidden}, ADD INDEX {quoted} ({quoted})");
             (name, add)
         };
-        let (name, add) = match &known.table.body {
-            Body::Document(column) => generated(
+        let (name, add) = match on {
+            index::On::Document(column) => generated(
                 On::kind(index.kind).column(&index.path),
                 known.dialect.generated(&quote(column), index),
             ),
-            Body::Columns(_) => {
-                let column = match index.path.names() {
-                    [name] => known.body.iter().find(|column| column.name == *name),
-                    _ => None,
-                };
-                let column = column.ok_or_else(|| no_such_column(&index.path))?;
+            index::On::Column(column) => {
                 // Names of indexes know no case either.
                 let name = On::Text.column(&index.path);
                 let (quoted, own) = (quote(&name), quote(&column.name));
-                match column.holds {
-                    Type::Text(_) => generated(name, known.dialect.generated_of(&own)),
-                    Type::Bytes(..) => {
+                let holds = known.fields.body.iter().find(|c| c.name == column.name);
+                match holds.map(|column| &column.holds) {
+                    Some(Type::Text(_)) => generated(name, known.dialect.generated_of(&own)),
+                    Some(Type::Bytes(..)) => {
                         (name, format!("ADD INDEX {quoted} ({own}({INDEXED_CHARS}))"))
                     }
                     _ => (name, format!("ADD INDEX {quoted} ({own})")),
@@ -266,14 +287,17 @@ impl Lazy {
         let mut cells = Vec::with_capacity(2);
         blobs::fits(&self.facts.abilities, &row.key, 0)?;
         match &known {
-            Some(known) => cells.push(known.key_cell(&row.key)?),
+            Some(known) => {
+                cells.push(known.key_cell(&row.key).map_err(|e| of_key(e, &row.key))?);
+            }
             None => cells.push(Cell::Bytes(row.key.as_bytes().to_vec())),
         }
-        if self.facts.shape == Shape::Columns {
-            let known = known.ok_or_else(|| {
-                Error::invalid("the columns of the table are not known yet; prepare it first")
+        if self.shape == Shape::Columns {
+            let known = known.ok_or_else(not_prepared)?;
+            known.fields.write(&row.key, &row.record, |_, column, value| {
+                cells.push(column.cell(value)?);
+                Ok(())
             })?;
-            known.columns(row, &mut cells)?;
         } else {
             json::check(&row.record)?;
             let levels = self.facts.levels;
@@ -287,7 +311,7 @@ impl Lazy {
             let mut text = Vec::with_capacity(256);
             json::write(&row.record, &mut text)?;
             if let Some(known) = &known {
-                known.body[0].bytes(text.len())?;
+                known.body_holds(&text)?;
             }
             cells.push(Cell::Bytes(text));
         }
@@ -305,8 +329,8 @@ impl Lazy {
             blobs::fits(&self.facts.abilities, key, bytes.len())?;
             let key_cell = match self.peek() {
                 Some(known) => {
-                    known.body[0].bytes(bytes.len())?;
-                    known.key_cell(key)?
+                    known.body_holds(bytes)?;
+                    known.key_cell(key).map_err(|e| of_key(e, key))?
                 }
                 None => Cell::Bytes(key.as_bytes().to_vec()),
             };
@@ -316,28 +340,36 @@ impl Lazy {
     }
 }
 
-/// The columns of a table, if there is one.
-async fn look(pool: &Pool, table: &str) -> Result<Option<Vec<Column>>> {
+/// The columns of a table, none where there is no table.
+async fn look(pool: &Pool, table: &str) -> Result<Vec<Column>> {
     let statement = format!("SHOW FULL COLUMNS FROM {}", quote(table));
     let rows = pool.query(&statement).await;
     let rows = match rows {
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         rows => rows?,
     };
     let text = |row: &mut Cells, name: &str| row.take::<Option<String>, _>(name).flatten();
     let column = |mut row: Cells| {
         let collation = text(&mut row, "Collation").unwrap_or_default();
         let extra = text(&mut row, "Extra").unwrap_or_default();
+        let declared = text(&mut row, "Type").unwrap_or_default();
+        let holds = Type::found(&declared);
+        let not_null = text(&mut row, "Null").as_deref() == Some("NO");
         Column {
             name: text(&mut row, "Field").unwrap_or_default(),
-            holds: Type::found(&text(&mut row, "Type").unwrap_or_default()),
+            summed: holds == Type::Year
+                || declared.starts_with("bit")
+                || declared.contains("zerofill"),
+            changes: (holds == Type::Other).then_some(declared),
+            promise: Promise { unique: false, not_null },
+            holds,
             exact: collation == pool.server.collation,
             unicode: collation.starts_with("utf8mb4_"),
             primary: text(&mut row, "Key").as_deref() == Some("PRI"),
             generated: extra.contains("GENERATED") && !extra.contains("DEFAULT_GENERATED"),
         }
     };
-    Ok(Some(rows.into_iter().map(column).collect()))
+    Ok(rows.into_iter().map(column).collect())
 }
 
 /// The name of a table's engine; none of a view, and where there is no table.
@@ -350,6 +382,45 @@ pub async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
     // Names differ in case only on some servers.
     let at = rows.iter().position(|(name, _)| name == table).unwrap_or(0);
     Ok(if rows.is_empty() { None } else { rows.swap_remove(at).1 })
+}
+
+/// An index of which no two rows have the same.
+struct Unique {
+    columns: Vec<String>,
+    /// Of a column it has only the beginning.
+    of_a_part: bool,
+}
+
+impl Unique {
+    /// It is of this column alone.
+    fn is_of(&self, column: &str) -> bool {
+        self.columns == [column]
+    }
+}
+
+/// The unique indexes of a table.
+async fn unique_of(pool: &Pool, table: &str) -> Result<Vec<Unique>> {
+    let statement = "SELECT table_name, index_name, column_name, sub_part IS NOT NULL FROM \
+                     information_schema.statistics WHERE table_schema = DATABASE() AND table_name = ? AND \
+                     non_unique = 0 ORDER BY table_name, index_name, seq_in_index";
+    let rows = pool.rows(statement, vec![table.into()]).await?;
+    let rows: Vec<(String, String, Option<String>, bool)> =
+        rows.into_iter().filter_map(|row| mysql_async::from_row_opt(row).ok()).collect();
+    // Names differ in case only on some servers.
+    let is_exact = rows.iter().any(|row| row.0 == table);
+    let rows = rows.into_iter().filter(|row| !is_exact || row.0 == table);
+    let mut indexes: Vec<(String, Unique)> = Vec::new();
+    for (_, name, column, of_a_part) in rows {
+        let column = column.unwrap_or_default();
+        match indexes.last_mut() {
+            Some((last, index)) if *last == name => {
+                index.columns.push(column);
+                index.of_a_part |= of_a_part;
+            }
+            _ => indexes.push((name, Unique { columns: vec![column], of_a_part })),
+        }
+    }
+    Ok(indexes.into_iter().map(|(_, index)| index).collect())
 }
 
 async fn has_index(pool: &Pool, table: &str, index: &str) -> Result<bool> {

@@ -6,9 +6,11 @@
 use jiff::{Timestamp, civil, tz::Offset};
 use mysql_async::Value as Cell;
 
+use super::dialect::quote;
 use crate::{
     Error, ErrorKind, Result,
     record::{Kind, Time, Value},
+    store::sql::{Described, Promise, holds},
 };
 
 /// What a column can hold.
@@ -17,6 +19,8 @@ pub enum Type {
     Bool,
     /// Whole numbers from one to another.
     Int(i128, i128),
+    /// 0 and 1901 to 2155: numbers below 100 are made years of our time.
+    Year,
     Float,
     Double,
     /// Exact decimals with so many digits after the point.
@@ -45,6 +49,33 @@ pub struct Column {
     pub primary: bool,
     /// The database computes it.
     pub generated: bool,
+    /// Read as it is, it is no number, or not as numbers are written: `bit`, `year`, `zerofill`. In a sum it is.
+    pub summed: bool,
+    /// What it is declared as, where it may change what is put into it.
+    pub changes: Option<String>,
+    pub promise: Promise,
+}
+
+impl Column {
+    /// The same as the key's column: what is no whole number, text or bytes is read as text.
+    pub fn into_key(self) -> Column {
+        let holds = match self.holds {
+            Type::Bool | Type::Float | Type::Double | Type::Decimal(_) | Type::Time(_) => {
+                Type::Other
+            }
+            holds => holds,
+        };
+        Column { holds, ..self }
+    }
+
+    /// What is read of it; `of` stands before its name.
+    pub fn read(&self, of: &str) -> String {
+        let name = quote(&self.name);
+        match self.summed {
+            true => format!("{of}{name} + 0"),
+            false => format!("{of}{name}"),
+        }
+    }
 }
 
 /// The type that a column for values of a kind is given.
@@ -82,7 +113,8 @@ impl Type {
             "mediumint" => int(24),
             "int" => int(32),
             "bigint" => int(64),
-            "year" => Type::Int(0, 2155),
+            "year" => Type::Year,
+            "bit" => Type::Int(0, (1i128 << number()) - 1),
             "float" => Type::Float,
             "double" => Type::Double,
             "decimal" => {
@@ -110,7 +142,7 @@ impl Type {
     pub fn kind(&self) -> Kind {
         match self {
             Type::Bool => Kind::Bool,
-            Type::Int(..) => Kind::Int,
+            Type::Int(..) | Type::Year => Kind::Int,
             Type::Float | Type::Double => Kind::Float,
             Type::Decimal(_) => Kind::Decimal,
             Type::Chars(..) | Type::Text(_) | Type::Other => Kind::Text,
@@ -120,14 +152,28 @@ impl Type {
     }
 }
 
-/// Whether a column of one kind is there for values of another.
-pub fn suits(column: Kind, value: Kind) -> bool {
-    column == value
-        || value == Kind::Null
-        || (column == Kind::Float && value == Kind::Int)
-        || (column == Kind::Text && matches!(value, Kind::Decimal | Kind::BigInt))
-        || (column == Kind::Decimal && matches!(value, Kind::Int | Kind::BigInt))
-        || (column == Kind::Int && value == Kind::BigInt)
+impl Described for Column {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn is_primary(&self) -> bool {
+        self.primary
+    }
+    fn kind(&self) -> Kind {
+        self.holds.kind()
+    }
+    fn is_computed(&self) -> bool {
+        self.generated
+    }
+    fn changes(&self) -> Option<&str> {
+        self.changes.as_deref()
+    }
+    /// Numbers of 64 bits without a sign are whole ones, too.
+    fn holds(&self, kind: Kind) -> bool {
+        holds(self.kind(), kind)
+            || (self.kind() == Kind::Int && kind == Kind::BigInt)
+            || (self.kind() == Kind::Bool && kind == Kind::Int)
+    }
 }
 
 impl Column {
@@ -135,13 +181,8 @@ impl Column {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) or [`TooLarge`](ErrorKind::TooLarge) where the column cannot
-    /// hold it as it is, naming the field.
+    /// hold it as it is.
     pub fn cell(&self, value: &Value) -> Result<Cell> {
-        if !suits(self.holds.kind(), value.kind()) {
-            let kind = self.holds.kind().name();
-            let what = format!("holds a {}, where its column holds {kind}", value.kind().name());
-            return Err(self.refuse(ErrorKind::Invalid, &what));
-        }
         match value {
             Value::Null | Value::List(_) | Value::Map(_) => Ok(Cell::NULL),
             Value::Bool(v) => Ok(Cell::Int(i64::from(*v))),
@@ -158,23 +199,28 @@ impl Column {
         }
     }
 
-    fn refuse(&self, kind: ErrorKind, what: &str) -> Error {
-        Error::new(kind, format!("field {:?} {what}", self.name))
-    }
-
     fn int(&self, n: i64) -> Result<Cell> {
         match self.holds {
+            Type::Bool if matches!(n, 0 | 1) || i8::try_from(n).is_err() => {
+                let what = match n {
+                    0 | 1 => format!("is {n}, which its column would make a boolean"),
+                    _ => format!("is {n}, where its column holds -128 to 127"),
+                };
+                Err(refuse(ErrorKind::Invalid, &what))
+            }
             Type::Int(least, most) if !(least..=most).contains(&i128::from(n)) => {
                 let what = format!("is {n}, where its column holds {least} to {most}");
-                Err(self.refuse(ErrorKind::Invalid, &what))
+                Err(refuse(ErrorKind::Invalid, &what))
+            }
+            Type::Year if n != 0 && !(1901..=2155).contains(&n) => {
+                let what = format!("is {n}, where its column holds 0 and the years 1901 to 2155");
+                Err(refuse(ErrorKind::Invalid, &what))
             }
             Type::Float if (n as f32) as i128 != i128::from(n) => {
-                Err(self
-                    .refuse(ErrorKind::Invalid, &format!("is {n}, and no float is exactly that")))
+                Err(refuse(ErrorKind::Invalid, &format!("is {n}, and no float is exactly that")))
             }
             Type::Double if (n as f64) as i128 != i128::from(n) => {
-                Err(self
-                    .refuse(ErrorKind::Invalid, &format!("is {n}, and no float is exactly that")))
+                Err(refuse(ErrorKind::Invalid, &format!("is {n}, and no float is exactly that")))
             }
             _ => Ok(Cell::Int(n)),
         }
@@ -187,24 +233,22 @@ impl Column {
             }
             _ => {
                 let what = format!("is {digits}, which is out of its column's range");
-                Err(self.refuse(ErrorKind::Invalid, &what))
+                Err(refuse(ErrorKind::Invalid, &what))
             }
         }
     }
 
     fn float(&self, v: f64) -> Result<Cell> {
         if !v.is_finite() {
-            return Err(
-                self.refuse(ErrorKind::Invalid, &format!("is {v}, which MySQL has none of"))
-            );
+            return Err(refuse(ErrorKind::Invalid, &format!("is {v}, which MySQL has none of")));
         }
         if v == 0.0 && v.is_sign_negative() {
             let what = "is -0.0, which MySQL makes 0; use that, or ?layout=document";
-            return Err(self.refuse(ErrorKind::Invalid, what));
+            return Err(refuse(ErrorKind::Invalid, what));
         }
         if self.holds == Type::Float && f64::from(v as f32) != v {
             let what = format!("is {v}, which a FLOAT would round");
-            return Err(self.refuse(ErrorKind::Invalid, &what));
+            return Err(refuse(ErrorKind::Invalid, &what));
         }
         Ok(Cell::Double(v))
     }
@@ -212,7 +256,7 @@ impl Column {
     fn text(&self, text: &str) -> Result<Cell> {
         let too_long = |most: u64, of: &str| {
             let what = format!("is too long for its column of {most} {of}");
-            Err(self.refuse(ErrorKind::TooLarge, &what))
+            Err(refuse(ErrorKind::TooLarge, &what))
         };
         match self.holds {
             // Bytes first: most texts need no counting.
@@ -223,14 +267,14 @@ impl Column {
             }
             Type::Chars(_, true) if text.ends_with(' ') => {
                 let what = "ends in a space, which its column of type CHAR would lose";
-                return Err(self.refuse(ErrorKind::Invalid, what));
+                return Err(refuse(ErrorKind::Invalid, what));
             }
             Type::Text(most) if text.len() as u64 > most => return too_long(most, "bytes"),
             Type::Decimal(digits) => {
                 let after = text.split_once('.').map_or("", |(_, after)| after);
                 if text.contains(['e', 'E']) || after.len() as u64 > digits {
                     let what = format!("is {text}, where its column has {digits} decimal places");
-                    return Err(self.refuse(ErrorKind::Invalid, &what));
+                    return Err(refuse(ErrorKind::Invalid, &what));
                 }
             }
             _ => {}
@@ -248,11 +292,11 @@ impl Column {
                 if len as u64 > most =>
             {
                 let what = format!("has {len} bytes, where its column holds {most}");
-                Err(self.refuse(ErrorKind::TooLarge, &what))
+                Err(refuse(ErrorKind::TooLarge, &what))
             }
             Type::Bytes(most, true) if len as u64 != most => {
                 let what = format!("has {len} bytes, where its column of type BINARY holds {most}");
-                Err(self.refuse(ErrorKind::Invalid, &what))
+                Err(refuse(ErrorKind::Invalid, &what))
             }
             _ => Ok(()),
         }
@@ -266,52 +310,62 @@ impl Column {
         };
         if nanos % 10u32.pow(9 - digits) != 0 {
             let what = format!("is {time}, where its column has {digits} digits of a second");
-            return Err(self.refuse(ErrorKind::Invalid, &what));
+            return Err(refuse(ErrorKind::Invalid, &what));
         }
         match moment(time) {
             cell @ Cell::Date(1000.., ..) => Ok(cell),
             _ => {
                 let what = format!("is {time}, where MySQL's times begin with the year 1000");
-                Err(self.refuse(ErrorKind::Invalid, &what))
+                Err(refuse(ErrorKind::Invalid, &what))
             }
         }
     }
 
-    /// What a cell holds; nothing where it is empty.
+    /// How many digits of a second a column of type `time` has.
+    fn digits(&self) -> u32 {
+        let digits = self.changes.as_deref().and_then(|declared| declared.strip_prefix("time("));
+        digits.and_then(|rest| rest.strip_suffix(')')?.parse().ok()).unwrap_or(0)
+    }
+
+    /// What a cell holds; nothing where it is empty. A date that is none, or lies after our times, is text.
     ///
     /// # Errors
-    /// [`Malformed`](ErrorKind::Malformed) for what no value is: a date of zeros, bytes that are no
-    /// text.
+    /// [`Malformed`](ErrorKind::Malformed) for what no value is: bytes that are no text.
     pub fn value(&self, cell: Cell) -> Result<Option<Value>> {
         Ok(Some(match cell {
             Cell::NULL => return Ok(None),
-            Cell::Int(n) if self.holds == Type::Bool => Value::Bool(n != 0),
+            // Other numbers are what they are: to the server a boolean is a number of eight bits.
+            Cell::Int(n @ (0 | 1)) if self.holds == Type::Bool => Value::Bool(n == 1),
             Cell::Int(n) => Value::Int(n),
             Cell::UInt(n) => Value::from_integer(i128::from(n)),
             Cell::Float(v) => Value::Float(f64::from(v)),
             Cell::Double(v) => Value::Float(v),
             Cell::Bytes(bytes) if self.holds.kind() == Kind::Bytes => Value::Bytes(bytes),
             Cell::Bytes(bytes) => {
-                let text = String::from_utf8(bytes).map_err(|_| {
-                    self.refuse(ErrorKind::Malformed, "holds text that is no UTF-8")
-                })?;
+                let text = String::from_utf8(bytes)
+                    .map_err(|_| refuse(ErrorKind::Malformed, "holds text that is no UTF-8"))?;
                 match self.holds {
                     Type::Decimal(_) => Value::Decimal(text.into()),
                     _ => Value::Text(text),
                 }
             }
             Cell::Date(year, month, day, hour, minute, second, micros) => {
-                if !matches!(self.holds, Type::Time(_)) {
-                    return Ok(Some(Value::Text(format!("{year:04}-{month:02}-{day:02}"))));
-                }
+                let date = format!("{year:04}-{month:02}-{day:02}");
+                let Type::Time(digits) = self.holds else {
+                    return Ok(Some(Value::Text(date)));
+                };
                 let parts = (year as i16, month as i8, day as i8);
                 let clock = (hour as i8, minute as i8, second as i8, micros as i32 * 1000);
                 let time = civil::DateTime::new(
                     parts.0, parts.1, parts.2, clock.0, clock.1, clock.2, clock.3,
                 );
-                let stamp = time.ok().and_then(|time| Offset::UTC.to_timestamp(time).ok());
-                let stamp =
-                    stamp.ok_or_else(|| self.refuse(ErrorKind::Malformed, "holds no date"))?;
+                let stamp = time.ok().filter(|time| time.year() > 0);
+                let Some(stamp) = stamp.and_then(|time| Offset::UTC.to_timestamp(time).ok()) else {
+                    // No moment of ours: what the server writes.
+                    let fraction = fraction(micros, digits);
+                    let text = format!("{date} {hour:02}:{minute:02}:{second:02}{fraction}");
+                    return Ok(Some(Value::Text(text)));
+                };
                 let nanos = stamp.as_nanosecond();
                 let billion = 1_000_000_000;
                 let seconds = nanos.div_euclid(billion) as i64;
@@ -320,11 +374,23 @@ impl Column {
             Cell::Time(negative, days, hours, minutes, seconds, micros) => {
                 let sign = if negative { "-" } else { "" };
                 let hours = u32::from(hours) + days * 24;
-                let fraction = if micros == 0 { String::new() } else { format!(".{micros:06}") };
+                let fraction = fraction(micros, self.digits());
                 Value::Text(format!("{sign}{hours:02}:{minutes:02}:{seconds:02}{fraction}"))
             }
         }))
     }
+}
+
+/// Microseconds as the server writes them, in so many digits.
+fn fraction(micros: u32, digits: u32) -> String {
+    match format!(".{micros:06}").get(..=digits as usize) {
+        None | Some(".") => String::new(),
+        Some(fraction) => fraction.to_owned(),
+    }
+}
+
+fn refuse(kind: ErrorKind, what: &str) -> Error {
+    Error::new(kind, what)
 }
 
 /// A moment as the server's, in whole microseconds; years before it began are the last before that.
@@ -347,7 +413,10 @@ pub fn compared(value: &Value) -> Cell {
         Value::Bool(v) => Cell::Int(i64::from(*v)),
         Value::Int(n) => Cell::Int(*n),
         Value::Float(v) => Cell::Double(*v),
-        Value::BigInt(text) | Value::Decimal(text) => Cell::Bytes(text.as_bytes().to_vec()),
+        Value::BigInt(text) | Value::Decimal(text) => match text.parse() {
+            Ok(n) => Cell::UInt(n),
+            Err(_) => Cell::Bytes(text.as_bytes().to_vec()),
+        },
         Value::Text(text) => Cell::Bytes(text.as_bytes().to_vec()),
         Value::Bytes(bytes) => Cell::Bytes(bytes.clone()),
         Value::Time(time) => moment(*time),
@@ -366,6 +435,9 @@ mod tests {
             unicode: true,
             primary: false,
             generated: false,
+            summed: false,
+            changes: None,
+            promise: Promise { unique: false, not_null: false },
         }
     }
 
@@ -385,7 +457,6 @@ mod tests {
             (column("decimal(9,2)"), Value::Decimal("1.005".into()), "2 decimal"),
             (column("datetime(3)"), time("2020-01-01T00:00:00.0001Z"), "3 digits"),
             (column("datetime(6)"), time("0999-12-31T00:00:00Z"), "the year 1000"),
-            (column("bigint(20)"), Value::from("5"), "a text, where its column holds int"),
         ] {
             let error = column.cell(&value).unwrap_err();
             assert!(error.to_string().contains(want), "{error}");

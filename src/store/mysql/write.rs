@@ -1,15 +1,29 @@
-//! Rows on their way to the server: statements of many rows, with bound values.
+//! Rows on their way to the server: statements of many rows, with bound values. Keys and values that the table may
+//! change are looked at afterwards, in the same transaction.
+
+use std::{collections::HashMap, time::Instant};
 
 use futures_util::FutureExt;
 use mysql_async::Value as Cell;
 
 use super::{
     MySql,
-    known::{Known, size},
+    known::{Known, Writes, size},
     pool::is_deadlock,
     session::{Session, is_of_server},
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{
+    Error, ErrorKind, Result,
+    record::Value,
+    store::{
+        Key,
+        sql::{
+            kept, only_read,
+            row::{about, of_field},
+            taken,
+        },
+    },
+};
 
 /// How many rows a statement has at most. More are hardly quicker, and the server keeps each
 /// statement that it prepared.
@@ -37,12 +51,17 @@ impl MySql {
         taken: Taken,
         cells: impl Fn() -> Result<Vec<Vec<Cell>>>,
     ) -> Result<()> {
+        if let Writes::Never(why) = known.writes {
+            return Err(only_read(&known.table, why));
+        }
         let mut tries = 0;
         loop {
             let mut rows = cells()?;
-            let written = match (rows.len(), taken) {
-                (0, _) => return Ok(()),
-                (1, Taken::Replace) => {
+            let written = match (&rows[..], taken) {
+                ([], _) => return Ok(()),
+                ([one], Taken::Replace)
+                    if known.writes == Writes::AsTheyAre && known.may_change(one).is_none() =>
+                {
                     self.pool.run(&known.put_one, rows.swap_remove(0)).await.map(drop)
                 }
                 // Apart, so that what is usual stays small.
@@ -52,9 +71,27 @@ impl MySql {
             match written {
                 // It was undone as a whole.
                 Err(e) if is_deadlock(&e) && tries < TRIES => {}
+                Err(e) if is_of_value(&e) => {
+                    return self.not_taken(known, taken, cells()?, e).boxed().await;
+                }
                 Err(e) => return Err(self.half_done(e)),
                 Ok(()) => return Ok(()),
             }
+        }
+    }
+
+    /// Of many rows the server does not say whose value it does not take: then they are written one by one.
+    async fn not_taken(
+        &self,
+        known: &Known,
+        taken: Taken,
+        rows: Vec<Vec<Cell>>,
+        e: Error,
+    ) -> Result<()> {
+        match &rows[..] {
+            [one] => Err(of_row(known, one.first(), e)),
+            _ if self.table.facts.engine.atomic => self.write_each(known, taken, rows).await,
+            _ => Err(self.half_done(e)),
         }
     }
 
@@ -68,6 +105,7 @@ impl MySql {
         // not in a circle. Of rows with the same key the last stays the last.
         rows.sort_by(|a, b| order(&a[0], &b[0]));
         let most = self.pool.server.packet.saturating_sub(FREE);
+        let looks = self.looks(known, &rows)?;
         let mut statements = Vec::new();
         let mut rows = rows.into_iter();
         while !rows.as_slice().is_empty() {
@@ -75,35 +113,56 @@ impl MySql {
             let values: Vec<Cell> = rows.by_ref().take(chunk).flatten().collect();
             statements.push((insert(known, chunk, taken), values));
         }
-        if statements.len() == 1
+        if looks.is_empty()
+            && statements.len() == 1
             && let Some((statement, values)) = statements.pop()
         {
             return self.pool.run(&statement, values).await.map(drop);
         }
+        let begun = Instant::now();
         let in_one = self.pool.within("a write", async {
             let mut session = self.pool.session().await?;
             begin(&mut session).await?;
             for (statement, values) in statements {
+                self.pool.in_time("a write", begun)?;
                 if let Err(e) = session.exec(&statement, values).await {
                     return Err(undo(session, e).await);
                 }
             }
-            commit(session).await
+            keep(known, session, &looks).await
         });
         in_one.await
     }
 
     /// Writes rows by a statement each, all in one transaction.
-    pub async fn write_each(&self, known: &Known, rows: Vec<Vec<Cell>>) -> Result<()> {
-        let mut session = self.pool.session().await?;
-        begin(&mut session).await?;
-        for row in rows {
-            let written = self.pool.within("a write", session.exec(&known.put_one, row)).await;
-            if let Err(e) = written {
-                return Err(undo(session, e).await);
-            }
+    pub async fn write_each(
+        &self,
+        known: &Known,
+        taken: Taken,
+        rows: Vec<Vec<Cell>>,
+    ) -> Result<()> {
+        if let Writes::Never(why) = known.writes {
+            return Err(only_read(&known.table, why));
         }
-        self.pool.within("a commit", commit(session)).await
+        let looks = self.looks(known, &rows)?;
+        let statement = match taken {
+            Taken::Replace => &known.put_one,
+            Taken::Refuse => &insert(known, 1, taken),
+        };
+        let begun = Instant::now();
+        let in_one = self.pool.within("a write", async {
+            let mut session = self.pool.session().await?;
+            begin(&mut session).await?;
+            for row in rows {
+                self.pool.in_time("a write", begun)?;
+                let key = row.first().cloned();
+                if let Err(e) = session.exec(statement, row).await {
+                    return Err(of_row(known, key.as_ref(), undo(session, e).await));
+                }
+            }
+            keep(known, session, &looks).await
+        });
+        in_one.await
     }
 
     /// The error of a write, saying so where it may have been half done.
@@ -118,6 +177,108 @@ impl MySql {
             engine.name
         );
         Error::new(e.kind(), what).with_source(e)
+    }
+}
+
+/// What is looked at of a row after it was written: its key, and its cells of the columns that may change them.
+struct Look {
+    key: Key,
+    cells: Vec<Cell>,
+}
+
+impl MySql {
+    /// What is looked at after rows were written; nothing where that is not needed.
+    fn looks(&self, known: &Known, rows: &[Vec<Cell>]) -> Result<Vec<Look>> {
+        if known.writes != Writes::Looking && known.changing.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut looks = Vec::new();
+        for row in rows {
+            let may_change = known.may_change(row);
+            if known.writes != Writes::Looking && may_change.is_none() {
+                continue;
+            }
+            let key = known.key_of(row.first().cloned())?;
+            let engine = &self.table.facts.engine;
+            if let (Some(column), false) = (may_change, engine.atomic) {
+                let column = &known.fields.body[column];
+                let what = format!(
+                    "is in a column ({}) that may change it, which engine {} has no transactions to undo",
+                    column.changes.as_deref().unwrap_or_default(),
+                    engine.name
+                );
+                return Err(about(of_field(Error::unsupported(what), &column.name), &key));
+            }
+            let cells = known.changing.iter().map(|i| row[i + 1].clone()).collect();
+            looks.push(Look { key, cells });
+        }
+        Ok(looks)
+    }
+}
+
+/// Ends a transaction well, if all that is looked at is there as it was given; else it is undone.
+async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result<()> {
+    const AT_ONCE: usize = 256;
+    // Of several rows of a key the last is there.
+    let last: HashMap<&Key, &Look> = looks.iter().map(|look| (&look.key, look)).collect();
+    let looks: Vec<&Look> = last.into_values().collect();
+    for looks in looks.chunks(AT_ONCE) {
+        let keys: Vec<_> = looks.iter().map(|look| known.key_literal(&look.key)).collect();
+        let columns = known.changing.iter().map(|i| known.fields.body[*i].read(""));
+        let what: Vec<_> = std::iter::once(known.key_what()).chain(columns).collect();
+        let statement = format!(
+            "SELECT {} FROM {} WHERE {} IN ({})",
+            what.join(", "),
+            known.name(),
+            known.key_name(),
+            keys.join(", ")
+        );
+        let rows = match session.query(&statement).await {
+            Ok(rows) => rows,
+            Err(e) => return Err(undo(session, e).await),
+        };
+        let found = |row: mysql_async::Row| {
+            let mut cells = row.unwrap().into_iter();
+            Ok((known.key_of(cells.next())?, cells.collect()))
+        };
+        let found: Result<HashMap<Key, Vec<Cell>>> = rows.into_iter().map(found).collect();
+        if let Err(e) = found.and_then(|found| are_kept(known, looks, &found)) {
+            let undone = session.query("ROLLBACK").await;
+            session.settle(undone)?;
+            return Err(e);
+        }
+    }
+    commit(session).await
+}
+
+/// Whether what is there is what was sent.
+fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> Result<()> {
+    looks.iter().try_for_each(|look| {
+        let Some(cells) = found.get(&look.key) else {
+            let is_other = |key: &&Key| looks.iter().all(|look| look.key != **key);
+            let other = found.keys().find(is_other).map(|key| key.as_str());
+            return Err(taken(&known.table, &look.key, other));
+        };
+        known.changing.iter().zip(look.cells.iter().zip(cells)).try_for_each(|(i, (put, got))| {
+            let column = &known.fields.body[*i];
+            let value = |cell: &Cell| column.value(cell.clone());
+            let same = value(put)
+                .and_then(|put| kept(column, &put.unwrap_or(Value::Null), value(got)?.as_ref()));
+            same.map_err(|e| about(of_field(e, &column.name), &look.key))
+        })
+    })
+}
+
+/// Whether an error of the server's is about a value of a row.
+fn is_of_value(e: &Error) -> bool {
+    is_of_server(e) && matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge)
+}
+
+/// The error of a value that the server did not take, naming the key of its row.
+fn of_row(known: &Known, key: Option<&Cell>, e: Error) -> Error {
+    match known.key_of(key.cloned()) {
+        Ok(key) if is_of_value(&e) => about(e, &key),
+        _ => e,
     }
 }
 

@@ -1,83 +1,53 @@
 //! PostgreSQL as a store of bytes.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
-use super::{BLOB, PostgreSql, rows, table::Known};
+use super::{
+    BLOB, PostgreSql, rows,
+    table::{Known, Lazy},
+};
 use crate::{
     Result,
     store::{
-        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Layout, Request, blobs,
+        Abilities, Blob, Key, KeyRange,
+        sql::{BlobTable, Others, row::of_key},
     },
 };
 
-fn blob(_: &Known, row: &dyn rows::Cells) -> Result<Blob> {
-    Ok(Blob { key: rows::key_of(row)?, bytes: rows::bytes(row)? })
+fn blob(known: &Known, row: &dyn rows::Cells) -> Result<Blob> {
+    Ok(Blob { key: rows::key_of(known, row)?, bytes: rows::bytes(known, row)? })
 }
 
 #[async_trait]
-impl Blobs for PostgreSql {
-    fn abilities(&self) -> &Abilities {
+impl BlobTable for PostgreSql {
+    fn of_blobs(&self) -> &Abilities {
         &BLOB
     }
 
-    fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
-        Ok(Arc::new(self.sibling(name)?))
+    fn sibling(&self, name: &str) -> Result<PostgreSql> {
+        let names = self.table.names.beside();
+        let table = Lazy::new(self.table.shape, name, names, self.table.tier)?;
+        Ok(PostgreSql { pool: self.pool.clone(), table, others: Others::default() })
     }
 
-    async fn prepare(&self) -> Result<()> {
-        self.table.prepare(&self.pool, &Layout::plain()).await
-    }
-
-    fn check(&self, key: &Key, bytes: usize) -> Result<()> {
-        blobs::fits(&BLOB, key, bytes)?;
+    fn check_key(&self, key: &Key) -> Result<()> {
         let known = self.table.supposed()?;
-        known.key.write_key(key, &mut Vec::new()).map_err(|e| rows::of_key(e, key))
+        known.fields.key.write_key(key, &mut Vec::new()).map_err(|e| of_key(e, key))
     }
 
-    async fn put(&self, blobs: &[Blob]) -> Result<()> {
-        self.put_entries(blobs).await
+    async fn write_blobs(&self, blobs: &[Blob], new: bool) -> Result<()> {
+        match new {
+            true => self.load_entries(blobs).await,
+            false => self.put_entries(blobs).await,
+        }
     }
 
-    async fn load(&self, blobs: &[Blob]) -> Result<()> {
-        self.load_entries(blobs).await
+    async fn read_blobs(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.found(keys, rows::bytes).await
     }
 
-    async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.found(keys, |_, row| rows::bytes(row)).await
-    }
-
-    async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        self.removed(keys).await
-    }
-
-    async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
+    async fn blobs_in(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         self.ranged(range, blob).await
-    }
-
-    async fn count(&self) -> Result<u64> {
-        self.counted().await
-    }
-
-    async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
-        self.parts(parts).await
-    }
-
-    async fn drop_table(&self) -> Result<()> {
-        self.dropped().await
-    }
-
-    async fn settle(&self) -> Result<bool> {
-        self.settled().await.map(|()| true)
-    }
-
-    async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
-        self.explained(request).await
-    }
-
-    async fn describe(&self) -> Result<Description> {
-        self.description().await
     }
 }

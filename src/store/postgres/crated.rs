@@ -1,45 +1,149 @@
-//! A connection of the crates `tokio-postgres` and `deadpool-postgres` (`?client=crate`).
+//! Connections of the crate `tokio-postgres` (`?client=crate`).
 //!
 //! One on which something was begun and not ended (it took too long, or the caller gave up) is
 //! closed, not used again.
 
 use std::{
+    collections::HashMap,
     pin::pin,
-    sync::atomic::{AtomicBool, Ordering},
-    time::Duration,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Instant,
 };
 
 use bytes::Bytes;
-use deadpool_postgres::{Client, Object};
 use futures_util::SinkExt;
+use tokio::task::JoinHandle;
 use tokio_postgres::{
-    Row, Statement,
+    Client, NoTls, Row, Statement,
     types::{ToSql, Type},
 };
 
-use super::{error::error, wire::Bound};
-use crate::{Result, store::within};
+use super::{encrypt::Encrypt, error::error, pool::Connect, watch::Watch, wire::Bound};
+use crate::{
+    Result,
+    store::{
+        net::{Address, Stream, lent::Lent, line::JUST_NOW},
+        pool::{Connection, Lease, Pool},
+        within,
+    },
+};
 
 /// How many statements a connection keeps prepared before it forgets them all.
 const PREPARED: usize = 256;
 /// How much of a `COPY` is in one message.
 const MESSAGE: usize = 1 << 20;
 
+/// Connections to one database.
+pub struct Crates {
+    connections: Pool<Box<One>>,
+    pub(super) connect: Connect,
+}
+
+/// Statements, by text and types.
+type Prepared = HashMap<String, Vec<(Vec<Type>, Statement)>>;
+
+/// A connection, and the statements it has prepared.
+pub struct One {
+    client: Client,
+    prepared: Mutex<Prepared>,
+    stream: Lent,
+    /// What reads and writes the stream.
+    task: JoinHandle<()>,
+    idle: Instant,
+}
+
+impl Connection for Box<One> {
+    fn is_sound(&mut self) -> bool {
+        !self.client.is_closed()
+    }
+
+    fn has_rested(&self) -> bool {
+        self.idle.elapsed() > JUST_NOW
+    }
+
+    fn rest(&mut self) {
+        self.idle = Instant::now();
+    }
+}
+
+impl Drop for One {
+    fn drop(&mut self) {
+        // Closed at once, before the next one is made. The task would wait for a server that answers
+        // no more.
+        drop(self.stream.take());
+        self.task.abort();
+    }
+}
+
+impl Crates {
+    /// Connections that begin with the statements of `set_up`. None is made yet.
+    pub fn new(connect: Connect) -> Crates {
+        Crates { connections: Pool::new(connect.limits, connect.address.to_string()), connect }
+    }
+
+    /// A connection that nobody else uses.
+    ///
+    /// # Errors
+    /// As [`Pool::lease`].
+    pub async fn get(&self) -> Result<Crated<'_>> {
+        let lease = self.connections.lease(async || self.connect().await).await?;
+        Ok(Crated { pool: &self.connections, lease: Some(lease), busy: AtomicBool::new(false) })
+    }
+
+    async fn connect(&self) -> Result<Box<One>> {
+        let Connect { config, address, tls, .. } = &self.connect;
+        let watch = Watch::new(tls.is_some(), None);
+        let (lent, stream) = Lent::new(Stream::connect(address).await?, watch.sees());
+        let (client, task) = match (tls, address) {
+            (Some(tls), Address::Tcp(host, _)) => {
+                let encrypt = Encrypt { tls: tls.clone(), host: host.clone() };
+                let (client, connection) =
+                    config.connect_raw(lent, encrypt).await.map_err(error)?;
+                (client, tokio::spawn(async move { drop(connection.await) }))
+            }
+            _ => {
+                let (client, connection) = config.connect_raw(lent, NoTls).await.map_err(error)?;
+                (client, tokio::spawn(async move { drop(connection.await) }))
+            }
+        };
+        let one = Box::new(One {
+            client,
+            prepared: Mutex::default(),
+            stream,
+            task,
+            idle: Instant::now(),
+        });
+        one.client.batch_execute(&self.connect.set_up).await.map_err(error)?;
+        Ok(one)
+    }
+
+    /// What is prepared is prepared anew, on new connections.
+    pub fn forget(&self) {
+        self.connections.forget();
+    }
+}
+
 /// A connection on loan.
-pub struct Crated {
-    client: Option<Client>,
-    limit: Duration,
+pub struct Crated<'p> {
+    pool: &'p Pool<Box<One>>,
+    lease: Option<Lease<Box<One>, &'p Pool<Box<One>>>>,
     busy: AtomicBool,
 }
 
-impl Crated {
-    /// A connection whose operations may take so long.
-    pub fn new(client: Client, limit: Duration) -> Crated {
-        Crated { client: Some(client), limit, busy: AtomicBool::new(false) }
+impl Crated<'_> {
+    fn one(&self) -> &One {
+        self.lease.as_ref().expect("there until it is dropped")
     }
 
     fn client(&self) -> &Client {
-        self.client.as_ref().expect("there until it is dropped")
+        &self.one().client
+    }
+
+    fn prepared(&self) -> MutexGuard<'_, Prepared> {
+        self.one().prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn begin(&self) {
@@ -57,7 +161,9 @@ impl Crated {
         done: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T> {
         let before = self.busy.swap(true, Ordering::Relaxed);
-        let done = within(self.limit, what, async { Ok(done.await) }).await?;
+        let limit = self.pool.limits().operation;
+        let done = within(limit, what, async { Ok(done.await) }).await;
+        let done = done.map_err(|e| e.in_place(self.pool.place()))?;
         let sound = match &done {
             Ok(_) => true,
             // What it has prepared may fit its tables no more.
@@ -68,15 +174,25 @@ impl Crated {
         if sound {
             self.busy.store(before, Ordering::Relaxed);
         }
-        done.map_err(error)
+        done.map_err(|e| match error(e) {
+            e if e.is_outage() => e.in_place(self.pool.place()),
+            e => e,
+        })
     }
 
     async fn prepare(&self, text: &str, types: &[Type]) -> Result<Statement> {
-        let client = self.client();
-        if client.statement_cache.size() > PREPARED {
-            client.statement_cache.clear();
+        let known =
+            |(of, statement): &(Vec<Type>, Statement)| (of == types).then(|| statement.clone());
+        if let Some(known) = self.prepared().get(text).and_then(|all| all.iter().find_map(known)) {
+            return Ok(known);
         }
-        self.run("a statement", client.prepare_typed_cached(text, types)).await
+        let new = self.run("a statement", self.client().prepare_typed(text, types)).await?;
+        let mut prepared = self.prepared();
+        if prepared.len() >= PREPARED {
+            prepared.clear();
+        }
+        prepared.entry(text.to_owned()).or_default().push((types.to_vec(), new.clone()));
+        Ok(new)
     }
 
     pub async fn query(&self, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Row>> {
@@ -115,11 +231,10 @@ fn separate(values: &[(Type, Bound)]) -> (Vec<Type>, Vec<&(dyn ToSql + Sync)>) {
     values.iter().map(|(kind, value)| (kind.clone(), value as &(dyn ToSql + Sync))).unzip()
 }
 
-impl Drop for Crated {
+impl Drop for Crated<'_> {
     fn drop(&mut self) {
-        if let (Some(client), true) = (self.client.take(), self.busy.load(Ordering::Relaxed)) {
-            // Out of the pool, and closed.
-            drop(Object::take(client));
+        if let (Some(lease), false) = (self.lease.take(), self.busy.load(Ordering::Relaxed)) {
+            lease.give_back();
         }
     }
 }

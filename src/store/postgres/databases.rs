@@ -2,10 +2,10 @@
 
 use futures_util::FutureExt;
 
-use super::{dialect::quote, error::code, open::connected};
+use super::{error::code, open::connected};
 use crate::{
     Result,
-    store::{Common, Databases, Shape, Url, databases::in_database},
+    store::{Common, Databases, Shape, Url, databases::in_database, sql::quote},
 };
 
 pub const DATABASES: Databases = Databases {

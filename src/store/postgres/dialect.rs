@@ -20,15 +20,24 @@
 //! statistics can answer: `record @> '{"status": "open"}'`, which is tried on the documents that `ANALYZE`
 //! kept. (It keeps none of more than 1 KB; of those the planner supposes that one in 100 fits.)
 
-use super::table::index_name;
+use super::wire::{AFTER_ALL, EPOCH, FIRST};
 use crate::{
     Result,
-    record::{Document, Kind, Value},
+    record::{Document, Kind, Value, number},
     store::{
         Column,
         query::{Order, Path, Test},
-        sql::{By, Dialect, Sorting, Sql, comparison, prefix},
+        sql::{By, Dialect, Sorting, Sql, comparison, exact::Limits, index::index_name, prefix},
     },
+};
+
+/// What columns can hold, as far as it matters to comparisons. There is no NUL in any text, also of documents.
+pub const LIMITS: Limits = Limits {
+    whole: i64::MIN as i128..=i64::MAX as i128,
+    infinite: true,
+    digits: None,
+    first: FIRST + EPOCH,
+    nul: false,
 };
 
 /// How queries are said to one table.
@@ -47,11 +56,6 @@ pub struct Postgres {
     pub key: String,
     /// The names of the table's indexes.
     pub indexes: Vec<String>,
-}
-
-/// A name, quoted.
-pub fn quote(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A text as a literal; `standard_conforming_strings` is on.
@@ -119,15 +123,9 @@ impl Postgres {
                 let under = self.under(column, path);
                 sql.push(&format!("({under} IS NULL OR {under} = 'null')"));
             }
-            Test::Eq(
-                value @ (Value::Bool(_) | Value::Int(_) | Value::Text(_) | Value::Time(_)),
-            ) => {
-                let value = match value {
-                    Value::Time(time) => Value::Text(time.to_string()),
-                    Value::Text(text) if text.contains('\0') => return false,
-                    value => value.clone(),
-                };
-                let inside = path.names().iter().rev().fold(value, |inside, name| {
+            Test::Eq(Value::Text(text)) if text.contains('\0') => return false,
+            Test::Eq(value @ (Value::Bool(_) | Value::Int(_) | Value::Text(_))) => {
+                let inside = path.names().iter().rev().fold(value.clone(), |inside, name| {
                     Value::Map(Document::from_iter([(&**name, inside)]))
                 });
                 let column = match self.as_jsonb {
@@ -139,12 +137,10 @@ impl Postgres {
             Test::Prefix(start) => prefix(&text(), start, sql),
             test => {
                 let (operator, value) = match comparison(test) {
-                    Some((operator, Value::Text(text))) => (operator, text.to_string()),
-                    // Times are text there.
-                    Some((operator, Value::Time(time))) => (operator, time.to_string()),
+                    Some((operator, value @ Value::Text(_))) => (operator, value.clone()),
                     _ => return false,
                 };
-                sql.push(&text()).push(operator).bind(Value::from(value.as_str()));
+                sql.push(&text()).push(operator).bind(value);
             }
         }
         true
@@ -183,6 +179,10 @@ impl Dialect for Postgres {
         true
     }
 
+    fn any_digits(&self) -> bool {
+        true
+    }
+
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
         if !self.has_index(path) && self.test_unindexed(column, path, test, sql) {
             return Ok(());
@@ -209,13 +209,11 @@ impl Dialect for Postgres {
                 Some((operator, value)) => {
                     let Ways { number, text, .. } = self.ways(column, path);
                     let value = match value {
-                        Value::Int(_) | Value::Float(_) => {
+                        Value::Int(_) | Value::BigInt(_) | Value::Float(_) | Value::Decimal(_) => {
                             sql.push(&number).push(operator).bind(value.clone());
                             return Ok(());
                         }
                         Value::Text(text) => Value::from(text.as_str()),
-                        // Times are text there.
-                        Value::Time(time) => Value::from(time.to_string()),
                         _ => {
                             sql.push("1=0");
                             return Ok(());
@@ -235,11 +233,28 @@ impl Dialect for Postgres {
         Ok(self.indexed(column, path))
     }
 
-    fn sort_by_column(&self, column: &Column, _: Sorting) -> Vec<By> {
+    /// To PostgreSQL, what is not a number (`NaN`) is greater than all numbers.
+    fn test_column(&self, column: &Column, test: &Test, sql: &mut Sql) -> bool {
+        let (Test::Gt(value) | Test::Ge(value)) = test else { return false };
+        let has_nan = matches!(column.kind, Kind::Float | Kind::Decimal | Kind::BigInt);
+        if !has_nan || !number::is_number(value) {
+            return false;
+        }
+        let (name, operator) = (self.compared(column), comparison(test).map_or("", |of| of.0));
+        sql.push("(").push(&name).push(operator).bind(value.clone());
+        sql.push(&format!(" AND {name} <> 'NaN')"));
+        true
+    }
+
+    fn moment(&self, column: &Column) -> Option<(String, String)> {
         let name = self.quote(&column.name);
+        let is = format!("({name} > '-infinity' AND {name} < '{AFTER_ALL}+00')");
+        Some((is, format!("CAST({name} AS text) COLLATE \"C\"")))
+    }
+
+    fn sort_by_column(&self, column: &Column, _: Sorting) -> Vec<By> {
         let nullable = !self.not_null.contains(&column.name);
-        let text = if column.kind == Kind::Text { self.by_bytes(&name) } else { name };
-        vec![By { text, nullable }]
+        vec![By { text: self.compared(column), nullable }]
     }
 
     fn nulls(&self, order: Order) -> &'static str {

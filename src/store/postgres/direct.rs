@@ -11,20 +11,29 @@ use futures_util::{
     FutureExt,
     future::{Either, select},
 };
-use tokio_postgres::{Client, Config, Connection, NoTls, tls::TlsStream, types::Type};
-use tokio_postgres_rustls::MakeRustlsConnect;
+use tokio_postgres::{Client, Connection, NoTls, tls::TlsStream, types::Type};
 
 use super::{
+    BLOB,
+    encrypt::Encrypt,
     error::{self, Told},
     pool::Connect,
     rows::Cells,
-    tls::{Encrypt, Lent},
+    watch::Watch,
     wire::Bound,
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::line::{Address, Lease, Limits, Line, Lines, Stream, broken},
+    store::net::{Address, Known, Lease, Line, Lines, SAID, Stream, broken, lent::Lent, too_long},
 };
+
+/// How many bytes an answer may have: a row as large as there are any, and what is around it. A message
+/// counts for somewhat more than its bytes, as a row does when it is read.
+pub const LONGEST: usize = BLOB.max_record + (16 << 20);
+/// What a message counts for beside its bytes.
+const MESSAGE: usize = 32;
+/// How many bytes an answer may have that has no rows.
+const SHORT: usize = 4 * SAID;
 
 /// How many statements a line keeps prepared before it forgets them all.
 const PREPARED: usize = 64;
@@ -32,11 +41,7 @@ const PREPARED: usize = 64;
 /// Lines to one database.
 pub struct Direct {
     lines: Lines<Prepared>,
-    limits: Limits,
-    address: Address,
-    config: Config,
-    tls: Option<MakeRustlsConnect>,
-    set_up: String,
+    pub(super) connect: Connect,
 }
 
 /// The statements a line knows.
@@ -49,32 +54,27 @@ struct Prepared {
 
 impl Direct {
     /// Lines that begin with the statements of `set_up`. None is made yet.
-    pub fn new(connect: Connect<'_>) -> Direct {
-        Direct {
-            lines: Lines::new(connect.limits),
-            limits: connect.limits,
-            address: connect.address,
-            config: connect.config.clone(),
-            tls: connect.tls.cloned(),
-            set_up: connect.set_up.to_owned(),
-        }
+    pub fn new(connect: Connect) -> Direct {
+        Direct { lines: Lines::new(connect.limits, connect.address.to_string()), connect }
     }
 
-    async fn connect(&self) -> Result<(Line, Prepared)> {
-        let stream = Stream::connect(&self.address).await.map_err(broken)?;
-        let (lent, own) = Lent::new(stream);
-        match (&self.tls, &self.address) {
+    async fn connect(&self) -> Result<Known<Prepared>> {
+        let Connect { config, address, tls, .. } = &self.connect;
+        let watch = Watch::new(tls.is_some(), Some(SAID));
+        let (lent, own) = Lent::new(Stream::connect(address).await?, watch.sees());
+        match (tls, address) {
             (Some(tls), Address::Tcp(host, _)) => {
                 let encrypt = Encrypt { tls: tls.clone(), host: host.clone() };
-                let login = self.config.connect_raw(lent, encrypt).await.map_err(error::error)?;
+                let login = config.connect_raw(lent, encrypt).await.map_err(error::error)?;
                 self.begin(login).await?;
             }
             _ => {
-                let login = self.config.connect_raw(lent, NoTls).await.map_err(error::error)?;
+                let login = config.connect_raw(lent, NoTls).await.map_err(error::error)?;
                 self.begin(login).await?;
             }
         }
-        Ok((Line::new(own.take().map_err(broken)?)?, Prepared::default()))
+        let line = Line::new(own.take().map_err(broken)?)?;
+        Ok(Box::new((line, Prepared::default())))
     }
 
     /// What a connection begins with, while the crate still has it.
@@ -82,7 +82,7 @@ impl Direct {
         &self,
         (client, connection): (Client, Connection<Lent, T>),
     ) -> Result<()> {
-        match select(pin!(client.batch_execute(&self.set_up)), pin!(connection)).await {
+        match select(pin!(client.batch_execute(&self.connect.set_up)), pin!(connection)).await {
             Either::Left((done, _)) => done.map_err(error::error),
             Either::Right((ended, _)) => {
                 ended.map_err(error::error)?;
@@ -124,10 +124,11 @@ impl Direct {
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<u64> {
         let mut lease = self.lines.lease(async || self.connect().await).await?;
-        let (line, prepared) = lease.line();
+        let (line, prepared) = &mut **lease;
         let new = prepared.ask(line.out(), text, values, most)?;
         let mut end = End::default();
-        let answer = line.ask(what, self.limits.operation, |bytes| end.find(bytes)).await;
+        let limit = self.connect.limits.operation;
+        let answer = line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await;
         let answer = answer.map(|answer| Answer::read(answer, row));
         let (done, sound) = self.settled(answer, &end);
         prepared.note(new, &done, text, values);
@@ -151,7 +152,7 @@ impl Direct {
                 false
             }
         };
-        (answer, sound)
+        (answer.map_err(|e| e.in_place(self.lines.place())), sound)
     }
 
     /// A line for several statements.
@@ -184,7 +185,8 @@ impl Session<'_> {
     fn line(&mut self) -> (&mut Line, &mut Prepared) {
         // Until an answer was read to its end.
         self.sound = false;
-        self.lease.as_mut().expect("there until it is dropped").line()
+        let (line, prepared) = &mut ***self.lease.as_mut().expect("there until it is dropped");
+        (line, prepared)
     }
 
     /// As [`Direct::run`].
@@ -199,7 +201,8 @@ impl Session<'_> {
         let (line, prepared) = self.line();
         let new = prepared.ask(line.out(), text, values, ALL)?;
         let mut end = End::default();
-        let answer = line.ask(what, direct.limits.operation, |bytes| end.find(bytes)).await;
+        let limit = direct.connect.limits.operation;
+        let answer = line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await;
         let answer = answer.map(|answer| Answer::read(answer, row));
         let (done, sound) = direct.settled(answer, &end);
         prepared.note(new, &done, text, values);
@@ -223,7 +226,8 @@ impl Session<'_> {
             out.put_slice(text.as_bytes());
             out.put_u8(0);
         })?;
-        let answer = line.ask(what, direct.limits.operation, |bytes| end.find(bytes)).await;
+        let limit = direct.connect.limits.operation;
+        let answer = line.ask(what, limit, SHORT, |bytes| end.find(bytes)).await;
         let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
         let (done, sound) = direct.settled(answer, &end);
         self.sound = sound;
@@ -236,19 +240,19 @@ impl Session<'_> {
     /// Of the connection and the server.
     pub async fn copy_in(&mut self, copy: &str, bytes: &[u8]) -> Result<u64> {
         /// How much is in one message.
-        const MESSAGE: usize = 1 << 20;
+        const PART: usize = 1 << 20;
         let ready = End { copies: true, ..End::default() };
         self.simple("a COPY", copy, ready).boxed().await?.end()?;
         let direct = self.direct;
         let (line, _) = self.line();
-        line.out().reserve(bytes.len() + bytes.len() / MESSAGE * 5 + 16);
-        for part in bytes.chunks(MESSAGE) {
+        line.out().reserve(bytes.len() + bytes.len() / PART * 5 + 16);
+        for part in bytes.chunks(PART) {
             message(line.out(), b'd', |out| out.put_slice(part))?;
         }
         message(line.out(), b'c', |_| {})?;
         let mut end = End::default();
-        let limit = direct.limits.operation;
-        let answer = line.ask("a COPY", limit, |bytes| end.find(bytes)).await;
+        let limit = direct.connect.limits.operation;
+        let answer = line.ask("a COPY", limit, SHORT, |bytes| end.find(bytes)).await;
         let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
         let (done, sound) = direct.settled(answer, &end);
         // The server refuses in the middle, with half a message of ours still to be sent.
@@ -378,6 +382,7 @@ fn first(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 #[derive(Default)]
 struct End {
     at: usize,
+    messages: usize,
     fatal: bool,
     /// It also ends where the server waits for the bytes of a `COPY`.
     copies: bool,
@@ -387,20 +392,25 @@ impl End {
     fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         while let Some((tag, body, _)) = first(&bytes[self.at..]) {
             self.at += body.len() + 5;
+            self.messages += 1;
             self.fatal = tag == b'E' && Told::read(body).fatal;
             if tag == b'Z' || self.fatal || (self.copies && tag == b'G') {
                 return Ok(Some(self.at));
             }
         }
-        let wrong = match &bytes[self.at..] {
+        let (wrong, length) = match &bytes[self.at..] {
             [tag, length @ ..] => {
-                !(b"12345AEINSTCDtnsZ".contains(tag) || self.copies && *tag == b'G')
-                    || length.first_chunk().is_some_and(|n| i32::from_be_bytes(*n) < 4)
+                let length = length.first_chunk().map_or(4, |n| i32::from_be_bytes(*n));
+                let known = b"12345AEINSTCDtnsZ".contains(tag) || self.copies && *tag == b'G';
+                (!known || length < 4, length)
             }
-            [] => false,
+            [] => (false, 0),
         };
+        let length = self.at + self.messages * MESSAGE + usize::try_from(length).unwrap_or(0);
         match wrong {
             true => Err(Error::malformed("the server's answer is none of PostgreSQL's")),
+            // Before anything is kept for it.
+            false if length > LONGEST => Err(too_long("a statement", LONGEST)),
             false => Ok(None),
         }
     }
@@ -492,107 +502,4 @@ impl Cells for DataRow<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::store::nonsense::{near, shown};
-
-    fn answer(messages: &[(u8, &[u8])]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        for (tag, body) in messages {
-            message(&mut bytes, *tag, |out| out.extend(*body)).unwrap();
-        }
-        bytes
-    }
-
-    #[test]
-    fn the_end_is_found_wherever_an_answer_is_cut() {
-        let row = b"\0\x03\0\0\0\x01a\xff\xff\xff\xff\0\0\0\x02bc";
-        let bytes =
-            answer(&[(b'1', b""), (b'2', b""), (b'D', row), (b'C', b"SELECT 1\0"), (b'Z', b"I")]);
-        let mut end = End::default();
-        for cut in 0..bytes.len() {
-            assert_eq!(end.find(&bytes[..cut]).unwrap(), None);
-        }
-        assert_eq!(end.find(&bytes).unwrap(), Some(bytes.len()));
-        let mut rows = Vec::new();
-        let read = Answer::read(&bytes, |row| {
-            let own = |i| Ok::<_, Error>(row.cell(i)?.map(<[u8]>::to_vec));
-            rows.push([own(0)?, own(2)?, own(1)?]);
-            assert!(row.cell(3).is_err());
-            Ok(())
-        });
-        assert!(read.prepared && read.count == 1 && read.refused.is_none() && read.read.is_ok());
-        assert_eq!(rows, [[Some(b"a".to_vec()), Some(b"bc".to_vec()), None]]);
-    }
-
-    #[test]
-    fn refusals_are_told_and_fatal_ones_end_an_answer() {
-        let refused = |severity: &str| {
-            let fields = format!("S{severity}\0V{severity}\0C57P01\0Mno\0Hask later\0\0");
-            answer(&[(b'E', fields.as_bytes())])
-        };
-        let error = refused("ERROR");
-        assert_eq!(End::default().find(&error).unwrap(), None);
-        let told = Answer::read(&error, |_| Ok(())).refused.unwrap().into_error();
-        assert_eq!((told.kind(), told.context()), (ErrorKind::Unavailable, "no; ask later"));
-        assert_eq!(error::code(&told), Some("57P01"));
-        let mut end = End::default();
-        assert!(end.find(&refused("FATAL")).unwrap().is_some() && end.fatal);
-    }
-
-    #[test]
-    fn what_is_no_answer_is_malformed() {
-        for wrong in [&b"HTTP/1.1 400"[..], b"Z\0\0\0\x03", b"D\xff\xff\xff\xff"] {
-            assert_eq!(End::default().find(wrong).unwrap_err().kind(), ErrorKind::Malformed);
-        }
-        for cut in [&b"\0\x01"[..], b"", b"\0\x01\0\0\0\x09a", b"\0\x01\x7f\xff\xff\xff"] {
-            assert!(DataRow::new(cut).cell(0).is_err());
-        }
-    }
-
-    fn answers() -> Vec<Vec<u8>> {
-        let row = b"\0\x03\0\0\0\x01a\xff\xff\xff\xff\0\0\0\x02bc";
-        let error = b"SERROR\0VERROR\0C57P01\0Mno\0Hask later\0\0";
-        vec![
-            answer(&[(b'2', b""), (b'D', row), (b'C', b"SELECT 1\0"), (b'Z', b"I")]),
-            answer(&[(b'1', b""), (b'2', b""), (b'C', b"INSERT 0 5\0"), (b'Z', b"I")]),
-            answer(&[(b'E', error), (b'Z', b"I")]),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn nonsense_is_refused_or_read(bytes in near(answers()), cut: prop::sample::Index) {
-            let mut end = End::default();
-            let cells = |row: &dyn Cells| (0..4).try_for_each(|i| row.cell(i).map(drop));
-            shown(&bytes, cut, |bytes| end.find(bytes), |all| drop(Answer::read(all, cells)))?;
-        }
-    }
-
-    #[test]
-    fn statements_are_prepared_once_and_in_bounded_number() {
-        let mut prepared = Prepared::default();
-        let values = [(Type::TEXT, Bound::One(vec![0, 0, 0, 1, b'k']))];
-        let mut ask = |text: &str, values: &[(Type, Bound)]| {
-            let mut out = Vec::new();
-            let new = prepared.ask(&mut out, text, values, ALL).unwrap();
-            if let Some(id) = new {
-                prepared.known.push((id, text.into(), types(values).cloned().collect()));
-            }
-            (new, out[0], prepared.known.len())
-        };
-        assert_eq!(ask("a", &values), (Some(1), b'P', 1));
-        assert_eq!(ask("a", &values), (None, b'B', 1));
-        let number = [(Type::INT8, Bound::One(vec![0xff; 4]))];
-        assert_eq!(ask("a", &number), (Some(2), b'P', 2), "of another type");
-        for i in 2..PREPARED {
-            ask(&i.to_string(), &[]);
-        }
-        assert_eq!(ask("last", &[]), (Some(65), b'C', 1));
-        let mut out = Vec::new();
-        [0, 7, 10, 123].into_iter().for_each(|id| name(&mut out, id));
-        assert_eq!(out, b"s0\0s7\0s10\0s123\0");
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! Errors of PostgreSQL as ours, by their SQLSTATE (PostgreSQL's manual, appendix A).
 
+use super::watch;
 use crate::{Error, ErrorKind};
 
 /// An error of the client as one of ours.
@@ -23,6 +24,7 @@ pub fn error(e: tokio_postgres::Error) -> Error {
     let kind = match () {
         // It wants a password, or another way to log in than we know.
         () if has("authentication error") || has("invalid configuration") => ErrorKind::Denied,
+        () if has(watch::TOO_LONG) => ErrorKind::Malformed,
         () if has("serializing parameter") || has("encoding message") => ErrorKind::Invalid,
         () => ErrorKind::Unavailable,
     };
@@ -114,6 +116,11 @@ impl std::error::Error for Told {}
 /// The error of something of the server's: its SQLSTATE.
 pub fn code(e: &Error) -> Option<&str> {
     Some(told(e)?.0)
+}
+
+/// Whether it is about a value: its form or range, that it is missing, or that it breaks a rule of the table.
+pub fn is_of_value(e: &Error) -> bool {
+    code(e).is_some_and(|code| code.starts_with("22") || matches!(code, "23502" | "23514"))
 }
 
 /// Which row of a `COPY` the server was at, from 1.

@@ -2,12 +2,12 @@
 
 use super::{
     PostgreSql,
-    exact::exact,
-    read::{Bounds, FEW, Pace, bound, by_keys, page},
+    dialect::LIMITS,
+    read::{FEW, Pace, bound, by_keys, page},
 };
 use crate::{
     Result,
-    store::{Explained, Request},
+    store::{Explained, Request, sql::ranges::Bounds},
 };
 
 impl PostgreSql {
@@ -31,9 +31,9 @@ impl PostgreSql {
                 (Explained::new(statement).with_keys(keys), vec![asked])
             }
             Request::Scan(range) => {
-                let (statement, values) = page(&known, &Bounds::new(range), Pace::new().rows());
+                let sql = page(&known, &Bounds::new(range, false), Pace::new().rows());
                 let borders = range.from.iter().chain(&range.until);
-                (Explained::new(statement).with_keys(borders), values)
+                (Explained::new(&*sql.text).with_keys(borders), bound(&sql, &known)?)
             }
             Request::Find(query) => {
                 let sql = self.select(&known, query)?;
@@ -45,7 +45,7 @@ impl PostgreSql {
                 (if few { explained } else { explained.followed_by(pages) }, bound(&sql, &known)?)
             }
             Request::Delete(filter) => {
-                let filter = exact(filter, known.columns());
+                let filter = LIMITS.exact(filter, known.table.columns());
                 let sql = known.table.delete(&known.dialect, &filter)?;
                 (Explained::new(&*sql.text).with_values(&sql.values), bound(&sql, &known)?)
             }

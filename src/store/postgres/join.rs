@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 
 use super::{
     PostgreSql,
-    exact::exact,
+    dialect::LIMITS,
     read::bound,
     rows::{self, Cells},
     table::Known,
@@ -15,7 +15,7 @@ use crate::{
     Result,
     store::{
         join::{Groups, Join, Joined},
-        sql::{self, OTHER, OWN, Sql},
+        sql::{self, BlobTable, OTHER, OWN, Sql},
     },
 };
 
@@ -47,14 +47,8 @@ impl PostgreSql {
         join: &Join,
     ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
         let (own, other) = (self.known().await?, self.beside(&join.table).await?);
-        own.text_key(&join.on)?;
-        other.text_key(&join.field)?;
-        let filter = exact(&join.filter, own.columns());
-        let sql = sql::join(
-            &Join { filter, ..join.clone() },
-            (&own.table, &own.dialect, &own.what_of(OWN)),
-            (&other.table, &other.dialect, &other.what_of(OTHER)),
-        )?;
+        let filter = LIMITS.exact(&join.filter, own.table.columns());
+        let sql = sql::join(&Join { filter, ..join.clone() }, &own.side(OWN), &other.side(OTHER))?;
         Ok((own, other, sql))
     }
 
@@ -62,10 +56,10 @@ impl PostgreSql {
         let (own, other, sql) = self.join_statement(join).await?;
         let values = bound(&sql, &own)?;
         let mut groups = Groups::default();
-        let own_from = 1 + other.fields.len();
+        let own_from = 1 + other.fields.body.len();
         let row = |row: &dyn Cells| {
             let cells = From(own_from, row);
-            let key = rows::key_of(&cells)?;
+            let key = rows::key_of(&own, &cells)?;
             groups.add(key, || rows::record(&own, &cells), rows::row(&other, row)?)
         };
         let done = self.noted(self.pool.rows(&sql.text, &values, row).await);

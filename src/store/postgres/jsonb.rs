@@ -2,32 +2,84 @@
 //!
 //! Numbers are decimal there: `1` and `1.0` stay apart, but `1e300` becomes 301 digits, which is
 //! how a whole number is written. So floats are written without exponents and always with a point,
-//! and come back as floats. Minus zero becomes zero. Names lose their order, and there is no NUL.
+//! and come back as floats. Decimals and whole numbers of any length are numbers there. Minus zero becomes zero. Names lose their order, and there is no NUL.
 
 use std::io;
 
 use serde::Serialize;
 use serde_json::ser::{CharEscape, Formatter, Serializer};
 
+use super::numeric;
 use crate::{
     Error, Result,
-    record::{Document, Value},
+    format::quote,
+    record::{
+        Document, Value,
+        number::{self, Exact},
+    },
     store::json,
 };
 
 /// Appends a document as JSON that `jsonb` takes.
 ///
 /// # Errors
-/// As [`json::check`]; [`Unsupported`](crate::ErrorKind::Unsupported) for a NUL in a name or text.
+/// As [`json::check_with`]; [`Unsupported`](crate::ErrorKind::Unsupported) for a NUL in a name or text.
 pub fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
-    json::check(record)?;
+    json::check_with(record, digits)?;
     let mut serializer = Serializer::with_formatter(out, Decimal);
-    json::Map(record).serialize(&mut serializer).map_err(|e| match nul_in(record) {
+    record.serialize(&mut serializer).map_err(|e| match nul_in(record) {
         Some(path) => Error::unsupported(format!(
             "field {path:?} has a NUL, which PostgreSQL's text has not; use ?layout=blob"
         )),
         None => Error::unsupported(e.to_string()),
     })
+}
+
+/// Whether `jsonb` holds the number of these digits.
+fn digits(text: &str) -> Result<(), String> {
+    match number::is_json(text) {
+        true => numeric::Digits::read(text).map(drop).map_err(|e| format!("is {}", e.context())),
+        false => json::few_digits(text),
+    }
+}
+
+/// The document of this JSON. Whole floats have all their digits in it, of which those that tell them
+/// from other floats are the first.
+///
+/// # Errors
+/// As [`json::read`].
+pub fn read(bytes: &[u8]) -> Result<Document> {
+    let record = json::read(bytes)?;
+    let changes = record.iter().any(|(_, value)| has_decimals(value));
+    match changes {
+        true => Ok(record.into_iter().map(|(name, value)| (name, as_written(value))).collect()),
+        false => Ok(record),
+    }
+}
+
+fn has_decimals(value: &Value) -> bool {
+    match value {
+        Value::Decimal(_) => true,
+        Value::List(list) => list.iter().any(has_decimals),
+        Value::Map(map) => map.iter().any(|(_, value)| has_decimals(value)),
+        _ => false,
+    }
+}
+
+fn as_written(value: Value) -> Value {
+    match value {
+        Value::Decimal(text) => match text.parse::<f64>() {
+            Ok(v) if v.is_finite() && Exact::read(&decimal(v)) == Exact::read(&text) => {
+                Value::Float(v)
+            }
+            _ => Value::Decimal(text),
+        },
+        Value::List(list) => Value::List(list.into_iter().map(as_written).collect()),
+        Value::Map(map) => {
+            Value::Map(map.into_iter().map(|(name, value)| (name, as_written(value))).collect())
+        }
+        value => value,
+    }
 }
 
 /// Where a NUL is, as a path; with names in quotes where it is in one of them.
@@ -56,7 +108,13 @@ pub fn decimal(v: f64) -> String {
     // are, not zeros after the shortest that tell it from others.
     const BEYOND: f64 = 18_446_744_073_709_551_616.0;
     match v.fract() == 0.0 {
-        false => v.to_string(),
+        // Of two shortest spellings the one that all else here writes.
+        false => {
+            let value = Value::Float(v);
+            let digits = number::digits(&value).unwrap_or_default();
+            let exact = Exact::read(&digits);
+            exact.map_or_else(|| v.to_string(), |exact| exact.floor(exact.fraction() as usize))
+        }
         true if v.abs() < BEYOND => format!("{v:.1}"),
         true => format!("{v}.0"),
     }
@@ -65,6 +123,14 @@ pub fn decimal(v: f64) -> String {
 struct Decimal;
 
 impl Formatter for Decimal {
+    fn begin_string<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        quote(out)
+    }
+
+    fn end_string<W: ?Sized + io::Write>(&mut self, out: &mut W) -> io::Result<()> {
+        quote(out)
+    }
+
     fn write_f64<W: ?Sized + io::Write>(&mut self, out: &mut W, v: f64) -> io::Result<()> {
         out.write_all(decimal(v).as_bytes())
     }
@@ -102,6 +168,7 @@ mod tests {
             5e-324,
             1.0 / 3.0,
             9_007_199_254_740_993.0,
+            732_612_069_620_161.2,
             -2.5e-300,
             f64::MIN_POSITIVE,
             18_446_744_073_709_551_616.0,
@@ -109,8 +176,14 @@ mod tests {
             let text = decimal(v);
             assert!(text.contains('.') && !text.contains('e'), "{text}");
             assert_eq!(text.parse::<f64>().unwrap().to_bits(), v.to_bits(), "{text}");
+            let back = read(format!(r#"{{"v":[{text}]}}"#).as_bytes()).unwrap();
+            assert_eq!(back.get("v"), Some(&Value::List(vec![Value::Float(v)])), "{text}");
         }
         assert_eq!(decimal(9_223_372_036_854_774_784.0), "9223372036854774784.0");
+        // Between two shortest spellings.
+        assert_eq!(decimal(732_612_069_620_161.2), "732612069620161.2");
+        let other = Value::Decimal("732612069620161.3".into());
+        assert_eq!(read(br#"{"v":732612069620161.3}"#).unwrap().get("v"), Some(&other));
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! `?socket=/run/postgresql` connects by the socket in that folder. `?tls=true` asks for TLS, and
 //! trusts the usual authorities or those in the file `?ca=`.
 //!
-//! Durability: t3 is `synchronous_commit=on`, t2 `off`, both where the server has `fsync=on`; t0 is an
-//! UNLOGGED table. There is no t1.
+//! Durability: t3 is `synchronous_commit=on`, t2 `off`, both where the server has `fsync=on`; t1 is
+//! `synchronous_commit=on` where it has `fsync=off`; t0 is an UNLOGGED table.
 //!
 //! Everything goes over at most `?pool` connections of steelyard's own client, which speaks the wire
 //! protocol itself, with TLS and without; `?client=crate` sends everything through the crate
@@ -26,8 +26,8 @@ mod crated;
 mod databases;
 mod dialect;
 mod direct;
+mod encrypt;
 mod error;
-mod exact;
 mod explain;
 mod join;
 mod jsonb;
@@ -39,7 +39,7 @@ mod rows;
 mod table;
 #[cfg(test)]
 mod tests;
-mod tls;
+mod watch;
 mod wire;
 mod write;
 
@@ -49,16 +49,16 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt};
 
 use self::{
-    dialect::quote,
     pool::Pool,
-    table::{Known, Lazy, Names},
+    table::{Known, Lazy},
 };
 use super::{
     Abilities, Client, Description, Driver, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-    Need, Query, Request, Row, Rows, Shape, Store, sql::Others,
+    Login, Need, Query, Request, Row, Rows, Shape, Store,
+    sql::{BlobTable, Others, quote},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    ErrorKind, Result,
     durability::{Bound, Limit, Tier},
     record::{Document, Kind},
 };
@@ -69,7 +69,9 @@ pub const DRIVER: Driver = Driver {
     example: "postgres://user@localhost/shop?table=orders&layout=columns",
     about: "PostgreSQL; documents are jsonb",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
+    loses: &[(Shape::Document, DOCUMENT.loses), (Shape::Columns, COLUMNS.loses)],
     servers: &["postgres"],
+    login: Login::Password,
     databases: Some(databases::DATABASES),
     open: open::open,
 };
@@ -79,9 +81,10 @@ const CRATE: Client = Client::Crate("tokio-postgres");
 
 const DOCUMENT: Abilities = Abilities {
     driver: "postgres",
-    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List],
-    loses: "names lose their order; -0.0 becomes 0.0; times, decimals and whole numbers beyond 64 \
-            bits become text; bytes, NaN, infinities and texts with a NUL are refused",
+    keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::BigInt, Kind::Text, Kind::List],
+    loses: "names lose their order; -0.0 becomes 0.0; times become text; decimals keep their digits, but \
+            no exponent, and become floats or whole numbers where those say the same number; bytes, NaN, \
+            infinities, texts with a NUL and numbers of more than 131,072 digits are refused",
     cannot: &[],
     joins: true,
     atomic: true,
@@ -93,16 +96,9 @@ const DOCUMENT: Abilities = Abilities {
 };
 
 const COLUMNS: Abilities = Abilities {
-    keeps: &[
-        Kind::Bool,
-        Kind::Int,
-        Kind::Float,
-        Kind::Text,
-        Kind::Bytes,
-        Kind::Decimal,
-        Kind::BigInt,
-    ],
-    loses: "null becomes a field that is not there, and fields stand in the order of the columns; \
+    keeps: &[Kind::Bool, Kind::Float, Kind::Text, Kind::Bytes, Kind::Decimal, Kind::BigInt],
+    loses: "a whole number becomes a float, a decimal or a whole number beyond 64 bits in a column that \
+            has those; null becomes a field that is not there, and fields stand in the order of the columns; \
             decimals keep their digits, but no exponent and no zeros in front; NaN, texts with a \
             NUL and times finer than microseconds are refused, and so are lists and maps",
     cannot: &[Need::Missing],
@@ -127,13 +123,6 @@ struct PostgreSql {
 }
 
 impl PostgreSql {
-    /// Another table in the same schema.
-    fn sibling(&self, name: &str) -> Result<PostgreSql> {
-        let names = Names { schema: self.table.names.schema.clone(), ..Names::default() };
-        let table = Lazy::new(self.table.shape, name, names, self.table.tier)?;
-        Ok(PostgreSql { pool: self.pool.clone(), table, others: Others::default() })
-    }
-
     async fn known(&self) -> Result<Arc<Known>> {
         self.table.known(&self.pool).await
     }
@@ -147,25 +136,6 @@ impl PostgreSql {
             self.pool.forget();
         }
         done
-    }
-
-    async fn dropped(&self) -> Result<()> {
-        let text = format!("DROP TABLE IF EXISTS {}", quote(&self.table.name));
-        self.pool.get().await?.batch(&text).await?;
-        self.table.forget();
-        self.pool.forget();
-        Ok(())
-    }
-
-    /// Frees what was deleted, gathers statistics, and, where this user may, writes the log to its
-    /// place.
-    async fn settled(&self) -> Result<()> {
-        let mut connection = self.pool.get().await?;
-        connection.batch(&format!("VACUUM (ANALYZE) {}", quote(&self.table.name))).await?;
-        match connection.batch("CHECKPOINT").await {
-            Err(e) if e.kind() == ErrorKind::Denied => Ok(()),
-            done => done,
-        }
     }
 
     async fn description(&self) -> Result<Description> {
@@ -310,18 +280,26 @@ impl Store for PostgreSql {
     }
 
     async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
-        match parts {
-            0 => Err(Error::new(ErrorKind::Invalid, "no parts at all; one at least")),
-            parts => self.parts(parts).await,
-        }
+        self.parts(parts).await
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.dropped().await
+        let text = format!("DROP TABLE IF EXISTS {}", quote(&self.table.name));
+        self.pool.get().await?.batch(&text).await?;
+        self.table.forget();
+        self.pool.forget();
+        Ok(())
     }
 
+    /// Frees what was deleted, gathers statistics, and, where this user may, writes the log to its
+    /// place.
     async fn settle(&self) -> Result<bool> {
-        self.settled().await.map(|()| true)
+        let mut connection = self.pool.get().await?;
+        connection.batch(&format!("VACUUM (ANALYZE) {}", quote(&self.table.name))).await?;
+        match connection.batch("CHECKPOINT").await {
+            Err(e) if e.kind() == ErrorKind::Denied => Ok(true),
+            done => done.map(|()| true),
+        }
     }
 
     async fn analyze(&self) -> Result<()> {

@@ -6,7 +6,7 @@
 use crate::{Error, ErrorKind, Result};
 
 /// How many digits before the point, and after it, a `numeric` can have.
-const WHOLE: usize = 131_072;
+pub const WHOLE: usize = 131_072;
 const FRACTION: usize = 16_383;
 
 const NEGATIVE: u16 = 0x4000;
@@ -74,6 +74,14 @@ impl Digits {
     /// How many digits after the point make a difference.
     pub fn fraction(&self) -> usize {
         self.fraction.trim_end_matches('0').len()
+    }
+
+    /// How many zeros there are before the point; of nothing else as many as there can be.
+    pub fn zeros(&self) -> usize {
+        match self.whole.trim_end_matches('0').len() {
+            0 => WHOLE,
+            others => self.whole.len() - others,
+        }
     }
 
     /// Appends it as it goes over the wire.

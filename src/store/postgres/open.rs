@@ -8,9 +8,8 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     DRIVER, PostgreSql,
-    dialect::quote,
     pool::{Connect, Pool},
-    table::{Lazy, Names},
+    table::Lazy,
 };
 use crate::{
     Error, Result,
@@ -18,9 +17,11 @@ use crate::{
     store::{
         Client, Common, Encoded, Shape, Store, Url,
         limits::Limits,
-        line::Address,
-        sql::Others,
-        tls::{self, Roots},
+        net::{
+            Address,
+            tls::{self, Roots},
+        },
+        sql::{Names, Others, quote},
     },
 };
 
@@ -45,8 +46,7 @@ pub fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
 
 /// Connections, of which none is made yet, and the table.
 pub fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Pool>, Lazy)> {
-    let names =
-        Names { schema: url.take("schema"), key: url.take("key"), column: url.take("column") };
+    let names = Names { schema: url.take("schema"), ..Names::take(&mut url) };
     let socket = url.take("socket");
     let client = url.take_client("tokio-postgres")?.unwrap_or(Client::Own);
     let (tls, ca) = (url.take_flag("tls")?, url.take("ca"));
@@ -63,18 +63,16 @@ pub fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Poo
         _ => None,
     };
     let table = Lazy::new(shape, &common.table, names, common.durability)?;
-    let mut config = configured(&url, socket.as_deref(), common)?;
+    let mut config = configured(&url)?;
     config.ssl_mode(if tls.is_some() { SslMode::Require } else { SslMode::Disable });
-    let set_up = set_up(&table, common);
     let connect = Connect {
-        config: &config,
+        config,
         address: address(&url, socket.as_deref())?,
-        tls: tls.as_ref(),
-        set_up: &set_up,
+        tls,
+        set_up: set_up(&table, common),
         limits: Limits::of(common),
     };
-    let pool = Arc::new(Pool::new(client, connect)?);
-    Ok((pool, table))
+    Ok((Arc::new(Pool::new(client, connect)), table))
 }
 
 fn address(url: &Url, socket: Option<&str>) -> Result<Address> {
@@ -85,14 +83,8 @@ fn address(url: &Url, socket: Option<&str>) -> Result<Address> {
     })
 }
 
-fn configured(url: &Url, socket: Option<&str>, common: &Common) -> Result<Config> {
+fn configured(url: &Url) -> Result<Config> {
     let mut config = Config::new();
-    let (host, port) = url.one_host(5432)?;
-    match socket {
-        Some(folder) => config.host_path(folder),
-        None => config.host(host),
-    };
-    config.port(port);
     for (what, text) in [("user", url.user.as_deref()), ("database", Some(&*url.path))] {
         if text.is_some_and(|text| text.contains('\0')) {
             return Err(Error::invalid(format!("a {what} with a NUL in its name")));
@@ -108,7 +100,6 @@ fn configured(url: &Url, socket: Option<&str>, common: &Common) -> Result<Config
         config.dbname(&url.path);
     }
     config.application_name("steelyard");
-    config.tcp_user_timeout(common.timeout);
     Ok(config)
 }
 
@@ -122,9 +113,9 @@ fn set_up(table: &Lazy, common: &Common) -> String {
          SET client_min_messages = warning;"
     );
     match common.durability {
-        Some(Tier::T3) => text += "SET synchronous_commit = on;",
+        Some(Tier::T3 | Tier::T1) => text += "SET synchronous_commit = on;",
         Some(Tier::T2 | Tier::T0) => text += "SET synchronous_commit = off;",
-        Some(Tier::T1) | None => {}
+        None => {}
     }
     if let Some(schema) = &table.names.schema {
         text += &format!("SET search_path = {};", quote(schema));
@@ -134,10 +125,6 @@ fn set_up(table: &Lazy, common: &Common) -> String {
 
 /// Asks the server what it is, and whether it can promise what is wanted.
 async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
-    const CAN: [Tier; 3] = [Tier::T3, Tier::T2, Tier::T0];
-    if tier == Some(Tier::T1) {
-        return Err(Tier::T1.refused("PostgreSQL", &CAN));
-    }
     let text = "SELECT current_setting('server_encoding'), current_setting('fsync'), \
                 CAST(current_setting('server_version_num') AS integer), \
                 current_setting('server_version'), current_setting('full_page_writes')";
@@ -152,8 +139,13 @@ async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
         return Err(Error::unsupported(what));
     }
     match tier {
+        // It is the server that syncs or does not; a connection chooses when.
+        Some(Tier::T1) if fsync == "on" => {
+            let can = [Tier::T3, Tier::T2, Tier::T0];
+            Err(Tier::T1.refused("PostgreSQL with fsync=on", &can))
+        }
         Some(tier @ (Tier::T2 | Tier::T3)) if fsync != "on" => {
-            Err(tier.refused("PostgreSQL with fsync=off", &[Tier::T0]))
+            Err(tier.refused("PostgreSQL with fsync=off", &[Tier::T1, Tier::T0]))
         }
         Some(tier @ (Tier::T2 | Tier::T3)) if full_pages != "on" => {
             let store = "PostgreSQL with full_page_writes=off, where a crash may tear a page,";

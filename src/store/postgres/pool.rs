@@ -1,68 +1,58 @@
 //! The connections to one database, at most `?pool` of them: lines of our own, or those of the crates
 //! (`?client=crate`), never both.
 
-use deadpool_postgres::{
-    ClientWrapper, Hook, HookError, Manager, ManagerConfig, PoolError, RecyclingMethod, Runtime,
-    TimeoutType, Timeouts,
-};
+use std::time::{Duration, Instant};
+
 use futures_util::FutureExt;
-use tokio_postgres::{Config, NoTls, types::Type};
+use tokio_postgres::{Config, types::Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
-    crated::Crated,
+    crated::{Crated, Crates},
     direct::{Direct, Session},
-    error::{code, error},
+    error::code,
     rows::{Cells, Held},
     wire::Bound,
 };
 use crate::{
-    Error, Result,
+    Result,
     store::{
         Client,
-        limits::{Limits, busy, unconnected},
-        line::Address,
+        limits::{Limits, late, within},
+        net::Address,
     },
 };
 
 /// Connections to one database.
-pub struct Pool {
-    of: Of,
-    limits: Limits,
-}
+pub struct Pool(Of);
 
 enum Of {
     Own(Box<Direct>),
-    Crate(deadpool_postgres::Pool),
+    Crate(Box<Crates>),
 }
 
 /// How connections are made.
-pub struct Connect<'a> {
-    pub config: &'a Config,
+pub struct Connect {
+    pub config: Config,
     pub address: Address,
-    pub tls: Option<&'a MakeRustlsConnect>,
+    pub tls: Option<MakeRustlsConnect>,
     /// Statements that each connection begins with.
-    pub set_up: &'a str,
+    pub set_up: String,
     pub limits: Limits,
 }
 
 impl Pool {
     /// Connections of this client. None is made yet.
-    ///
-    /// # Errors
-    /// None that are known.
-    pub fn new(client: Client, connect: Connect<'_>) -> Result<Pool> {
-        let limits = connect.limits;
-        let of = match client {
+    pub fn new(client: Client, connect: Connect) -> Pool {
+        Pool(match client {
             Client::Own => Of::Own(Box::new(Direct::new(connect))),
-            Client::Crate(_) => Of::Crate(crates(&connect)?),
-        };
-        Ok(Pool { of, limits })
+            Client::Crate(_) => Of::Crate(Box::new(Crates::new(connect))),
+        })
     }
 
     /// Whose connections these are.
     pub fn client(&self) -> Client {
-        match self.of {
+        match self.0 {
             Of::Own(_) => Client::Own,
             Of::Crate(_) => super::CRATE,
         }
@@ -74,21 +64,9 @@ impl Pool {
     /// [`Timeout`](crate::ErrorKind::Timeout) where none is free in time, or none can be made in time;
     /// of the connection.
     pub async fn get(&self) -> Result<Connection<'_>> {
-        match &self.of {
+        match &self.0 {
             Of::Own(direct) => direct.session().await.map(Connection::Own),
-            Of::Crate(pool) => {
-                let client = pool.get().await.map_err(|e| match e {
-                    PoolError::Backend(e) | PoolError::PostCreateHook(HookError::Backend(e)) => {
-                        error(e)
-                    }
-                    PoolError::Timeout(TimeoutType::Wait) => {
-                        busy(self.limits.operation, self.limits.pool)
-                    }
-                    PoolError::Timeout(_) => unconnected(self.limits.connect),
-                    e => Error::unavailable(e.to_string()),
-                })?;
-                Ok(Connection::Crate(Crated::new(client, self.limits.operation)))
-            }
+            Of::Crate(crates) => crates.get().await.map(Connection::Crate),
         }
     }
 
@@ -102,7 +80,7 @@ impl Pool {
         values: &[(Type, Bound)],
         mut row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
-        match &self.of {
+        match &self.0 {
             Of::Own(direct) => direct.run("a query", text, values, row).await.map(drop),
             Of::Crate(_) => {
                 let rows = async { self.crated().await?.query(text, values).await };
@@ -123,7 +101,7 @@ impl Pool {
         values: &[(Type, Bound)],
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
-        match &self.of {
+        match &self.0 {
             Of::Own(direct) => direct.run_for(most, "a query", text, values, row).await.map(drop),
             Of::Crate(_) => {
                 let text = format!("SELECT * FROM ({text}) AS found LIMIT {most}");
@@ -137,7 +115,7 @@ impl Pool {
     /// # Errors
     /// Of the connection and the server.
     pub async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
-        match &self.of {
+        match &self.0 {
             Of::Own(direct) => direct.run("a statement", text, values, |_| Ok(())).await,
             Of::Crate(_) => {
                 let done = async { self.crated().await?.execute(text, values).await };
@@ -146,7 +124,45 @@ impl Pool {
         }
     }
 
-    async fn crated(&self) -> Result<Crated> {
+    /// Waits for several statements of one operation, but not longer than it may take.
+    ///
+    /// # Errors
+    /// Its own; [`Timeout`](crate::ErrorKind::Timeout) where it takes too long.
+    pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+        within(self.limit(), what, done).await.map_err(|e| match e.is_outage() {
+            true => e.in_place(self.place()),
+            false => e,
+        })
+    }
+
+    /// The same for who waits in the thread, where no clock breaks in: between statements.
+    ///
+    /// # Errors
+    /// [`Timeout`](crate::ErrorKind::Timeout) where what has begun then takes too long.
+    pub fn in_time(&self, what: &str, begun: Instant) -> Result<()> {
+        match begun.elapsed() < self.limit() {
+            true => Ok(()),
+            false => Err(late(what, self.limit()).in_place(self.place())),
+        }
+    }
+
+    fn limit(&self) -> Duration {
+        self.connect().limits.operation
+    }
+
+    /// What errors call the server.
+    fn place(&self) -> String {
+        self.connect().address.to_string()
+    }
+
+    fn connect(&self) -> &Connect {
+        match &self.0 {
+            Of::Own(direct) => &direct.connect,
+            Of::Crate(crates) => &crates.connect,
+        }
+    }
+
+    async fn crated(&self) -> Result<Crated<'_>> {
         match self.get().await? {
             Connection::Crate(connection) => Ok(connection),
             Connection::Own(_) => unreachable!("connections are of one kind"),
@@ -155,48 +171,22 @@ impl Pool {
 
     /// After trouble with one connection, none that is idle is trusted.
     fn settle<T>(&self, done: Result<T>) -> Result<T> {
-        if let (Err(e), Of::Crate(pool)) = (&done, &self.of)
+        if let (Err(e), Of::Crate(crates)) = (&done, &self.0)
             && e.is_outage()
             && code(e).is_none()
         {
-            pool.retain(|_, _| false);
+            crates.forget();
         }
         done
     }
 
     /// Tables are no longer what they were: statements are prepared anew.
     pub fn forget(&self) {
-        match &self.of {
+        match &self.0 {
             Of::Own(direct) => direct.forget(),
-            Of::Crate(pool) => pool.manager().statement_caches.clear(),
+            Of::Crate(crates) => crates.forget(),
         }
     }
-}
-
-/// The pool of the crates.
-fn crates(connect: &Connect<'_>) -> Result<deadpool_postgres::Pool> {
-    let how = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let manager = match connect.tls {
-        Some(tls) => Manager::from_config(connect.config.clone(), tls.clone(), how),
-        None => Manager::from_config(connect.config.clone(), NoTls, how),
-    };
-    let set_up = connect.set_up.to_owned();
-    let hook = Hook::async_fn(move |client: &mut ClientWrapper, _| {
-        let set_up = set_up.clone();
-        Box::pin(async move { client.batch_execute(&set_up).await.map_err(HookError::Backend) })
-    });
-    let limits = connect.limits;
-    deadpool_postgres::Pool::builder(manager)
-        .max_size(limits.pool)
-        .runtime(Runtime::Tokio1)
-        .timeouts(Timeouts {
-            wait: Some(limits.operation),
-            create: Some(limits.connect),
-            recycle: Some(limits.connect),
-        })
-        .post_create(hook)
-        .build()
-        .map_err(|e| Error::invalid(e.to_string()))
 }
 
 /// A connection, which goes back to its pool unless something on it was not ended.
@@ -204,7 +194,7 @@ fn crates(connect: &Connect<'_>) -> Result<deadpool_postgres::Pool> {
 #[allow(clippy::large_enum_variant)]
 pub enum Connection<'p> {
     Own(Session<'p>),
-    Crate(Crated),
+    Crate(Crated<'p>),
 }
 
 impl Connection<'_> {

@@ -10,7 +10,7 @@ use tokio_postgres::types::Type;
 
 use super::{
     PostgreSql,
-    exact::exact,
+    dialect::LIMITS,
     rows::{self, Cells},
     table::{self, Known},
     wire::{self, Bound, Wire},
@@ -20,8 +20,11 @@ use crate::{
     record::Value,
     store::{
         Filter, Key, KeyRange, Query, in_batches,
-        query::{Path, Test},
-        sql::Sql,
+        net::{Fewer, is_too_long},
+        sql::{
+            Sql, quote,
+            ranges::{self, Bounds},
+        },
     },
 };
 
@@ -47,6 +50,15 @@ impl Pace {
         self.0
     }
 
+    /// Whether fewer may do, after this error.
+    fn fewer(&mut self, e: &Error) -> bool {
+        let fewer = self.0 > 1 && is_too_long(e);
+        if fewer {
+            self.0 /= 2;
+        }
+        fewer
+    }
+
     /// Learns from how many bytes came.
     fn learn(&mut self, bytes: usize) {
         match bytes {
@@ -68,10 +80,8 @@ impl PostgreSql {
             return Ok(Vec::new());
         }
         let known = self.known().await?;
-        let Some((statement, asked)) = by_keys(&known, keys) else {
-            return Ok(vec![None; keys.len()]);
-        };
         if let [_] = keys {
+            let Some((statement, asked)) = by_keys(&known, keys) else { return Ok(vec![None]) };
             let mut found = None;
             let row = |row: &dyn Cells| {
                 found = Some(read(&known, row)?);
@@ -81,11 +91,17 @@ impl PostgreSql {
             return Ok(vec![found]);
         }
         let mut found = HashMap::with_capacity(keys.len());
-        let row = |row: &dyn Cells| {
-            found.insert(rows::key_of(row)?, read(&known, row)?);
+        let mut row = |row: &dyn Cells| {
+            found.insert(rows::key_of(&known, row)?, read(&known, row)?);
             Ok(())
         };
-        self.noted(self.pool.rows(statement, &[asked], row).await)?;
+        let mut asked = Fewer::new(keys);
+        while let Some(some) = asked.next() {
+            let Some((statement, sought)) = by_keys(&known, some) else { continue };
+            if let Err(e) = self.noted(self.pool.rows(statement, &[sought], &mut row).await) {
+                asked.after(keys, e)?;
+            }
+        }
         Ok(keys.iter().map(|key| found.get(key).cloned()).collect())
     }
 
@@ -111,8 +127,8 @@ impl PostgreSql {
 
     fn selecting(&self, known: &Known, what: &str, query: &Query) -> Result<Sql> {
         query.check()?;
-        let columns = known.columns();
-        let query = Query { filter: exact(&query.filter, columns), ..query.clone() };
+        let filter = LIMITS.exact(&query.filter, known.table.columns());
+        let query = Query { filter, ..query.clone() };
         known.table.select(&known.dialect, what, &query)
     }
 
@@ -127,27 +143,30 @@ impl PostgreSql {
         if limit == 0 {
             return Ok(in_batches(Vec::new().into_iter()).boxed());
         }
-        let rows = self.first(query, limit.min(FEW + 1), read).await?;
-        if rows.len() as u64 <= FEW.min(limit) {
-            return Ok(in_batches(rows.into_iter()).boxed());
+        match self.first(query, limit.min(FEW + 1), read).await {
+            Ok(rows) if rows.len() as u64 <= FEW.min(limit) => {
+                return Ok(in_batches(rows.into_iter()).boxed());
+            }
+            // They are too large to come at once.
+            Err(e) if !is_too_long(&e) => return Err(e),
+            _ => {}
         }
-        drop(rows);
         let known = self.known().await?;
         match known.in_order && query.sort.is_empty() {
             true => Ok(self.after_keys(known, query.filter.clone(), limit, read).boxed()),
             false => {
                 let sql = self.selecting(&known, &known.key_what(), query)?;
-                let keys = self.keys(&sql.text, &bound(&sql, &known)?).await?;
+                let keys = self.keys(&known, &sql.text, &bound(&sql, &known)?).await?;
                 Ok(self.of_keys(known, keys, read).boxed())
             }
         }
     }
 
     /// The keys that a statement gives in its first column.
-    async fn keys(&self, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Key>> {
+    async fn keys(&self, known: &Known, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
         let row = |row: &dyn Cells| {
-            keys.push(rows::key_of(row)?);
+            keys.push(rows::key_of(known, row)?);
             Ok(())
         };
         self.noted(self.pool.rows(text, values, row).await)?;
@@ -169,16 +188,18 @@ impl PostgreSql {
                 let Some((after, left, mut pace)) = state else { return Ok::<_, Error>(None) };
                 let filter = match after {
                     None => filter,
-                    Some(after) => {
-                        let later = Test::Gt(after.as_str().into());
-                        filter.and(Filter::Field(Path::new([Path::KEY]), later))
+                    Some(after) => ranges::after(filter, &after),
+                };
+                let (page, wanted) = loop {
+                    let mut sql = self.select(&known, &Query::new(filter.clone()))?;
+                    let wanted = left.min(pace.0 as u64);
+                    sql.push(&format!(" ORDER BY {} LIMIT {wanted}", known.key_text()));
+                    let values = bound(&sql, &known)?;
+                    match self.page(&known, &sql.text, &values, read).await {
+                        Err(e) if pace.fewer(&e) => {}
+                        page => break (page?, wanted),
                     }
                 };
-                let mut sql = self.select(&known, &Query::new(filter))?;
-                let wanted = left.min(pace.0 as u64);
-                sql.push(&format!(" ORDER BY {} LIMIT {wanted}", known.key_text()));
-                let values = bound(&sql, &known)?;
-                let page = self.page(&known, &sql.text, &values, read).await?;
                 let left = left - page.rows.len() as u64;
                 let more = page.rows.len() as u64 == wanted && left > 0;
                 pace.learn(page.bytes);
@@ -204,11 +225,17 @@ impl PostgreSql {
                     let (mut found, mut bytes) = (HashMap::with_capacity(asked.len()), 0);
                     let row = |row: &dyn Cells| {
                         bytes += row.size();
-                        found.insert(rows::key_of(row)?, read(&known, row)?);
+                        found.insert(rows::key_of(&known, row)?, read(&known, row)?);
                         Ok(())
                     };
-                    let sought = [table::keys(&known, &asked)];
-                    self.noted(self.pool.rows(&known.say.get_many, &sought, row).await)?;
+                    let (mut row, mut some) = (row, Fewer::new(&asked));
+                    while let Some(keys) = some.next() {
+                        let sought = [table::keys(&known, keys)];
+                        let read = self.pool.rows(&known.say.get_many, &sought, &mut row).await;
+                        if let Err(e) = self.noted(read) {
+                            some.after(&asked, e)?;
+                        }
+                    }
                     pace.learn(bytes);
                     let rows: Vec<R> =
                         asked.iter().filter_map(|key| found.get(key).cloned()).collect();
@@ -232,7 +259,7 @@ impl PostgreSql {
         let mut page = Page { rows: Vec::new(), bytes: 0, last: None };
         let row = |row: &dyn Cells| {
             page.bytes += row.size();
-            page.last = Some(rows::key_of(row)?);
+            page.last = Some(rows::key_of(known, row)?);
             page.rows.push(read(known, row)?);
             Ok(())
         };
@@ -247,20 +274,14 @@ impl PostgreSql {
         read: Read<R>,
     ) -> Result<BoxStream<'s, Result<Vec<R>>>> {
         let known = self.known().await?;
-        let range = Bounds::new(range);
+        let bounds = Bounds::new(range, false);
         if known.in_order {
-            return Ok(self.pages(known, range, read).boxed());
+            return Ok(self.pages(known, bounds, read).boxed());
         }
         // Without an index in that order, each page would cost as much as all.
-        let key = known.key_text();
-        let mut values = Vec::new();
-        let text = format!(
-            "SELECT {} FROM {}{} ORDER BY {key}",
-            known.key_what(),
-            super::dialect::quote(&known.table.name),
-            range.condition(&key, &mut values)
-        );
-        let keys = self.keys(&text, &values).await?;
+        let select = format!("SELECT {} FROM {}", known.key_what(), quote(&known.table.name));
+        let sql = ranges::page(&known.dialect, &select, &known.key_text(), &bounds);
+        let keys = self.keys(&known, &sql.text, &bound(&sql, &known)?).await?;
         Ok(self.of_keys(known, keys, read).boxed())
     }
 
@@ -268,21 +289,26 @@ impl PostgreSql {
     fn pages<R: Send>(
         &self,
         known: Arc<Known>,
-        range: Bounds,
+        bounds: Bounds,
         read: Read<R>,
     ) -> impl Stream<Item = Result<Vec<R>>> + Send {
-        let state = Some((range, Pace::new()));
+        let state = Some((bounds, Pace::new()));
         stream::try_unfold(state, move |state| {
             let known = known.clone();
             async move {
-                let Some((range, mut pace)) = state else { return Ok::<_, Error>(None) };
-                let (text, values) = page(&known, &range, pace.0);
-                let page = self.page(&known, &text, &values, read).await?;
+                let Some((bounds, mut pace)) = state else { return Ok::<_, Error>(None) };
+                let page = loop {
+                    let sql = page(&known, &bounds, pace.0);
+                    let values = bound(&sql, &known)?;
+                    match self.page(&known, &sql.text, &values, read).await {
+                        Err(e) if pace.fewer(&e) => {}
+                        page => break page?,
+                    }
+                };
                 let next = match page.last {
                     Some(last) if page.rows.len() == pace.0 => {
                         pace.learn(page.bytes);
-                        let from = Some((last.to_string(), " > "));
-                        Some((Bounds { from, until: range.until }, pace))
+                        Some((bounds.after(&last), pace))
                     }
                     _ => None,
                 };
@@ -295,31 +321,25 @@ impl PostgreSql {
         let count = self.counted().await?;
         let known = self.known().await?;
         let mut places = Vec::new();
-        for i in 1..u128::from(parts) {
-            let place = (u128::from(count) * i / u128::from(parts)) as i64;
-            wire::field(&mut places, |out| Wire::Int8.write(&Value::Int(place), out))?;
+        for place in ranges::places(count, parts)? {
+            let place = Value::Int(place as i64);
+            wire::field(&mut places, |out| Wire::Int8.write(&place, out))?;
         }
         let key = known.key_text();
         let text = format!(
             "SELECT CAST(k AS text) FROM (SELECT {key} AS k, row_number() OVER (ORDER BY {key}) - 1 \
              AS n FROM {}) AS s JOIN unnest($1) AS p(place) ON n = place ORDER BY place",
-            super::dialect::quote(&known.table.name)
+            quote(&known.table.name)
         );
         let (one, many) = Wire::Int8.types();
         let places = Bound::Many(one, parts.saturating_sub(1) as usize, places);
-        let borders = self.keys(&text, &[(many, places)]).await?;
-        let mut ranges = KeyRange::between(borders);
-        ranges.resize_with(parts as usize, || {
-            // No key lies in it.
-            let none = Key::new("\0").expect("not empty");
-            KeyRange { from: Some(none.clone()), until: Some(none) }
-        });
-        Ok(ranges)
+        let borders = self.keys(&known, &text, &[(many, places)]).await?;
+        Ok(ranges::parts(borders, parts))
     }
 
     pub(super) async fn counted(&self) -> Result<u64> {
         let known = self.known().await?;
-        let text = format!("SELECT count(*) FROM {}", super::dialect::quote(&known.table.name));
+        let text = format!("SELECT count(*) FROM {}", quote(&known.table.name));
         let mut connection = self.pool.get().await?;
         let rows = self.noted(connection.query(&text, &[]).await)?;
         Ok(rows[0].try_get::<i64>(0)? as u64)
@@ -328,7 +348,8 @@ impl PostgreSql {
     pub(super) async fn deleted(&self, filter: &Filter) -> Result<u64> {
         Query::new(filter.clone()).check()?;
         let known = self.known().await?;
-        let sql = known.table.delete(&known.dialect, &exact(filter, known.columns()))?;
+        let sql =
+            known.table.delete(&known.dialect, &LIMITS.exact(filter, known.table.columns()))?;
         let values = bound(&sql, &known)?;
         self.noted(self.pool.execute(&sql.text, &values).boxed().await)
     }
@@ -345,16 +366,12 @@ pub(super) fn by_keys<'k>(known: &'k Known, keys: &[Key]) -> Option<(&'k str, (T
     }
 }
 
-/// The statement of a page of so many rows, and what is bound to it.
-pub(super) fn page(known: &Known, range: &Bounds, rows: usize) -> (String, Vec<(Type, Bound)>) {
-    let (key, mut values) = (known.key_text(), Vec::new());
-    let text = format!(
-        "SELECT {} FROM {}{} ORDER BY {key} LIMIT {rows}",
-        known.say.what,
-        super::dialect::quote(&known.table.name),
-        range.condition(&key, &mut values),
-    );
-    (text, values)
+/// The statement of a page of so many rows.
+pub(super) fn page(known: &Known, bounds: &Bounds, rows: usize) -> Sql {
+    let select = format!("SELECT {} FROM {}", known.say.what, quote(&known.table.name));
+    let mut sql = ranges::page(&known.dialect, &select, &known.key_text(), bounds);
+    sql.push(&format!(" LIMIT {rows}"));
+    sql
 }
 
 /// Some rows, their bytes, and the key of the last.
@@ -366,37 +383,5 @@ struct Page<R> {
 
 /// What is bound to a statement about a table.
 pub(super) fn bound(sql: &Sql, known: &Known) -> Result<Vec<(Type, Bound)>> {
-    sql.values.iter().map(|value| rows::compared(value, known.columns().is_none())).collect()
-}
-
-/// A range of keys, in words for texts without NUL: where a border has one, the border is just
-/// after what stands before it.
-pub(super) struct Bounds {
-    from: Option<(String, &'static str)>,
-    until: Option<(String, &'static str)>,
-}
-
-impl Bounds {
-    pub fn new(range: &KeyRange) -> Bounds {
-        let border = |key: &Key, operator, after_nul| match key.split_once('\0') {
-            None => (key.to_string(), operator),
-            Some((before, _)) => (before.to_owned(), after_nul),
-        };
-        Bounds {
-            from: range.from.as_ref().map(|key| border(key, " >= ", " > ")),
-            until: range.until.as_ref().map(|key| border(key, " < ", " <= ")),
-        }
-    }
-
-    fn condition(&self, key: &str, values: &mut Vec<(Type, Bound)>) -> String {
-        let mut text = String::new();
-        for (border, operator) in [&self.from, &self.until].into_iter().flatten() {
-            let mut field = (border.len() as i32).to_be_bytes().to_vec();
-            field.extend(border.as_bytes());
-            values.push((Wire::Text.types().0, Bound::One(field)));
-            let word = if text.is_empty() { "WHERE" } else { "AND" };
-            text += &format!(" {word} {key}{operator}${}", values.len());
-        }
-        text
-    }
+    sql.values.iter().map(|value| rows::compared(value, known.table.columns().is_none())).collect()
 }

@@ -7,17 +7,34 @@ use tokio_postgres::{
 
 use super::{
     BLOB, DOCUMENT, jsonb, numeric,
-    table::{Known, holds},
+    table::Known,
     wire::{self, Bound, Raw, Wire},
 };
 use crate::{
     Error, ErrorKind, Result,
-    record::{Document, Kind, Value},
-    store::{Blob, Key, Row, Shape, blobs, json},
+    record::{Document, Kind, Value, number},
+    store::{
+        Blob, Key, Row, Shape, blobs,
+        sql::{
+            Described, kept, not_a_key, only_read,
+            row::{about, of_field, of_key, whole},
+        },
+    },
 };
 
 /// The version of the binary format of `jsonb`.
 const JSONB: u8 = 1;
+
+/// What texts are to a column that goes as text: whether the database takes two for one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// Each for itself.
+    Apart,
+    /// Spaces at the end do not count, and do not come back.
+    Padded,
+    /// As numbers, or whatever the type makes of them.
+    Alike,
+}
 
 /// A column, and how values go into it.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +48,8 @@ pub struct Field {
     pub type_name: String,
     /// It is declared `NOT NULL`.
     pub not_null: bool,
+    /// What its texts are to the database.
+    pub texts: Texts,
     /// How long, or how exact: the type's modifier, -1 for none.
     typmod: i32,
 }
@@ -55,7 +74,30 @@ impl Field {
             Wire::Numeric if typmod >= 4 && scale(typmod) == 0 => Kind::BigInt,
             Wire::Numeric => Kind::Decimal,
         };
-        Field { name, kind, wire, direct: known.is_some(), type_name, not_null: false, typmod }
+        let (direct, texts) = (known.is_some(), Texts::Apart);
+        Field { name, kind, wire, direct, type_name, not_null: false, texts, typmod }
+    }
+
+    /// The same as the key's column: what is no text, whole number or uuid is read as text.
+    pub fn into_key(mut self) -> Field {
+        match self.wire {
+            Wire::Text | Wire::Uuid | Wire::Int2 | Wire::Int4 | Wire::Int8 => {}
+            Wire::Numeric if self.kind == Kind::BigInt => {
+                (self.wire, self.direct) = (Wire::Text, false);
+            }
+            _ => {
+                (self.wire, self.direct, self.kind) = (Wire::Text, false, Kind::Text);
+                self.texts = Texts::Alike;
+            }
+        }
+        self
+    }
+
+    /// Why no key can be written into the column, if none can.
+    pub fn only_read(&self) -> Option<String> {
+        (self.texts == Texts::Alike).then(|| {
+            format!("is of type {}, which takes several texts for one value", self.type_name)
+        })
     }
 
     /// Appends the bytes of a key.
@@ -67,19 +109,22 @@ impl Field {
             Wire::Text if memchr::memchr(0, key.as_bytes()).is_some() => {
                 Err(Error::invalid("has a NUL, which PostgreSQL's text has not"))
             }
+            Wire::Text if self.texts == Texts::Padded && key.ends_with(' ') => Err(Error::invalid(
+                "ends in a space, which its column of type character would lose",
+            )),
             Wire::Text => {
+                if self.kind == Kind::BigInt {
+                    whole(key)?;
+                }
                 self.fits(&Value::Null, Some(key.as_str()))?;
                 out.extend(key.as_bytes());
                 Ok(())
             }
             Wire::Uuid => self.wire.write(&Value::from(key.as_str()), out),
-            Wire::Int2 | Wire::Int4 | Wire::Int8 => {
-                let number = key.parse::<i64>().ok().filter(|n| n.to_string() == **key);
-                let number = number.ok_or_else(|| {
-                    Error::invalid("is no whole number, which the key's column holds")
-                })?;
-                self.wire.write(&Value::Int(number), out)
-            }
+            Wire::Int2 | Wire::Int4 | Wire::Int8 => match i64::try_from(whole(key)?) {
+                Ok(number) => self.wire.write(&Value::Int(number), out),
+                Err(_) => Err(Error::invalid("has more digits than the key's column holds")),
+            },
             _ => Err(Error::invalid(format!(
                 "cannot be in the key's column, which is of type {}",
                 self.type_name
@@ -95,13 +140,6 @@ impl Field {
         if *value == Value::Null {
             wire::null(out);
             return Ok(());
-        }
-        if !holds(self.kind, value.kind()) {
-            return Err(Error::invalid(format!(
-                "holds a {}, where its column holds {}",
-                value.kind().name(),
-                self.kind.name()
-            )));
         }
         self.fits(value, value.as_str())?;
         wire::field(out, |out| match self.wire {
@@ -121,17 +159,26 @@ impl Field {
             (Wire::Text, _, Some(text)) => {
                 let most = (modifier - 4).max(0) as usize;
                 // Fewer bytes are fewer characters.
-                if self.direct && text.len() > most && text.chars().count() > most {
+                let is_text = self.direct || self.texts == Texts::Padded;
+                if is_text && text.len() > most && text.chars().count() > most {
                     return too_large(format!("is longer than its column, of {most} characters"));
                 }
             }
-            (Wire::Numeric, Value::Decimal(digits) | Value::BigInt(digits), _) => {
-                let number = numeric::Digits::read(digits)?;
+            (Wire::Numeric, value, _) => {
+                let Some(digits) = number::digits(value) else { return Ok(()) };
+                let number = numeric::Digits::read(&digits)?;
                 let (precision, scale) = ((modifier - 4) >> 16 & 0xffff, scale(modifier));
+                // Of a negative scale, the last digits before the point are zeros.
+                let is_kept = match u32::try_from(scale) {
+                    Ok(scale) => number.fraction() as u32 <= scale,
+                    Err(_) => {
+                        number.fraction() == 0 && number.zeros() >= scale.unsigned_abs() as usize
+                    }
+                };
                 if number.whole() as i32 > precision - scale {
                     return too_large(format!("has more than {} digits", precision - scale));
                 }
-                if number.fraction() as i32 > scale.max(0) || scale < 0 {
+                if !is_kept {
                     let what =
                         format!("is {digits}, which its column would round to {scale} digits");
                     return Err(Error::invalid(what));
@@ -150,6 +197,22 @@ impl Field {
     }
 }
 
+impl Described for Field {
+    fn name(&self) -> &str {
+        &self.name
+    }
+    fn is_primary(&self) -> bool {
+        false
+    }
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+    /// What becomes of a text, the cast says.
+    fn changes(&self) -> Option<&str> {
+        (!self.direct).then_some(&self.type_name)
+    }
+}
+
 /// How many digits after the point a `numeric` has by its modifier: a number of 11 bits.
 fn scale(modifier: i32) -> i32 {
     (((modifier - 4) & 0x7ff) ^ 1024) - 1024
@@ -164,6 +227,20 @@ pub trait Entry: Sync {
     /// # Errors
     /// Where the table cannot hold it; the key is for the caller to add.
     fn write(&self, known: &Known, to: &mut impl Target) -> Result<()>;
+
+    /// Whether it has to be looked at after it was written: a column may change it.
+    fn may_change(&self, known: &Known) -> bool;
+
+    /// Whether it is what a row has that was read after it was written.
+    ///
+    /// # Errors
+    /// Where it is another; the key is for the caller to add.
+    fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()>;
+
+    /// What the server did not take of it, with the fields that may be meant.
+    fn not_taken(&self, _known: &Known, e: Error) -> Error {
+        e
+    }
 }
 
 /// Where fields go, by their number: the key is 0.
@@ -197,10 +274,12 @@ impl Entry for Row {
     }
 
     fn write(&self, known: &Known, to: &mut impl Target) -> Result<()> {
-        if known.shape == Shape::Columns {
-            return columns(known, self, to);
+        if known.fields.shape == Shape::Columns {
+            return known.fields.write(&self.key, &self.record, |i, column, value| {
+                column.write(value, to.field(i))
+            });
         }
-        let body = &known.fields[0];
+        let body = &known.fields.body[0];
         let mut length = 0;
         wire::field(to.field(1), |out| {
             if body.wire == Wire::Jsonb {
@@ -213,6 +292,18 @@ impl Entry for Row {
         })?;
         blobs::fits(&DOCUMENT, &self.key, length)
     }
+
+    fn may_change(&self, known: &Known) -> bool {
+        known.fields.shape == Shape::Columns && known.fields.may_change(&self.record)
+    }
+
+    fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+        known.fields.kept(&self.record, &record(known, row)?)
+    }
+
+    fn not_taken(&self, known: &Known, e: Error) -> Error {
+        known.fields.not_taken(e, &self.record)
+    }
 }
 
 impl Entry for Blob {
@@ -223,58 +314,33 @@ impl Entry for Blob {
     fn write(&self, known: &Known, to: &mut impl Target) -> Result<()> {
         blobs::fits(&BLOB, &self.key, self.bytes.len())?;
         let out = to.field(1);
-        match known.fields[0].wire {
+        let body = &known.fields.body[0];
+        match body.wire {
             Wire::Bytea => wire::field(out, |out| {
                 out.extend(&self.bytes);
                 Ok(())
             }),
             // A column of text, which bytes in Base64 and the like fit into.
             _ => match std::str::from_utf8(&self.bytes) {
-                Ok(text) => known.fields[0].write(&text.into(), out),
+                Ok(text) => body.write(&text.into(), out).map_err(|e| of_field(e, &body.name)),
                 Err(_) => Err(Error::invalid(format!(
                     "column {:?} is of text, and these bytes are none; use a format that is text, \
                      as +base64",
-                    known.fields[0].name
+                    body.name
                 ))),
             },
         }
     }
-}
 
-/// The record's fields, in the order of the columns.
-fn columns(known: &Known, row: &Row, to: &mut impl Target) -> Result<()> {
-    blobs::fits(&DOCUMENT, &row.key, 0)?;
-    let record = &row.record;
-    let mut used = 0;
-    if known.key_is_field
-        && let Some(value) = record.get(&known.key.name)
-    {
-        used += 1;
-        if Key::of(record, &known.key.name).ok().as_ref() != Some(&row.key) {
-            let (name, kind) = (&known.key.name, value.kind().name());
-            let what = format!("field {name:?} is the key's column, and holds another {kind}");
-            return Err(Error::invalid(what));
-        }
+    fn may_change(&self, known: &Known) -> bool {
+        known.fields.changing().next().is_some()
     }
-    for (i, field) in known.fields.iter().enumerate() {
-        let value = record.get(&field.name);
-        used += usize::from(value.is_some());
-        field
-            .write(value.unwrap_or(&Value::Null), to.field(i + 1))
-            .map_err(|e| Error::new(e.kind(), format!("field {:?} {}", field.name, e.context())))?;
+
+    fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+        let text = |bytes: &[u8]| Value::Text(String::from_utf8_lossy(bytes).into_owned());
+        let (body, got) = (&known.fields.body[0], bytes(known, row)?);
+        kept(body, &text(&self.bytes), Some(&text(&got))).map_err(|e| of_field(e, &body.name))
     }
-    if used < record.len() {
-        let is_column = |name: &str| {
-            known.fields.iter().any(|f| f.name == name)
-                || (known.key_is_field && name == known.key.name)
-        };
-        let unknown = record.iter().map(|(name, _)| name).find(|name| !is_column(name));
-        return Err(Error::invalid(match unknown {
-            Some(name) => format!("the table has no column for the field {name:?}"),
-            None => "a field stands in it twice".into(),
-        }));
-    }
-    Ok(())
 }
 
 /// Appends all fields of an entry, the key first.
@@ -283,17 +349,13 @@ fn columns(known: &Known, row: &Row, to: &mut impl Target) -> Result<()> {
 /// Where the table cannot hold it, naming the key.
 pub fn write(known: &Known, entry: &impl Entry, mut to: impl Target) -> Result<()> {
     let key = entry.key();
+    if let Some(why) = &known.only_read {
+        return Err(only_read(&known.table, why));
+    }
     blobs::fits(&DOCUMENT, key, 0)?;
-    wire::field(to.field(0), |out| known.key.write_key(key, out)).map_err(|e| of_key(e, key))?;
-    entry.write(known, &mut to).map_err(|e| match e.context().starts_with("key ") {
-        true => e,
-        false => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
-    })
-}
-
-/// What is wrong with a key.
-pub fn of_key(e: Error, key: &Key) -> Error {
-    Error::new(e.kind(), format!("key {}: it {}", key.shown(), e.context()))
+    wire::field(to.field(0), |out| known.fields.key.write_key(key, out))
+        .map_err(|e| of_key(e, key))?;
+    entry.write(known, &mut to).map_err(|e| about(e, key))
 }
 
 /// How many bytes a field has room for before anything is known of it: a small document.
@@ -309,7 +371,7 @@ impl Columns {
     pub fn new(known: &Known) -> Columns {
         Columns {
             rows: 0,
-            fields: (0..=known.fields.len()).map(|_| Vec::with_capacity(ROOM)).collect(),
+            fields: (0..=known.fields.body.len()).map(|_| Vec::with_capacity(ROOM)).collect(),
         }
     }
 
@@ -329,7 +391,7 @@ impl Columns {
 
     /// As bound values: arrays, or, of one row, its fields.
     pub fn bound(self, known: &Known) -> Vec<(Type, Bound)> {
-        let wires = std::iter::once(&known.key).chain(&known.fields).map(|field| field.wire);
+        let wires = known.fields.all().map(|field| field.wire);
         let bound = |(wire, fields): (Wire, Vec<u8>)| {
             let (one, many) = wire.types();
             match self.rows {
@@ -344,7 +406,7 @@ impl Columns {
 /// A value that a query compares with, bound.
 ///
 /// # Errors
-/// None for what [`exact`](super::exact) leaves.
+/// None for what [`LIMITS`](super::dialect::LIMITS) leaves.
 pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
     if let Value::Map(part) = value {
         let mut field = Vec::new();
@@ -356,6 +418,7 @@ pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
     }
     let wire = match value {
         Value::Int(_) | Value::Float(_) if in_document => Wire::Numeric,
+        Value::BigInt(_) | Value::Decimal(_) => Wire::Numeric,
         Value::Int(_) => Wire::Int8,
         Value::Float(_) => Wire::Float8,
         Value::Bool(_) => Wire::Bool,
@@ -441,57 +504,55 @@ impl Cells for PgRow {
 }
 
 /// The key of a row that was read by [`what`](super::table::Statements::what).
-pub fn key_of(row: &dyn Cells) -> Result<Key> {
-    let bytes = row.cell(0)?.ok_or_else(|| Error::malformed("a key that is NULL"))?;
-    let text = simdutf8::basic::from_utf8(bytes)
-        .map_err(|_| Error::malformed("a key that is no UTF-8"))?;
-    Key::new(text)
+pub fn key_of(known: &Known, row: &dyn Cells) -> Result<Key> {
+    let no = |is| not_a_key(&known.table.key, is);
+    let bytes = row.cell(0)?.ok_or_else(|| no("NULL"))?;
+    match simdutf8::basic::from_utf8(bytes) {
+        Ok("") => Err(no("an empty text")),
+        Ok(text) => Key::new(text),
+        Err(_) => Err(no("text that is not UTF-8")),
+    }
 }
 
 /// The bytes of a row of layout blob.
-pub fn bytes(row: &dyn Cells) -> Result<Vec<u8>> {
+pub fn bytes(known: &Known, row: &dyn Cells) -> Result<Vec<u8>> {
     match row.cell(1)? {
         Some(bytes) => Ok(bytes.to_vec()),
-        None => {
-            Err(Error::malformed(format!("key {}: NULL instead of bytes", key_of(row)?.shown())))
-        }
+        None => Err(Error::malformed(format!(
+            "key {}: NULL instead of bytes",
+            key_of(known, row)?.shown()
+        ))),
     }
 }
 
 /// The record of a row.
 pub fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
-    let about = |e: Error| match key_of(row) {
-        Ok(key) => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
+    let named = |e: Error| match key_of(known, row) {
+        Ok(key) => about(e, &key),
         Err(_) => e,
     };
-    if known.shape != Shape::Columns {
+    if known.fields.shape != Shape::Columns {
         let bytes = row.cell(1)?.ok_or_else(|| Error::malformed("NULL instead of a document"));
-        let json = bytes.map(|bytes| match known.fields[0].wire {
+        let json = bytes.map(|bytes| match known.fields.body[0].wire {
             Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
             _ => bytes,
         });
-        return json.and_then(json::read).map_err(about);
+        return json.and_then(jsonb::read).map_err(named);
     }
-    let mut record = Document::with_capacity(known.fields.len() + 1);
-    if known.key_is_field {
-        let key = key_of(row)?;
-        let number = (known.key.kind == Kind::Int).then(|| key.parse().ok()).flatten();
-        let key = number.map_or_else(|| Value::from(key.as_str()), Value::Int);
-        record.push(known.key.name.clone(), key);
-    }
-    for (i, field) in known.fields.iter().enumerate() {
-        let Some(bytes) = row.cell(i + 1)? else { continue };
-        let bytes = match field.wire {
-            Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
-            _ => bytes,
-        };
-        let value = field.wire.read(field.kind, bytes).map_err(about)?;
-        record.push(field.name.clone(), value);
-    }
-    Ok(record)
+    known.fields.read(
+        || key_of(known, row),
+        |i, field| {
+            let Some(bytes) = row.cell(i + 1)? else { return Ok(None) };
+            let bytes = match field.wire {
+                Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
+                _ => bytes,
+            };
+            field.wire.read(field.kind, bytes).map(Some).map_err(named)
+        },
+    )
 }
 
 /// The row of a record.
 pub fn row(known: &Known, row: &dyn Cells) -> Result<Row> {
-    Ok(Row { key: key_of(row)?, record: record(known, row)? })
+    Ok(Row { key: key_of(known, row)?, record: record(known, row)? })
 }

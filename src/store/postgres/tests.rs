@@ -2,28 +2,24 @@
 
 use futures_util::TryStreamExt;
 
-use super::{Client, Lazy, Names, Others, Pool, PostgreSql, exact::exact, pool::Connect};
+use super::{Client, Lazy, Others, Pool, PostgreSql, dialect::LIMITS, pool::Connect};
 use crate::{
     record::{Document, Kind, Time, Value},
     server::{self, Server, Wish},
+    skips::{Missing, Need, need},
     store::{
         Abilities, Column, Common, Filter, Key, Layout, Query, Row, Shape, Store, Url,
         limits::Limits,
-        line::Address,
+        net::Address,
         query::{Order, Path, Test},
-        sql::Dialect,
+        sql::{Dialect, Names},
     },
 };
 
-fn start() -> Option<Server> {
+fn start() -> Need<Server> {
     match server::named("postgres").unwrap().start(&Wish::default()) {
-        Ok(server) => Some(server),
-        Err(e) if e.kind() == crate::ErrorKind::NotFound => {
-            let wanted = std::env::var_os("STEELYARD_REQUIRE_SERVERS").is_some_and(|v| v == "1");
-            assert!(!wanted, "{e}");
-            println!("skipped: {e}");
-            None
-        }
+        Ok(server) => Ok(server),
+        Err(e) if e.kind() == crate::ErrorKind::NotFound => Err(Missing::new(e)),
         Err(e) => panic!("{e:?}"),
     }
 }
@@ -36,13 +32,13 @@ fn opened(server: &Server, shape: Shape, table: &str) -> PostgreSql {
     let set_up = "SET TimeZone = 'UTC'; SET standard_conforming_strings = on";
     let (host, port) = url.one_host(5432).unwrap();
     let connect = Connect {
-        config: &config,
+        config,
         address: Address::Tcp(host, port),
         tls: None,
-        set_up,
+        set_up: set_up.into(),
         limits: Limits::of(&common),
     };
-    let pool = Pool::new(Client::Own, connect).unwrap();
+    let pool = Pool::new(Client::Own, connect);
     let table = Lazy::new(shape, table, Names::default(), None).unwrap();
     PostgreSql { pool: pool.into(), table, others: Others::default() }
 }
@@ -109,7 +105,7 @@ async fn agrees(store: &PostgreSql, rows: &[Row], paths: &[&str], values: &[Valu
 
 #[tokio::test]
 async fn documents_are_found_as_queries_mean_it() {
-    let Some(server) = start() else { return };
+    let server = need!(start());
     let store = opened(&server, Shape::Document, "meaning");
     let layout = Layout::plain()
         .with_index("a".parse().unwrap(), Kind::Int)
@@ -174,7 +170,7 @@ async fn documents_are_found_as_queries_mean_it() {
 
 #[tokio::test]
 async fn columns_are_found_as_queries_mean_it() {
-    let Some(server) = start() else { return };
+    let server = need!(start());
     let store = opened(&server, Shape::Columns, "meaning");
     let kinds =
         [Kind::Null, Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Time, Kind::Bytes];
@@ -217,9 +213,10 @@ async fn columns_are_found_as_queries_mean_it() {
 /// How PostgreSQL would answer a query, as it is sent.
 async fn plan(store: &PostgreSql, query: &Query) -> String {
     let known = store.known().await.unwrap();
-    let query = Query { filter: exact(&query.filter, known.columns()), ..query.clone() };
+    let query =
+        Query { filter: LIMITS.exact(&query.filter, known.table.columns()), ..query.clone() };
     let sql = known.table.select(&known.dialect, &known.say.what, &query).unwrap();
-    let in_document = known.columns().is_none();
+    let in_document = known.table.columns().is_none();
     let values: Vec<_> =
         sql.values.iter().map(|v| super::rows::compared(v, in_document).unwrap()).collect();
     let mut connection = store.pool.get().await.unwrap();
@@ -230,7 +227,7 @@ async fn plan(store: &PostgreSql, query: &Query) -> String {
 
 #[tokio::test]
 async fn queries_use_the_indexes_made_for_them() {
-    let Some(server) = start() else { return };
+    let server = need!(start());
     let people: Vec<Row> = (0..20_000)
         .map(|n| {
             let record = crate::record::dataset::Dataset::People.document(1, n).unwrap();

@@ -4,6 +4,7 @@
 //! arrays and bound values all have that shape, so each is written by the same function.
 
 use bytes::{BufMut, BytesMut};
+use jiff::{Timestamp, tz::Offset};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type};
 
 use super::{jsonb, numeric};
@@ -133,8 +134,11 @@ impl Wire {
             (Wire::Numeric, Value::Float(v)) => {
                 let digits = match v.is_finite() {
                     true => jsonb::decimal(*v),
-                    // Only to compare with: beyond every float.
-                    false => if *v > 0.0 { "1e309" } else { "-1e309" }.into(),
+                    // Only to compare with: the number of most digits.
+                    false => {
+                        let sign = if *v > 0.0 { "" } else { "-" };
+                        format!("{sign}{}", "9".repeat(numeric::WHOLE))
+                    }
                 };
                 numeric::Digits::read(&digits)?.write(out);
             }
@@ -169,11 +173,15 @@ impl Wire {
             Wire::Float4 => Value::Float(number!(f32).into()),
             Wire::Float8 => Value::Float(number!(f64)),
             Wire::Bytea => Value::Bytes(bytes.to_vec()),
-            Wire::Timestamptz | Wire::Timestamp => moment(number!(i64))?,
+            Wire::Timestamptz => moment(number!(i64), "+00")?,
+            Wire::Timestamp => moment(number!(i64), "")?,
             Wire::Numeric => {
                 let text = numeric::read(bytes).ok_or_else(wrong)?;
                 match kind {
-                    _ if text.ends_with(char::is_alphabetic) => Value::Text(text),
+                    // `NaN` and the infinities, which no decimal is, and a float is.
+                    _ if text.ends_with(char::is_alphabetic) => {
+                        Value::Float(text.parse().map_err(|_| wrong())?)
+                    }
                     Kind::BigInt => Value::BigInt(text.into()),
                     _ => Value::Decimal(text.into()),
                 }
@@ -194,9 +202,12 @@ fn beyond(n: &i64, bits: u8) -> Error {
 }
 
 /// Microseconds at 2000-01-01, where PostgreSQL's time begins, since 1970.
-const EPOCH: i64 = 946_684_800_000_000;
+pub const EPOCH: i64 = 946_684_800_000_000;
 /// The first moment of PostgreSQL, 4714-11-24 before Christ, in microseconds since 2000.
 pub const FIRST: i64 = -211_813_488_000_000_000;
+
+/// The first second that is no moment of ours.
+pub const AFTER_ALL: &str = "9999-12-30 22:00:01";
 
 /// Microseconds since 2000, rounded down, and whether that was exact.
 pub fn since_2000(time: Time) -> (i64, bool) {
@@ -218,8 +229,9 @@ fn micros(time: Time) -> Result<i64> {
     }
 }
 
-/// The time of so many microseconds since 2000; years beyond 9999 and the infinities as text.
-pub fn moment(micros: i64) -> Result<Value> {
+/// The time of so many microseconds since 2000. What lies beyond our times is the text that PostgreSQL writes, which ends
+/// in `zone`.
+pub fn moment(micros: i64, zone: &str) -> Result<Value> {
     match micros {
         i64::MAX => return Ok("infinity".into()),
         i64::MIN => return Ok("-infinity".into()),
@@ -227,10 +239,23 @@ pub fn moment(micros: i64) -> Result<Value> {
     }
     let unix = i128::from(micros) + i128::from(EPOCH);
     let seconds = unix.div_euclid(1_000_000) as i64;
-    match Time::from_unix(seconds, unix.rem_euclid(1_000_000) as u32 * 1000) {
-        Ok(time) => Ok(Value::Time(time)),
-        Err(_) => Err(Error::malformed("a time after the year 9999")),
+    let nanos = unix.rem_euclid(1_000_000) as u32 * 1000;
+    if let Ok(time) = Time::from_unix(seconds, nanos) {
+        return Ok(Value::Time(time));
     }
+    // After as many years the calendar begins again, and in this many cycles of them the year is one of ours.
+    const YEARS: i64 = 400;
+    const SECONDS: i64 = 146_097 * 86_400;
+    let cycles = seconds.div_euclid(SECONDS);
+    let wrong = |e| Error::malformed("a time that PostgreSQL has none of").with_source(e);
+    let at = Timestamp::from_second(seconds.rem_euclid(SECONDS)).map_err(wrong)?;
+    let at = Offset::UTC.to_datetime(at);
+    let mut text =
+        format!("{}-{}", i64::from(at.year()) + cycles * YEARS, at.strftime("%m-%d %H:%M:%S"));
+    if nanos > 0 {
+        text += format!(".{:06}", nanos / 1000).trim_end_matches('0');
+    }
+    Ok(Value::Text(text + zone))
 }
 
 /// Appends a field, whose bytes `write` appends.
@@ -366,7 +391,7 @@ mod tests {
             (Wire::Bytea, Value::Bytes(vec![0, 255])),
             (Wire::Timestamptz, time(-1, 999_999_000)),
             (Wire::Timestamp, time(253_370_764_800, 0)),
-            (Wire::Timestamptz, moment(FIRST).unwrap()),
+            (Wire::Timestamptz, moment(FIRST, "").unwrap()),
             (Wire::Numeric, Value::Decimal("1.50".into())),
             (Wire::Uuid, "01234567-89ab-cdef-0123-456789abcdef".into()),
         ] {

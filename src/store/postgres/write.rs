@@ -2,24 +2,73 @@
 //! are new.
 //!
 //! Rows are put in the order of their keys, so that two who put the same keys wait for each other
-//! and do not deadlock. All is checked and encoded before the first byte is sent.
+//! and do not deadlock. All is checked and encoded before the first byte is sent; what a column's type may change
+//! comes back with the answer (`RETURNING`), and is undone where it was changed.
+
+use std::{collections::HashMap, time::Instant};
 
 use futures_util::FutureExt;
 
 use super::{
     PostgreSql, error,
-    rows::{self, Columns, Entry},
+    pool::Connection,
+    rows::{self, Columns, Entry, Held},
     table::{self, Known},
 };
-use crate::{Error, ErrorKind, Result, store::Key};
+use crate::{
+    Error, ErrorKind, Result,
+    store::{
+        Key,
+        sql::{row::about, taken},
+    },
+};
 
 /// What is sent at once, in bytes, about: a statement's values have to fit into 1 GB.
 const AT_ONCE: usize = 64 << 20;
+
+/// What takes too long.
+const WRITE: &str = "a write";
 
 /// Bytes before the rows of a binary `COPY`: a signature, no flags, no extension.
 const BEGIN: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// After them: no more columns.
 const END: [u8; 2] = (-1i16).to_be_bytes();
+
+/// What was sent has to be there: a trigger or a rule of a table can leave rows out, and the server calls that well.
+fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
+    // Of a table of nothing but keys, those that are there are not written again.
+    if kept == sent as u64 || known.fields.body.is_empty() {
+        return Ok(());
+    }
+    let what = format!(
+        "{kept} of {sent} records were kept: a trigger or a rule of table {:?} leaves the others out",
+        known.table.name
+    );
+    Err(Error::new(ErrorKind::Mismatch, what))
+}
+
+/// Whether entries have to be looked at after they were written.
+fn looks<E: Entry>(known: &Known, entries: &[&E]) -> bool {
+    // Of most tables none has: that is asked once.
+    let may_any = known.fields.changing().next().is_some();
+    may_any && entries.iter().any(|entry| entry.may_change(known))
+}
+
+/// Ends a transaction in which there was an error. Where this cannot be said either, the connection is closed, which
+/// ends it, too.
+async fn undo(connection: &mut Connection<'_>, e: &Error) {
+    if !e.is_outage() && connection.batch("ROLLBACK").await.is_ok() {
+        connection.end();
+    }
+}
+
+/// The error of a value that the server did not take, naming key and field.
+fn of_entry(known: &Known, entry: &impl Entry, e: Error) -> Error {
+    match error::is_of_value(&e) {
+        true => about(entry.not_taken(known, e), entry.key()),
+        false => e,
+    }
+}
 
 impl PostgreSql {
     pub(super) async fn put_entries<E: Entry>(&self, entries: &[E]) -> Result<()> {
@@ -46,18 +95,36 @@ impl PostgreSql {
     /// Each entry by a statement of its own, all in one transaction.
     pub(super) async fn put_each_entry<E: Entry>(&self, entries: &[E]) -> Result<()> {
         let known = self.known().await?;
-        let mut connection = self.pool.get().await?;
-        // What is not committed ends with the connection.
-        connection.batch("BEGIN").await?;
-        connection.begin();
-        for entry in entries {
-            let mut one = Columns::new(&known);
-            one.push(&known, entry)?;
-            self.noted(connection.execute(&known.say.put_one, &one.bound(&known)).await)?;
-        }
-        connection.batch("COMMIT").await?;
-        connection.end();
-        Ok(())
+        self.insert_each(&known, &entries.iter().collect::<Vec<_>>(), true).await
+    }
+
+    async fn insert_each<E: Entry>(
+        &self,
+        known: &Known,
+        entries: &[&E],
+        replace: bool,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        let in_one = async {
+            let mut connection = self.pool.get().await?;
+            // What is not committed ends with the connection.
+            connection.begin();
+            connection.batch("BEGIN").await?;
+            for entry in entries {
+                self.pool.in_time(WRITE, begun)?;
+                let mut one = Columns::new(known);
+                one.push(known, *entry)?;
+                let done = self.send(known, &mut connection, one, &[*entry], replace).await;
+                if let Err(e) = done {
+                    undo(&mut connection, &e).await;
+                    return Err(of_entry(known, *entry, e));
+                }
+            }
+            connection.batch("COMMIT").await?;
+            connection.end();
+            Ok(())
+        };
+        self.pool.within(WRITE, in_one).await
     }
 
     pub(super) async fn load_entries<E: Entry>(&self, entries: &[E]) -> Result<()> {
@@ -70,14 +137,15 @@ impl PostgreSql {
             Some(copy) if entries.len() > 1 => {
                 let mut buffer = Vec::with_capacity(entries.len() * 128);
                 buffer.extend(BEGIN);
-                let columns = known.fields.len() as i16 + 1;
+                let columns = known.fields.body.len() as i16 + 1;
                 for entry in entries {
                     buffer.extend(columns.to_be_bytes());
                     rows::write(&known, entry, &mut buffer)?;
                 }
                 buffer.extend(END);
                 let mut connection = self.pool.get().await?;
-                self.noted(connection.copy_in(copy, buffer).await).map(drop)
+                let kept = self.noted(connection.copy_in(copy, buffer).await);
+                kept.and_then(|kept| all_kept(&known, entries.len(), kept))
             }
             _ => self.insert(&known, &entries.iter().collect::<Vec<_>>(), false).await,
         };
@@ -95,40 +163,86 @@ impl PostgreSql {
     }
 
     async fn insert<E: Entry>(&self, known: &Known, entries: &[&E], replace: bool) -> Result<()> {
-        let mut groups = vec![Columns::new(known)];
-        for entry in entries {
-            if groups.last().is_some_and(|group| group.size() > AT_ONCE) {
-                groups.push(Columns::new(known));
+        match (self.insert_all(known, entries, replace).await, entries) {
+            (Err(e), [one]) => Err(of_entry(known, *one, e)),
+            // Which of them it is, the server does not say.
+            (Err(e), [_, _, ..]) if error::is_of_value(&e) => {
+                self.insert_each(known, entries, replace).boxed().await
             }
-            groups.last_mut().expect("never empty").push(known, *entry)?;
+            (done, _) => done,
         }
-        let statement = |group: &Columns| match (group.rows, replace) {
-            (1, true) => &known.say.put_one,
-            (_, true) => &known.say.put_many,
-            (1, false) => &known.say.insert_one,
-            (_, false) => &known.say.insert_many,
-        };
+    }
+
+    async fn insert_all<E: Entry>(
+        &self,
+        known: &Known,
+        entries: &[&E],
+        replace: bool,
+    ) -> Result<()> {
+        let mut groups = vec![(Columns::new(known), 0)];
+        for (i, entry) in entries.iter().enumerate() {
+            if groups.last().is_some_and(|(group, _)| group.size() > AT_ONCE) {
+                groups.push((Columns::new(known), i));
+            }
+            groups.last_mut().expect("never empty").0.push(known, *entry)?;
+        }
         if groups.len() == 1
-            && let Some(group) = groups.pop()
+            && !looks(known, entries)
+            && let Some((group, _)) = groups.pop()
         {
-            let statement = statement(&group);
-            return self.noted(self.pool.execute(statement, &group.bound(known)).await).map(drop);
+            let (statement, sent) = (known.say.write(group.rows, replace), group.rows);
+            let kept = self.noted(self.pool.execute(statement, &group.bound(known)).await)?;
+            return all_kept(known, sent, kept);
         }
+        let begun = Instant::now();
         let in_one = async {
             let mut connection = self.pool.get().await?;
             // What is not committed ends with the connection.
-            connection.batch("BEGIN").await?;
             connection.begin();
-            for group in groups {
-                let statement = statement(&group);
-                self.noted(connection.execute(statement, &group.bound(known)).await)?;
+            connection.batch("BEGIN").await?;
+            for (group, first) in groups {
+                self.pool.in_time(WRITE, begun)?;
+                let entries = &entries[first..first + group.rows];
+                let sent = self.send(known, &mut connection, group, entries, replace).await;
+                if let Err(e) = sent {
+                    undo(&mut connection, &e).await;
+                    return Err(e);
+                }
             }
             connection.batch("COMMIT").await?;
             connection.end();
             Ok(())
         };
         // Apart, so that what is usual stays small.
-        in_one.boxed().await
+        self.pool.within(WRITE, in_one).boxed().await
+    }
+
+    /// Sends entries inside of a transaction, and looks whether those that may be changed are what was sent.
+    async fn send<E: Entry>(
+        &self,
+        known: &Known,
+        connection: &mut Connection<'_>,
+        group: Columns,
+        entries: &[&E],
+        replace: bool,
+    ) -> Result<()> {
+        let (statement, sent) = (known.say.write(group.rows, replace), group.rows);
+        if !looks(known, entries) {
+            let kept = self.noted(connection.execute(statement, &group.bound(known)).await)?;
+            return all_kept(known, sent, kept);
+        }
+        let statement = format!("{statement} RETURNING {}", known.say.looked);
+        let rows = self.noted(connection.query(&statement, &group.bound(known)).await)?;
+        all_kept(known, sent, rows.len() as u64)?;
+        let mut by_key: HashMap<Key, Held> = HashMap::with_capacity(rows.len());
+        for row in rows {
+            by_key.insert(rows::key_of(known, &row)?, row);
+        }
+        entries.iter().try_for_each(|entry| {
+            let key = entry.key();
+            let row = by_key.get(key).ok_or_else(|| taken(&known.table, key, None))?;
+            entry.kept(known, row).map_err(|e| about(e, key))
+        })
     }
 
     pub(super) async fn removed(&self, keys: &[Key]) -> Result<u64> {
@@ -153,7 +267,7 @@ impl PostgreSql {
             Some(key) => format!("key {}: it is twice in the batch", key.shown()),
             None => {
                 let asked: Vec<Key> = keys.cloned().collect();
-                let there = match self.found(&asked, |_, row| rows::key_of(row)).await {
+                let there = match self.found(&asked, rows::key_of).await {
                     Ok(there) => there.into_iter().flatten().next(),
                     Err(_) => None,
                 };

@@ -4,14 +4,18 @@ use std::cmp::Ordering;
 
 use super::{Filter, Order, Path, Query, Test};
 use crate::{
-    record::{Document, Kind, Value},
+    marc::{
+        Record, RecordRef,
+        encoding::{self, Encoding},
+    },
+    record::{self, Document, Kind, Value, number},
     store::{Key, Row},
 };
 
 impl Query {
     /// Whether a record fits.
     pub fn matches(&self, key: &Key, record: &Document) -> bool {
-        self.filter.fits(key, record)
+        self.filter.fits_document(Some(key), record)
     }
 
     /// Which of two records comes first.
@@ -99,22 +103,71 @@ impl Path {
     }
 }
 
+/// A record as a filter looks at it.
+struct Subject<'a> {
+    key: Option<&'a Key>,
+    document: Option<&'a Document>,
+    marc: Option<RecordRef<'a>>,
+}
+
 impl Filter {
-    fn fits(&self, key: &Key, record: &Document) -> bool {
+    /// Whether a document fits, which is a MARC record where the filter is about those. Without a key, `_key` is a
+    /// field as any other.
+    pub fn fits_document(&self, key: Option<&Key>, document: &Document) -> bool {
+        let marc: Option<Record> = match self.is_marc() {
+            true => record::from_value(Value::Map(document.clone())).ok(),
+            false => None,
+        };
+        let marc = marc.as_ref().map(Record::as_ref);
+        self.fits(&Subject { key, document: Some(document), marc })
+    }
+
+    /// Whether a MARC record fits, whose key this is in its store.
+    pub fn fits_marc(&self, key: Option<&Key>, record: RecordRef<'_>) -> bool {
+        let mut decoded = Record::new();
+        let record = match encoding::encoding(record) == Encoding::Marc8
+            && encoding::to_utf8(record, true, &mut decoded, &mut Vec::new()).is_ok()
+        {
+            true => decoded.as_ref(),
+            false => record,
+        };
+        self.fits(&Subject { key, document: None, marc: Some(record) })
+    }
+
+    /// Whether it is about MARC records.
+    pub(super) fn is_marc(&self) -> bool {
+        match self {
+            Filter::All | Filter::Field(..) => false,
+            Filter::And(all) | Filter::Or(all) => all.iter().any(Filter::is_marc),
+            Filter::Not(one) => one.is_marc(),
+            Filter::Look(look) => look.is_marc(),
+        }
+    }
+
+    fn fits(&self, subject: &Subject<'_>) -> bool {
         match self {
             Filter::All => true,
-            Filter::And(all) => all.iter().all(|f| f.fits(key, record)),
-            Filter::Or(any) => any.iter().any(|f| f.fits(key, record)),
-            Filter::Not(one) => !one.fits(key, record),
+            Filter::And(all) => all.iter().all(|f| f.fits(subject)),
+            Filter::Or(any) => any.iter().any(|f| f.fits(subject)),
+            Filter::Not(one) => !one.fits(subject),
             Filter::Field(path, test) => {
-                test.holds(path.find(key, record).as_ref().map(Found::as_ref))
+                let found = match (subject.key, subject.document) {
+                    (Some(key), _) if path.is_key() => Some(Found::Key(Value::from(key.as_str()))),
+                    (_, Some(document)) => path.value_in(document).map(Found::Value),
+                    _ => None,
+                };
+                test.holds(found.as_ref().map(Found::as_ref))
             }
+            Filter::Look(look) => match subject.marc {
+                Some(record) if look.is_marc() => look.fits_marc(record),
+                _ => look.fits_document(subject.key, subject.document),
+            },
         }
     }
 }
 
 impl Test {
-    fn holds(&self, value: Option<&Value>) -> bool {
+    pub(super) fn holds(&self, value: Option<&Value>) -> bool {
         let ordered = |with: &Value, wanted: fn(Ordering) -> bool| {
             value.and_then(|value| compare(value, with)).is_some_and(wanted)
         };
@@ -144,7 +197,8 @@ fn equal(value: Option<&Value>, with: &Value) -> bool {
     }
 }
 
-/// Which of two values is less, where they are two numbers, two texts or two times.
+/// Which of two values is less, where they are two numbers, two texts or two times. Numbers compare by
+/// their value, whatever kinds they are of (see [`number`]).
 pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     match (a, b) {
         (Value::Int(a), Value::Int(b)) => Some(a.cmp(b)),
@@ -153,6 +207,10 @@ pub fn compare(a: &Value, b: &Value) -> Option<Ordering> {
         (Value::Float(a), Value::Int(b)) => int_and_float(*b, *a).map(Ordering::reverse),
         (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
         (Value::Time(a), Value::Time(b)) => Some(a.cmp(b)),
+        // None where one of them is no number at all.
+        (Value::BigInt(_) | Value::Decimal(_), _) | (_, Value::BigInt(_) | Value::Decimal(_)) => {
+            number::compare(a, b)
+        }
         _ => None,
     }
 }
@@ -181,11 +239,14 @@ fn sort_order(a: Option<&Value>, b: Option<&Value>) -> Ordering {
     fn rank(value: Option<&Value>) -> u8 {
         match value {
             None | Some(Value::Null) => 0,
-            // Apart, as they are not compared with numbers: equal to each of those, they would
-            // make an order that contradicts itself.
-            Some(Value::Float(v)) if v.is_nan() => 1,
-            Some(Value::Int(_) | Value::Float(_)) => 2,
-            Some(Value::BigInt(_) | Value::Decimal(_)) => 3,
+            // What is not a number stands apart, as it is not compared with numbers: equal to each of
+            // those, it would make an order that contradicts itself.
+            Some(number @ (Value::Int(_) | Value::Float(_))) => {
+                1 + u8::from(number::is_number(number))
+            }
+            Some(number @ (Value::BigInt(_) | Value::Decimal(_))) => {
+                1 + u8::from(number::is_number(number))
+            }
             Some(Value::Text(_)) => 4,
             Some(Value::Map(_)) => 5,
             Some(Value::List(_)) => 6,

@@ -20,6 +20,7 @@ impl fmt::Display for Filter {
             Filter::Or(all) => f.write_str(&joined(all, " or ")),
             Filter::Not(one) => write!(f, "not ({one})"),
             Filter::Field(path, test) => write!(f, "{path} {test}"),
+            Filter::Look(look) => write!(f, "{look}"),
         }
     }
 }

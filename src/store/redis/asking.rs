@@ -11,7 +11,10 @@ use redis::{
 use super::{MAX_RECORD, pool::error};
 use crate::{
     Error, Result,
-    store::{kv::out_of_step, line::Line},
+    store::{
+        kv::out_of_step,
+        net::{Line, too_long},
+    },
 };
 
 /// A line as a connection of the client: for all it makes of commands and answers.
@@ -19,6 +22,8 @@ pub struct Asking<'a> {
     pub line: &'a mut Line,
     pub what: &'a str,
     pub limit: Duration,
+    /// How many bytes an answer may have.
+    pub most: usize,
     /// What became of the line, where it broke: the client knows no such error.
     pub broken: Option<Error>,
 }
@@ -30,7 +35,10 @@ impl Asking<'_> {
             return Ok(vec![self.answer().await?]);
         }
         let mut ends = Ends::new(count);
-        let asked = self.line.ask(self.what, self.limit, |bytes| ends.find(bytes, self.what)).await;
+        let asked = self
+            .line
+            .ask(self.what, self.limit, self.most, |bytes| ends.find(bytes, self.what))
+            .await;
         let bytes = match asked {
             Ok(bytes) => bytes,
             Err(e) => {
@@ -50,7 +58,10 @@ impl Asking<'_> {
     /// The answer to one command, which is written already.
     async fn answer(&mut self) -> RedisResult<Value> {
         let mut ends = Ends::new(1);
-        let asked = self.line.ask(self.what, self.limit, |bytes| ends.find(bytes, self.what)).await;
+        let asked = self
+            .line
+            .ask(self.what, self.limit, self.most, |bytes| ends.find(bytes, self.what))
+            .await;
         match asked {
             Ok(answer) => value(answer),
             Err(e) => {
@@ -111,6 +122,11 @@ fn value(answer: &[u8]) -> RedisResult<Value> {
     }
 }
 
+/// How many bytes an answer may have: a value as large as there are any, and what is around it. A value
+/// counts for what it takes when it is read, so that a list of many short ones is no way around that.
+pub const LONGEST: usize = MAX_RECORD as usize + (16 << 20);
+/// What a value takes beside its bytes.
+const VALUE: usize = size_of::<Value>();
 /// The bytes of the shortest value there is in a list.
 const SHORTEST: usize = 3;
 /// How deep lists are read here.
@@ -148,34 +164,37 @@ fn read(bytes: &[u8], deep: usize) -> Option<(Value, &[u8])> {
 
 /// Finds where answers end (<https://redis.io/docs/latest/develop/reference/protocol-spec/>, in the
 /// version that is spoken where none was agreed on).
-pub struct Ends {
+struct Ends {
     /// Of the answers that are there; none are kept of one that is alone.
-    pub ends: Vec<usize>,
+    ends: Vec<usize>,
     found: usize,
     count: usize,
     /// What comes before this was looked at.
     at: usize,
     /// How many values there are to come of the answer that is being looked at.
     left: usize,
+    /// How many values there were.
+    values: usize,
 }
 
 impl Ends {
-    pub fn new(count: usize) -> Ends {
-        Ends { ends: Vec::new(), found: 0, count, at: 0, left: 1 }
+    fn new(count: usize) -> Ends {
+        Ends { ends: Vec::new(), found: 0, count, at: 0, left: 1, values: 0 }
     }
 
     /// The end of the last answer, if it is there.
     ///
     /// # Errors
     /// [`Malformed`](crate::ErrorKind::Malformed) for what is no answer.
-    pub fn find(&mut self, bytes: &[u8], what: &str) -> Result<Option<usize>> {
-        const LONGEST: usize = 64 << 10;
+    fn find(&mut self, bytes: &[u8], what: &str) -> Result<Option<usize>> {
+        /// The longest line there is.
+        const LINE: usize = 64 << 10;
         while self.found < self.count {
             let rest = &bytes[self.at..];
             let none = || Err(out_of_step(what, rest));
             let line = match memchr::memchr(b'\n', rest) {
                 Some(end) => &rest[..=end],
-                None if rest.len() > LONGEST => return none(),
+                None if rest.len() > LINE => return none(),
                 None => return Ok(None),
             };
             let [kind, text @ .., b'\r', b'\n'] = line else { return none() };
@@ -206,6 +225,10 @@ impl Ends {
             }
             self.at += len;
             self.left -= 1;
+            self.values += 1;
+            if self.values * VALUE + self.at > LONGEST {
+                return Err(too_long(what, LONGEST));
+            }
             if self.left == 0 {
                 self.found += 1;
                 if self.count > 1 {
@@ -275,6 +298,17 @@ mod tests {
         for others in ["-ERR no\r\n", "+PONG\r\n", "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n"] {
             assert!(read(others.as_bytes(), DEEP).is_none());
         }
+    }
+
+    #[test]
+    fn a_list_of_many_values_is_an_answer_and_one_without_end_is_none() {
+        let list = [&b"*300000\r\n"[..], &b":1\r\n".repeat(300_000)].concat();
+        assert_eq!(Ends::new(1).find(&list, "MGET").unwrap(), Some(list.len()));
+        let begin = b"*9223372036854775807\r\n";
+        let values = (LONGEST / VALUE) + 1;
+        let list = [&begin[..], &b":1\r\n".repeat(values)].concat();
+        let error = Ends::new(1).find(&list, "MGET").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::{
         blobs::{fits, keys_of, named, one_part},
         in_batches,
         kv::{Field, Flat, Portion, as_many, chunks},
+        net::Fewer,
         wrappers::cut,
     },
 };
@@ -43,6 +44,13 @@ impl Hashes {
     }
 
     async fn write(&self, hashes: &[Hash], new: bool) -> Result<()> {
+        match hashes {
+            [_] => self.write_portions(hashes, new).await,
+            _ => self.0.pool.in_time("HSET", self.write_portions(hashes, new)).await,
+        }
+    }
+
+    async fn write_portions(&self, hashes: &[Hash], new: bool) -> Result<()> {
         for hashes in chunks(hashes, |hash| hash.key.len() + size(&hash.fields)) {
             if new {
                 let keys: Vec<_> = hashes.iter().map(|hash| hash.key.clone()).collect();
@@ -68,6 +76,21 @@ impl Hashes {
     }
 
     async fn fetch(&self, keys: &[Key]) -> Result<(usize, Vec<Option<Document>>)> {
+        let (mut found, mut bytes) = (Vec::with_capacity(keys.len()), 0);
+        let mut asked = Fewer::new(keys);
+        while let Some(some) = asked.next() {
+            match self.fetch_at_once(some).await {
+                Ok((size, some)) => {
+                    bytes += size;
+                    found.extend(some);
+                }
+                Err(e) => asked.after(keys, e)?,
+            }
+        }
+        Ok((bytes, found))
+    }
+
+    async fn fetch_at_once(&self, keys: &[Key]) -> Result<(usize, Vec<Option<Document>>)> {
         let mut get = pipe();
         for key in keys {
             get.cmd("HGETALL").arg(self.0.space.full(key));
@@ -122,15 +145,21 @@ impl Store for Hashes {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
-        let mut found = Vec::with_capacity(keys.len());
-        let mut portion = Portion::new();
-        while found.len() < keys.len() {
-            let rest = &keys[found.len()..];
-            let (bytes, some) = self.fetch(&rest[..rest.len().min(portion.next())]).await?;
-            portion.learn(some.len(), bytes);
-            found.extend(some);
+        if !keys.is_empty() && keys.len() <= Portion::new().next() {
+            return Ok(self.fetch(keys).await?.1);
         }
-        Ok(found)
+        let portions = async {
+            let mut found = Vec::with_capacity(keys.len());
+            let mut portion = Portion::new();
+            while found.len() < keys.len() {
+                let rest = &keys[found.len()..];
+                let (bytes, some) = self.fetch(&rest[..rest.len().min(portion.next())]).await?;
+                portion.learn(some.len(), bytes);
+                found.extend(some);
+            }
+            Ok(found)
+        };
+        self.0.pool.in_time("HGETALL", portions).await
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {

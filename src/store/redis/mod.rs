@@ -35,7 +35,7 @@ use redis::{cmd, pipe};
 
 use self::{keys::Keys, pool::Pool};
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Key, Shape, Store, Url,
+    Abilities, Common, Description, Driver, Encoded, Key, Login, Shape, Store, Url,
     blobs::CANNOT,
     kv::{Namespace, as_many, chunks},
 };
@@ -51,7 +51,9 @@ pub const DRIVER: Driver = Driver {
     example: "redis://localhost:6379/0?table=pets&layout=document",
     about: "Redis or Valkey: values in memory, logged to disk as the server is set; found by key",
     shapes: &[Shape::Blob, Shape::Document],
+    loses: &[],
     servers: &["redis"],
+    login: Login::Password,
     databases: None,
     open,
 };
@@ -171,15 +173,18 @@ impl Table {
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        let mut count = 0;
-        for keys in chunks(keys, |key| key.len()) {
-            let mut unlink = cmd("UNLINK");
-            for key in keys {
-                unlink.arg(self.space.full(key));
+        let portions = async {
+            let mut count = 0;
+            for keys in chunks(keys, |key| key.len()) {
+                let mut unlink = cmd("UNLINK");
+                for key in keys {
+                    unlink.arg(self.space.full(key));
+                }
+                count += self.pool.ask::<u64>("UNLINK", &unlink).await?;
             }
-            count += self.pool.ask::<u64>("UNLINK", &unlink).await?;
-        }
-        Ok(count)
+            Ok(count)
+        };
+        self.pool.in_time("UNLINK", portions).await
     }
 
     async fn count(&self) -> Result<u64> {

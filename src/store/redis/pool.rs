@@ -23,13 +23,15 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         Client, Common, Secret, Url,
-        limits::{connected, within},
-        line::{Address, Limits, Line, Lines, Stream, broken},
-        tls::{self, Roots},
+        limits::{Limits, connected, unreached, within},
+        net::{
+            Address, Known, Line, Lines, SAID, Stream,
+            tls::{self, Roots},
+        },
     },
 };
 
-use super::asking::Asking;
+use super::asking::{Asking, LONGEST};
 
 /// The client of `?client=crate`.
 const CRATE: &str = "redis";
@@ -122,12 +124,13 @@ impl To {
             true => Some((Arc::new(tls::config(roots)?), self.host.clone())),
             false => None,
         };
+        let address = match &self.socket {
+            Some(path) => Address::Unix(path.into()),
+            None => Address::Tcp(self.host.clone(), self.port),
+        };
         Ok(Direct {
-            lines: Lines::new(limits),
-            address: match &self.socket {
-                Some(path) => Address::Unix(path.into()),
-                None => Address::Tcp(self.host.clone(), self.port),
-            },
+            lines: Lines::new(limits, address.to_string()),
+            address,
             tls,
             login: login(url, self.database),
             password: url.password.as_ref().map(|password| auth(None, password)),
@@ -227,6 +230,19 @@ impl Pool {
         self.settle(shared.boxed().await)
     }
 
+    /// Waits for all the portions of an operation, no longer than one operation may take.
+    ///
+    /// # Errors
+    /// Its own; [`Timeout`](crate::ErrorKind::Timeout) where it takes too long.
+    pub async fn in_time<T: Send>(
+        &self,
+        what: &str,
+        portions: impl Future<Output = Result<T>> + Send,
+    ) -> Result<T> {
+        // Apart, so that what is usual stays small.
+        self.settle(within(self.limits.operation, what, portions).boxed().await)
+    }
+
     /// Does something over a line.
     async fn directly<T>(
         &self,
@@ -240,7 +256,8 @@ impl Pool {
             Err(e) => return self.settle(Err(e)),
         };
         let limit = self.limits.operation;
-        let mut asking = Asking { line: lease.line().0, what, limit, broken: None };
+        let line = &mut lease.0;
+        let mut asking = Asking { line, what, limit, most: LONGEST, broken: None };
         let done = act(&mut asking).await;
         let done = asking.settle(done);
         if !done.as_ref().is_err_and(is_trouble) {
@@ -269,7 +286,7 @@ impl Pool {
                 .set_connection_timeout(None)
                 .set_response_timeout(None);
             let new = client.get_multiplexed_async_connection_with_config(&config).await;
-            Ok(connection.insert(new.map_err(error)?).clone())
+            Ok(connection.insert(new.map_err(unreached_error)?).clone())
         };
         let connection = connected(self.limits.connect, connect).await;
         Ok((busy, connection.map_err(|e| e.in_place(self.address.clone()))?))
@@ -297,14 +314,15 @@ impl Pool {
 }
 
 impl Direct {
-    async fn connect(&self, limit: Duration) -> Result<(Line, ())> {
-        let mut stream = Stream::connect(&self.address).await.map_err(broken)?;
+    async fn connect(&self, limit: Duration) -> Result<Known<()>> {
+        let mut stream = Stream::connect(&self.address).await?;
         if let Some((config, host)) = &self.tls {
             stream = tls::over(stream, host, config.clone()).await?;
         }
         let mut line = Line::new(stream)?;
         for command in &self.login {
-            let mut asking = Asking { line: &mut line, what: "a login", limit, broken: None };
+            let (line, what) = (&mut line, "a login");
+            let mut asking = Asking { line, what, limit, most: SAID, broken: None };
             let mut done = command.query_async::<()>(&mut asking).await;
             if let (Err(e), Some(password)) = (&done, &self.password)
                 && e.to_string().contains("wrong number of arguments")
@@ -313,7 +331,7 @@ impl Direct {
             }
             asking.settle(done)?;
         }
-        Ok((line, ()))
+        Ok(Box::new((line, ())))
     }
 }
 
@@ -343,6 +361,14 @@ fn auth(user: Option<&str>, password: &Secret) -> Cmd {
 /// After this a connection is not used again.
 fn is_trouble(e: &Error) -> bool {
     e.is_outage() || e.kind() == ErrorKind::Malformed
+}
+
+/// An error of connecting as one of ours.
+fn unreached_error(e: RedisError) -> Error {
+    match e.is_io_error() {
+        true => unreached(&e).with_source(e),
+        false => error(e),
+    }
 }
 
 /// An error of the client as one of ours.

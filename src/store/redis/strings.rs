@@ -12,6 +12,7 @@ use crate::{
     store::{
         Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape,
         kv::{Portion, as_many, chunks},
+        net::Fewer,
     },
 };
 
@@ -31,6 +32,17 @@ impl Strings {
     }
 
     async fn fetch(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
+        let (mut found, mut asked) = (Vec::with_capacity(keys.len()), Fewer::new(keys));
+        while let Some(some) = asked.next() {
+            match self.fetch_at_once(some).await {
+                Ok(some) => found.extend(some),
+                Err(e) => asked.after(keys, e)?,
+            }
+        }
+        Ok(found)
+    }
+
+    async fn fetch_at_once(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         let full = |key: &Key| self.0.space.prefix().len() + key.len();
         let mut get = Cmd::with_capacity(keys.len() + 1, 4 + keys.iter().map(full).sum::<usize>());
         get.arg("MGET");
@@ -38,6 +50,32 @@ impl Strings {
             get.arg(self.0.space.full(key));
         }
         as_many("MGET", keys.len(), self.0.pool.ask("MGET", &get).await?)
+    }
+
+    async fn load_portions(&self, blobs: &[Blob]) -> Result<()> {
+        blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
+        for blobs in chunks(blobs, |blob| blob.key.len() + blob.bytes.len()) {
+            let mut new = HashSet::with_capacity(blobs.len());
+            let twice = blobs.iter().find(|blob| !new.insert(&blob.key));
+            let mut set = cmd("MSETNX");
+            for blob in blobs {
+                set.arg(self.0.space.full(&blob.key)).arg(&blob.bytes);
+            }
+            if twice.is_none() && self.0.pool.ask::<bool>("MSETNX", &set).await? {
+                continue;
+            }
+            let taken = match twice {
+                Some(blob) => Some(blob),
+                None => {
+                    let keys: Vec<_> = blobs.iter().map(|blob| blob.key.clone()).collect();
+                    let found = self.0.taken(&keys).await?;
+                    found.and_then(|key| blobs.iter().find(|blob| blob.key == key))
+                }
+            };
+            let which = taken.map_or("one of them".into(), |blob| blob.key.shown());
+            return Err(Error::new(ErrorKind::Conflict, format!("key {which} is taken")));
+        }
+        Ok(())
     }
 }
 
@@ -63,55 +101,39 @@ impl Blobs for Strings {
             set.arg("SET").arg(self.0.space.full(&blob.key)).arg(&blob.bytes);
             return self.0.pool.ask("SET", &set).await;
         }
-        for blobs in chunks(blobs, |blob| blob.key.len() + blob.bytes.len()) {
-            let mut set = pipe();
-            for blob in blobs {
-                set.cmd("SET").arg(self.0.space.full(&blob.key)).arg(&blob.bytes).ignore();
+        let portions = async {
+            for blobs in chunks(blobs, |blob| blob.key.len() + blob.bytes.len()) {
+                let mut set = pipe();
+                for blob in blobs {
+                    set.cmd("SET").arg(self.0.space.full(&blob.key)).arg(&blob.bytes).ignore();
+                }
+                let () = self.0.pool.run("SET", &set).await?;
             }
-            let () = self.0.pool.run("SET", &set).await?;
-        }
-        Ok(())
+            Ok(())
+        };
+        self.0.pool.in_time("SET", portions).await
     }
 
     async fn load(&self, blobs: &[Blob]) -> Result<()> {
-        blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
-        for blobs in chunks(blobs, |blob| blob.key.len() + blob.bytes.len()) {
-            let mut new = HashSet::with_capacity(blobs.len());
-            let twice = blobs.iter().find(|blob| !new.insert(&blob.key));
-            let mut set = cmd("MSETNX");
-            for blob in blobs {
-                set.arg(self.0.space.full(&blob.key)).arg(&blob.bytes);
-            }
-            if twice.is_none() && self.0.pool.ask::<bool>("MSETNX", &set).await? {
-                continue;
-            }
-            let taken = match twice {
-                Some(blob) => Some(blob),
-                None => {
-                    let keys: Vec<_> = blobs.iter().map(|blob| blob.key.clone()).collect();
-                    let found = self.0.taken(&keys).await?;
-                    found.and_then(|key| blobs.iter().find(|blob| blob.key == key))
-                }
-            };
-            let which = taken.map_or("one of them".into(), |blob| blob.key.shown());
-            return Err(Error::new(ErrorKind::Conflict, format!("key {which} is taken")));
-        }
-        Ok(())
+        self.0.pool.in_time("MSETNX", self.load_portions(blobs)).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         if let [key] = keys {
             return Ok(vec![self.one(key).await?]);
         }
-        let mut found = Vec::with_capacity(keys.len());
-        let mut portion = Portion::new();
-        while found.len() < keys.len() {
-            let rest = &keys[found.len()..];
-            let some = self.fetch(&rest[..rest.len().min(portion.next())]).await?;
-            portion.learn(some.len(), some.iter().flatten().map(Vec::len).sum());
-            found.extend(some);
-        }
-        Ok(found)
+        let portions = async {
+            let mut found = Vec::with_capacity(keys.len());
+            let mut portion = Portion::new();
+            while found.len() < keys.len() {
+                let rest = &keys[found.len()..];
+                let some = self.fetch(&rest[..rest.len().min(portion.next())]).await?;
+                portion.learn(some.len(), some.iter().flatten().map(Vec::len).sum());
+                found.extend(some);
+            }
+            Ok(found)
+        };
+        self.0.pool.in_time("MGET", portions).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

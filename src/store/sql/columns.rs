@@ -17,13 +17,38 @@ pub fn test(dialect: &dyn Dialect, columns: &[Column], path: &Path, test: &Test,
         sql.push(if fits { "1=1" } else { "1=0" });
         return;
     };
-    if column.kind == Kind::Text && dialect.test_text(column, test, sql) {
+    if dialect.test_column(column, test, sql) {
         return;
     }
-    let mut name = dialect.quote(&column.name);
-    if column.kind == Kind::Text {
-        name = dialect.by_bytes(&name);
+    if column.kind == Kind::Time
+        && let Some((is_moment, text)) = dialect.moment(column)
+    {
+        match (test, comparison(test)) {
+            (Test::Prefix(start), _) => {
+                sql.push(&format!("(NOT {is_moment} AND "));
+                prefix(&text, start, sql);
+                sql.push(")");
+                return;
+            }
+            (_, Some((operator, with @ Value::Text(_)))) => {
+                sql.push(&format!("(NOT {is_moment} AND {text}{operator}"));
+                sql.bind(with.clone()).push(")");
+                return;
+            }
+            // To the database, what is no moment is less or greater than all.
+            (
+                Test::Lt(_) | Test::Le(_) | Test::Gt(_) | Test::Ge(_),
+                Some((operator, with @ Value::Time(_))),
+            ) => {
+                sql.push("(").push(&dialect.compared(column)).push(operator);
+                dialect.bind_compared(with.clone(), sql);
+                sql.push(&format!(" AND {is_moment})"));
+                return;
+            }
+            _ => {}
+        }
     }
+    let name = dialect.compared(column);
     let null = |sql: &mut Sql, is: bool| {
         sql.push(&name).push(if is { " IS NULL" } else { " IS NOT NULL" });
     };
@@ -39,10 +64,12 @@ pub fn test(dialect: &dyn Dialect, columns: &[Column], path: &Path, test: &Test,
             return;
         }
     };
-    let number = |kind| matches!(kind, Kind::Int | Kind::Float);
+    let number = |kind| matches!(kind, Kind::Int | Kind::BigInt | Kind::Float | Kind::Decimal);
     let kind = value.kind();
-    match column.kind == kind || (number(column.kind) && number(kind)) {
-        true => sql.push(&name).push(operator).bind(value.clone()),
-        false => sql.push("1=0"),
-    };
+    if column.kind == kind || number(column.kind) && number(kind) {
+        sql.push(&name).push(operator);
+        dialect.bind_compared(value.clone(), sql);
+    } else {
+        sql.push("1=0");
+    }
 }

@@ -1,8 +1,10 @@
-//! A table as the database has it: which column is the key's, and which holds the record.
+//! A table as the database has it: which column is the key's, and which hold the record.
 
+use super::{Body, Table};
 use crate::{
     Error, ErrorKind, Result,
-    store::{Shape, query::Path},
+    record::Kind,
+    store::{Column, Layout, Shape, query::Path},
 };
 
 /// A column as the database describes it.
@@ -10,6 +12,28 @@ pub(in crate::store) trait Described {
     fn name(&self) -> &str;
     /// It is of the primary key.
     fn is_primary(&self) -> bool;
+    /// What is in it.
+    fn kind(&self) -> Kind;
+    /// The database computes it, so it is no field.
+    fn is_computed(&self) -> bool {
+        false
+    }
+    /// What it is declared as, where its type may change a value that it takes.
+    fn changes(&self) -> Option<&str> {
+        None
+    }
+    /// Whether it is for values of this kind; what else they must be, the value itself tells.
+    fn holds(&self, kind: Kind) -> bool {
+        holds(self.kind(), kind)
+    }
+}
+
+/// Whether a column of one kind holds values of another.
+pub(in crate::store) fn holds(column: Kind, value: Kind) -> bool {
+    column == value
+        || value == Kind::Null
+        || (matches!(column, Kind::Float | Kind::BigInt | Kind::Decimal) && value == Kind::Int)
+        || (column == Kind::Decimal && value == Kind::BigInt)
 }
 
 /// A table that is there.
@@ -57,6 +81,83 @@ impl<'c, C: Described> Existing<'c, C> {
             ))
         })
     }
+
+    /// The columns of a layout: `key` is the key's that is asked for, `body` the one of whole records.
+    ///
+    /// # Errors
+    /// As [`key`](Existing::key) and [`body`](Existing::body).
+    pub fn fields(&self, shape: Shape, key: Option<&str>, body: &str) -> Result<Fields<C>>
+    where
+        C: Clone,
+    {
+        let key = self.key(key)?.clone();
+        let body = match shape {
+            Shape::Columns => {
+                let is_field = |c: &&C| c.name() != key.name() && !c.is_computed();
+                self.columns.iter().filter(is_field).cloned().collect()
+            }
+            _ => vec![self.body(body, shape)?.clone()],
+        };
+        let key_is_field = shape == Shape::Columns && key.name() != Path::KEY;
+        Ok(Fields { shape, key, key_is_field, body })
+    }
+}
+
+/// The columns of a table that records are in.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct Fields<C> {
+    pub shape: Shape,
+    pub key: C,
+    /// The key is also a field of the record.
+    pub key_is_field: bool,
+    /// The column of whole records, or one for each field but the key.
+    pub body: Vec<C>,
+}
+
+impl<C: Described> Fields<C> {
+    /// All columns: the key, then the body.
+    pub fn all(&self) -> impl Iterator<Item = &C> + Clone {
+        std::iter::once(&self.key).chain(&self.body)
+    }
+
+    /// The table as queries see it: the key is among its columns where it is a field.
+    pub fn table(&self, name: &str) -> Table {
+        let column = |c: &C| Column { name: c.name().to_owned(), kind: c.kind() };
+        let body = match self.shape {
+            Shape::Columns => {
+                let own = self.key_is_field.then_some(&self.key);
+                Body::Columns(own.into_iter().chain(&self.body).map(column).collect())
+            }
+            _ => Body::Document(self.body[0].name().to_owned()),
+        };
+        Table { name: name.to_owned(), key: self.key.name().to_owned(), body }
+    }
+
+    /// The columns that a layout asks for have to be there.
+    ///
+    /// # Errors
+    /// [`Conflict`](ErrorKind::Conflict), naming the column.
+    pub fn must_have(&self, table: &str, layout: &Layout) -> Result<()> {
+        if self.shape != Shape::Columns {
+            return Ok(());
+        }
+        for Column { name, kind } in &layout.columns {
+            if self.key_is_field && name == self.key.name() {
+                continue;
+            }
+            let what = match self.body.iter().find(|column| column.name() == name) {
+                Some(column) if column.holds(*kind) => continue,
+                Some(column) => format!(
+                    "column {name:?} of table {table:?} holds {}, not {}",
+                    column.kind().name(),
+                    kind.name()
+                ),
+                None => format!("table {table:?} is there, without a column {name:?}"),
+            };
+            return Err(Error::new(ErrorKind::Conflict, what));
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -69,6 +170,9 @@ mod tests {
         }
         fn is_primary(&self) -> bool {
             self.1
+        }
+        fn kind(&self) -> Kind {
+            Kind::Text
         }
     }
 
@@ -87,5 +191,14 @@ mod tests {
         ] {
             assert!(key(columns, asked).unwrap_err().contains(says), "{columns:?}");
         }
+    }
+
+    #[test]
+    fn a_key_that_is_a_field_is_a_column_for_queries() {
+        let there = Existing { name: "t", columns: &[("id", true), ("a", false)] };
+        let fields = there.fields(Shape::Columns, None, "record").unwrap();
+        assert!(fields.key_is_field && fields.body == [("a", false)]);
+        let Body::Columns(columns) = fields.table("t").body else { panic!("columns") };
+        assert_eq!(columns.iter().map(|c| &*c.name).collect::<Vec<_>>(), ["id", "a"]);
     }
 }

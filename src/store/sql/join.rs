@@ -7,7 +7,7 @@ use std::{
 
 use super::{Body, Column, Dialect, Path, Query, Sql, Table};
 use crate::{
-    Result,
+    Error, Result,
     record::Kind,
     store::join::{Join, MOST},
 };
@@ -17,17 +17,32 @@ pub const OWN: &str = "a.";
 /// The other one.
 pub const OTHER: &str = "b.";
 
+/// A table of a join.
+pub struct Side<'s> {
+    pub table: &'s Table,
+    pub dialect: &'s dyn Dialect,
+    /// What is read of it, by the name it has in a join.
+    pub what: String,
+    /// Its keys are texts, and can be compared as such.
+    pub key_is_text: bool,
+}
+
 /// The statement of a join: it gives `other.1`, then `own.1`, which name columns of [`OTHER`] and of
 /// [`OWN`].
 ///
 /// # Errors
-/// For filters that make no sense, or paths that cannot be said.
-pub fn join(
-    join: &Join,
-    own: (&Table, &dyn Dialect, &str),
-    other: (&Table, &dyn Dialect, &str),
-) -> Result<Sql> {
-    let ((table, dialect, what), (with, others, and)) = (own, other);
+/// For filters that make no sense, or paths that cannot be said; [`Unsupported`](crate::ErrorKind::Unsupported)
+/// for keys that are no texts, as those of some tables of other programs.
+pub fn join(join: &Join, own: &Side<'_>, other: &Side<'_>) -> Result<Sql> {
+    for (path, side) in [(&join.on, own), (&join.field, other)] {
+        if path.is_key() && !side.key_is_text {
+            let name = &side.table.name;
+            let what = format!("a join by the keys of table {name:?}, which are no texts");
+            return Err(Error::unsupported(what));
+        }
+    }
+    let (Side { table, dialect, what, .. }, Side { table: with, what: and, .. }) = (own, other);
+    let (dialect, others) = (*dialect, other.dialect);
     Query::new(join.filter.clone()).check()?;
     let name = dialect.quote(&table.name);
     let mut sql = Sql::new(dialect, format!("SELECT {and}, {what} FROM (SELECT * FROM {name}"));
@@ -80,8 +95,7 @@ impl Table {
     }
 
     fn text_column(&self, path: &Path) -> Option<&Column> {
-        let Body::Columns(columns) = &self.body else { return None };
-        super::column(columns, path).filter(|column| column.kind == Kind::Text)
+        super::column(self.columns()?, path).filter(|column| column.kind == Kind::Text)
     }
 }
 

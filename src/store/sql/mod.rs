@@ -1,20 +1,41 @@
-//! What the stores that speak SQL share: a [`Query`] becomes text with bound values, never with
-//! pasted ones.
+//! What the stores that speak SQL share, being the same by meaning: small functions and types that the
+//! drivers call. This module knows no driver, and sends nothing.
 //!
-//! A [`Dialect`] says how one of them reaches into a document and quotes a name. This module knows
-//! no driver.
+//! - A [`Query`] becomes text with bound values, never with pasted ones; a [`Dialect`] says how a database
+//!   reaches into a document and quotes a name. `exact.rs` has comparisons that a column can answer.
+//! - What a table is: its names ([`Lazy`]), what it must be like to be made ([`Rules`]), the columns that
+//!   are there ([`Fields`]), records as rows of them (`row.rs`), values that a column's type may change (`kept.rs`),
+//!   indexes (`index.rs`), what keys can be in a table of another program ([`Promise`]).
+//! - Pages of a scan, and parts of a table (`ranges.rs`); joins; a table as a store of bytes
+//!   ([`BlobTable`]).
+//!
+//! A driver keeps what differs: opening, the dialect, cells, errors, bulk load, transactions.
 
+mod blobs;
 mod columns;
+mod create;
+pub(super) mod exact;
 mod existing;
+pub(super) mod index;
 mod join;
+mod kept;
+mod keys;
+pub(super) mod ranges;
+pub(super) mod row;
+mod table;
 
+pub(super) use blobs::BlobTable;
 pub(super) use columns::column;
-pub(super) use existing::{Described, Existing};
-pub(super) use join::{OTHER, OWN, Others, join};
+pub(super) use create::Rules;
+pub(super) use existing::{Described, Existing, Fields, holds};
+pub(super) use join::{OTHER, OWN, Others, Side, join};
+pub(super) use kept::kept;
+pub(super) use keys::{NO_INDEX, Promise, no_key, not_a_key, only_read, taken};
+pub(super) use table::{Lazy, Names, not_prepared};
 
 use super::{
     Column, Filter, Query,
-    query::{Order, Path, Test},
+    query::{Order, Path, Test, as_texts, narrowed},
 };
 use crate::{
     Error, Result,
@@ -52,6 +73,11 @@ impl Sql {
     }
 }
 
+/// A name, quoted as in standard SQL.
+pub(super) fn quote(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
 /// How one database says what queries mean.
 pub(super) trait Dialect: Send + Sync {
     /// Bound values are `$1`, `$2`; else `?`.
@@ -61,7 +87,7 @@ pub(super) trait Dialect: Send + Sync {
 
     /// A name, quoted.
     fn quote(&self, name: &str) -> String {
-        format!("\"{}\"", name.replace('"', "\"\""))
+        quote(name)
     }
 
     /// Appends a test of what lies under `path` in the document in this column, already quoted.
@@ -79,13 +105,18 @@ pub(super) trait Dialect: Send + Sync {
     /// Where the path cannot be expressed.
     fn sort_by(&self, column: &str, path: &Path, how: Sorting) -> Result<Vec<By>>;
 
-    /// What to sort a column of the table by, quoted.
-    fn sort_by_column(&self, column: &Column, _how: Sorting) -> Vec<By> {
+    /// What a column of the table is compared and sorted as.
+    fn compared(&self, column: &Column) -> String {
         let name = self.quote(&column.name);
         match column.kind {
-            Kind::Text => vec![By::nullable(self.by_bytes(&name))],
-            _ => vec![By::nullable(name)],
+            Kind::Text => self.by_bytes(&name),
+            _ => name,
         }
+    }
+
+    /// What to sort a column of the table by.
+    fn sort_by_column(&self, column: &Column, _how: Sorting) -> Vec<By> {
+        vec![By::nullable(self.compared(column))]
     }
 
     /// What follows the order of an expression that can be `NULL`, so that nulls come first ascending
@@ -117,9 +148,9 @@ pub(super) trait Dialect: Send + Sync {
     /// Where the path cannot be said.
     fn equals(&self, of: &str, column: &str, path: &Path, text: &str) -> Result<String>;
 
-    /// Appends a test of a column of text by something else than the column, which has an index; false
-    /// where there is nothing of the kind.
-    fn test_text(&self, _column: &Column, _test: &Test, _sql: &mut Sql) -> bool {
+    /// Appends a test of a column in words of its own: by something else that has an index, or by what each
+    /// value is. False where there is nothing of the kind.
+    fn test_column(&self, _column: &Column, _test: &Test, _sql: &mut Sql) -> bool {
         false
     }
 
@@ -127,6 +158,23 @@ pub(super) trait Dialect: Send + Sync {
     /// something else than the column has the index.
     fn equals_column(&self, _of: &str, _column: &Column, _text: &str) -> Option<String> {
         None
+    }
+
+    /// Whether comparisons with numbers of any number of digits come here. Elsewhere they come as comparisons with whole numbers of 64 bits and floats,
+    /// which mean the same where there is nothing else.
+    fn any_digits(&self) -> bool {
+        false
+    }
+
+    /// Of a column of times in which there can be what is no moment to us (`infinity`, `0000-00-00`, the year 10000)
+    /// and is read as text: the condition that it is one, and the text.
+    fn moment(&self, _column: &Column) -> Option<(String, String)> {
+        None
+    }
+
+    /// Appends the place of a value that a column is compared with, and binds the value.
+    fn bind_compared(&self, value: Value, sql: &mut Sql) {
+        sql.bind(value);
     }
 
     /// An expression that a column is compared with, so that the column's own index answers.
@@ -185,6 +233,14 @@ pub(super) enum Body {
 }
 
 impl Table {
+    /// Its typed columns, where it has them.
+    pub fn columns(&self) -> Option<&[Column]> {
+        match &self.body {
+            Body::Columns(columns) => Some(columns),
+            Body::Document(_) => None,
+        }
+    }
+
     /// `SELECT what FROM table`, and all the query says.
     ///
     /// # Errors
@@ -293,6 +349,9 @@ impl Table {
                 sql.push(") IS NOT TRUE)");
             }
             Filter::Field(path, test) => self.field(dialect, path, test, sql)?,
+            Filter::Look(look) => {
+                return Err(Error::unsupported(format!("a statement of SQL for {look}")));
+            }
         }
         Ok(())
     }
@@ -342,19 +401,36 @@ impl Table {
                 key_test(&dialect.by_bytes(&dialect.quote(&self.key)), test, sql);
                 Ok(())
             }
-            test => match &self.body {
-                Body::Document(column) => dialect.test(&dialect.quote(column), path, test, sql),
-                Body::Columns(columns) => {
-                    columns::test(dialect, columns, path, test, sql);
-                    Ok(())
-                }
+            test => match dialect.any_digits() {
+                true => self.value(dialect, path, test, sql),
+                false => match narrowed(test) {
+                    Some(test) => self.value(dialect, path, &test, sql),
+                    None => {
+                        sql.push("1=0");
+                        Ok(())
+                    }
+                },
             },
+        }
+    }
+
+    fn value(&self, dialect: &dyn Dialect, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        match &self.body {
+            Body::Document(column) => match as_texts(path, test)? {
+                // Times are text there.
+                Some(filter) => self.condition(dialect, &filter, sql),
+                None => dialect.test(&dialect.quote(column), path, test, sql),
+            },
+            Body::Columns(columns) => {
+                columns::test(dialect, columns, path, test, sql);
+                Ok(())
+            }
         }
     }
 }
 
 /// A test of the key, which is text and always there.
-fn key_test(key: &str, test: &Test, sql: &mut Sql) {
+pub(super) fn key_test(key: &str, test: &Test, sql: &mut Sql) {
     let (operator, value) = match test {
         Test::Exists(wanted) => {
             sql.push(if *wanted { "1=1" } else { "1=0" });
@@ -412,23 +488,19 @@ fn after_prefix(start: &str) -> Option<String> {
     None
 }
 
-/// A join by keys compares them as texts, which those of some tables of other programs are not.
+/// A column that is made has to be of a kind that the database has: decimals and whole numbers beyond 64
+/// bits it would round.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) where they are none.
-pub(super) fn no_text_key(wrong: bool, table: &Table) -> Result<()> {
-    match wrong {
-        false => Ok(()),
-        true => Err(Error::unsupported(format!(
-            "a join by the keys of table {:?}, which are no texts",
-            table.name
+/// [`Unsupported`](crate::ErrorKind::Unsupported) where it is of such a kind.
+pub(super) fn numbers_of_64_bits(driver: &str, name: &str, kind: Kind) -> Result<()> {
+    match kind {
+        Kind::Decimal | Kind::BigInt => Err(Error::unsupported(format!(
+            "field {name:?} holds a {}, of which {driver} has no exact column; use ?layout=blob&format=json, or text",
+            kind.name()
         ))),
+        _ => Ok(()),
     }
-}
-
-/// The error for an index on a path that is no column of a table of columns.
-pub(super) fn no_such_column(path: &Path) -> Error {
-    Error::invalid(format!("no column {:?} to make an index on", path.to_string()))
 }
 
 /// A name of a table or column, of a length the database takes.

@@ -2,10 +2,13 @@
 
 use rusqlite::{Connection, params_from_iter, types::Value as Cell};
 
-use super::{AT_ONCE, Sqlite3, dialect::Sqlite, page_statement, table};
+use super::{AT_ONCE, Sqlite3, column, read::page};
 use crate::{
     Result,
-    store::{Explained, Query, Request, sql::Sql},
+    store::{
+        Explained, Query, Request,
+        sql::{Sql, ranges::Bounds},
+    },
 };
 
 impl Sqlite3 {
@@ -23,14 +26,12 @@ impl Sqlite3 {
             }
             Request::Scan(range) => {
                 let borders = range.from.iter().chain(&range.until);
-                let from = range.from.as_ref().map(|_| " >= ?1");
-                let statement = page_statement(&known, from, range.until.is_some());
-                let cells = borders.clone().map(|key| text(key)).collect();
-                (Explained::new(statement).with_keys(borders), cells)
+                let (explained, cells) = of_sql(page(&known, &Bounds::new(range, true)));
+                (explained.with_keys(borders), cells)
             }
             Request::Find(query) => {
                 let (explained, cells) =
-                    of_sql(known.table.select(&Sqlite, &known.what(), query)?);
+                    of_sql(known.table.select(&known.dialect, &known.what(), query)?);
                 let then = format!(
                     "where more than {AT_ONCE} rows come, then all their rowids, and each row by its"
                 );
@@ -41,7 +42,7 @@ impl Sqlite3 {
             }
             Request::Delete(filter) => {
                 Query::new(filter.clone()).check()?;
-                of_sql(known.table.delete(&Sqlite, filter)?)
+                of_sql(known.table.delete(&known.dialect, filter)?)
             }
             Request::Join(join) => of_sql(self.join_statement(join).await?.2),
         };
@@ -52,7 +53,7 @@ impl Sqlite3 {
 }
 
 fn of_sql(sql: Sql) -> (Explained, Vec<Cell>) {
-    let cells = sql.values.iter().map(table::cell).collect();
+    let cells = sql.values.iter().map(column::cell).collect();
     (Explained::new(&*sql.text).with_values(&sql.values), cells)
 }
 

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use rusqlite::params_from_iter;
 
-use super::{Sqlite, Sqlite3, pool, table, table::Known};
+use super::{Sqlite3, column, error::error, table::Known};
 use crate::{
     Result,
     store::{
         join::{Groups, Join, Joined},
-        sql::{self, OTHER, OWN, Sql},
+        sql::{self, BlobTable, OTHER, OWN, Sql},
     },
 };
 
 impl Sqlite3 {
     /// What is known of a table of this name, which may be this one.
     async fn beside(&self, name: &str) -> Result<Arc<Known>> {
-        match name == self.table.name() {
+        match name == self.table.name {
             true => self.known().await,
             false => self.others.get(name, || self.sibling(name))?.known().await,
         }
@@ -28,26 +28,20 @@ impl Sqlite3 {
         join: &Join,
     ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
         let (own, other) = (self.known().await?, self.beside(&join.table).await?);
-        own.text_key(&join.on)?;
-        other.text_key(&join.field)?;
-        let sql = sql::join(
-            join,
-            (&own.table, &Sqlite, &own.what_of(OWN)),
-            (&other.table, &Sqlite, &other.what_of(OTHER)),
-        )?;
+        let sql = sql::join(join, &own.side(OWN), &other.side(OTHER))?;
         Ok((own, other, sql))
     }
 
     pub(super) async fn joined(&self, join: &Join) -> Result<Vec<Joined>> {
         let (own, other, sql) = self.join_statement(join).await?;
         let done = self.pool.attempt(move |connection| {
-            let mut statement = connection.prepare_cached(&sql.text).map_err(pool::error)?;
-            let values = sql.values.iter().map(table::cell);
-            let mut cursor = statement.query(params_from_iter(values)).map_err(pool::error)?;
+            let mut statement = connection.prepare_cached(&sql.text).map_err(error)?;
+            let values = sql.values.iter().map(column::cell);
+            let mut cursor = statement.query(params_from_iter(values)).map_err(error)?;
             let mut groups = Groups::default();
             let own_from = other.width();
-            while let Some(row) = cursor.next().map_err(pool::error)? {
-                let key = table::key_of(row, own_from)?;
+            while let Some(row) = cursor.next().map_err(error)? {
+                let key = column::key_of(row, own_from)?;
                 groups.add(key, || own.record(row, own_from), other.row(row)?)?;
             }
             Ok(groups.done())
@@ -66,8 +60,8 @@ mod tests {
         store::{
             Column, Filter,
             query::{Path, Test},
-            sql::{Body, Table},
-            sqlite::dialect::extract,
+            sql::{Body, Side, Table},
+            sqlite::dialect::{Sqlite, extract},
         },
     };
 
@@ -81,7 +75,11 @@ mod tests {
             table: "pets".into(),
             field: path("owner"),
         };
-        let sql = sql::join(&join, (&own, &Sqlite, "a._key"), (&other, &Sqlite, "b._key")).unwrap();
+        let dialect = Sqlite::default();
+        let key_is_text = true;
+        let own = Side { table: &own, dialect: &dialect, what: "a._key".into(), key_is_text };
+        let other = Side { table: &other, dialect: &dialect, what: "b._key".into(), key_is_text };
+        let sql = sql::join(&join, &own, &other).unwrap();
         let mut plan = connection.prepare(&format!("EXPLAIN QUERY PLAN {}", sql.text)).unwrap();
         let lines = plan.query_map(params_from_iter(["3"]), |row| row.get::<_, String>(3)).unwrap();
         lines.map(|line| line.unwrap() + "\n").collect()

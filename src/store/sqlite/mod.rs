@@ -3,7 +3,10 @@
 //! A table that steelyard makes has the key in `_key` and the record in `record` (document: JSON
 //! text), in `value` (blob) or in a column for each field. Tables of other programs are read and
 //! written as they are: `?table=orders&column=payload&format=marshal`, the key being the table's
-//! primary key, or what `?key=` names.
+//! primary key, or what `?key=` names. In a table of columns that is made, the column `?key=` is a field of
+//! the record: INTEGER where it holds whole numbers, else TEXT.
+//!
+//! Times are text in columns of TIMESTAMP, and compared without their `Z`, as are indexes on them.
 //!
 //! Durability: t3 is `synchronous=FULL` (the default), t2 WAL with `NORMAL`, t1 `OFF`; t0 is a
 //! database in memory. A new file gets a write-ahead log; one that is there keeps its journal,
@@ -22,35 +25,38 @@
 //! [`blocking`](super::blocking) they run in the caller's, which is several times faster.
 
 mod blob;
+mod column;
 mod databases;
 mod dialect;
+mod error;
 mod explain;
 mod join;
 mod pool;
+mod read;
 mod table;
 #[cfg(test)]
 mod tests;
+mod times;
+mod write;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream};
-use rusqlite::{
-    Connection, Statement, TransactionBehavior, params_from_iter, types::Value as Cell,
-};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
+use rusqlite::{Connection, params_from_iter, types::Value as Cell};
 
 use self::{
-    dialect::Sqlite,
+    error::error,
     pool::{Pool, Settings},
-    table::{Known, Names},
+    table::Known,
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Need, Query, Request, Row, Rows, Shape, Store, Url, json,
-    sql::{Others, check_name},
+    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url, json,
+    sql::{BlobTable, Names, Others},
 };
 use crate::{
-    Error, Result,
+    Result,
     durability::{Bound, Tier},
     record::{Document, Kind},
 };
@@ -61,7 +67,9 @@ pub const DRIVER: Driver = Driver {
     example: "sqlite:shop.db?table=orders&layout=columns",
     about: "SQLite, inside this process; without a path, in memory",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
+    loses: &[(Shape::Document, DOCUMENT.loses), (Shape::Columns, COLUMNS.loses)],
     servers: &[],
+    login: Login::None,
     databases: Some(databases::DATABASES),
     open,
 };
@@ -80,16 +88,17 @@ const DOCUMENT: Abilities = Abilities {
 };
 
 const COLUMNS: Abilities = Abilities {
-    keeps: &[Kind::Bool, Kind::Int, Kind::Text, Kind::Bytes, Kind::Time],
-    loses: "-0.0 becomes 0.0; null becomes a field that is not there; decimals and whole numbers \
-            beyond 64 bits become text; lists, maps and NaN are refused",
+    keeps: &[Kind::Bool, Kind::Text, Kind::Bytes, Kind::Time],
+    loses: "a whole number becomes a float in a column that has floats; -0.0 becomes 0.0; null becomes \
+            a field that is not there; lists, maps, NaN, decimals and whole numbers beyond 64 bits are \
+            refused",
     cannot: &[Need::Missing],
     ..DOCUMENT
 };
 
 fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
-        let names = Names { key: url.take("key"), column: url.take("column") };
+        let names = Names::take(&mut url);
         let cache = url.take_parsed("cache")?;
         url.done()?;
         let path = match &*url.path {
@@ -107,15 +116,16 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
             _ => {}
         }
         let shape = common.shape("sqlite", DRIVER.shapes)?;
-        check_name("sqlite", "table", &common.table, LONGEST_NAME)?;
         let settings = Settings { path, tier: common.durability, timeout: common.timeout, cache };
         let store = Sqlite3 {
             pool: Arc::new(Pool::new(settings, common.pool)),
-            table: table::Lazy::new(shape, common.table.clone(), names),
+            table: table::Lazy::new(shape, &common.table, names, table::named)?,
             others: Others::default(),
         };
-        // A file that is no database is found now, not later.
-        store.pool.run(|c| c.query_row("PRAGMA schema_version", [], |_| Ok(()))).await?;
+        // A file that is no database is found now, not later. One that is not there is made by `prepare`.
+        if store.pool.is_there()? {
+            store.pool.run(|c| c.query_row("PRAGMA schema_version", [], |_| Ok(()))).await?;
+        }
         Ok(match shape {
             Shape::Blob => {
                 Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
@@ -126,9 +136,6 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
     .boxed()
 }
 
-const LONGEST_NAME: usize = 1000;
-/// How many records a stream reads at once.
-const BATCH: usize = 1000;
 /// Up to how many records a query is answered at once, rather than by looking up rows it found.
 const AT_ONCE: u64 = 10_000;
 
@@ -141,12 +148,6 @@ struct Sqlite3 {
 }
 
 impl Sqlite3 {
-    fn sibling(&self, name: &str) -> Result<Sqlite3> {
-        check_name("sqlite", "table", name, LONGEST_NAME)?;
-        let table = table::Lazy::new(self.table.shape, name.into(), Names::default());
-        Ok(Sqlite3 { pool: self.pool.clone(), table, others: Others::default() })
-    }
-
     async fn known(&self) -> Result<Arc<Known>> {
         self.table.known(&self.pool).await
     }
@@ -154,15 +155,15 @@ impl Sqlite3 {
     /// Writes the rows of records; `new` ones must not be there.
     async fn put_rows(&self, rows: &[Row], new: bool) -> Result<()> {
         let known = self.known().await?;
-        let cells = |row| self.table.cells(&known, self.abilities(), row);
+        let cells = |row| known.cells(self.abilities(), row);
         let cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect::<Result<_>>()?;
+        let keys: Vec<Key> = rows.iter().map(|row| row.key.clone()).collect();
         self.pool
-            .run(move |connection| {
-                let statement = known.writing(new);
-                each(connection, statement, &cells, |statement, cells| {
-                    statement.execute(params_from_iter(cells))
+            .attempt(move |connection| {
+                let rows: Vec<_> = keys.iter().zip(&cells).collect();
+                write::rows(connection, &known, new, &rows, |statement, (_, cells)| {
+                    statement.execute(params_from_iter(*cells))
                 })
-                .map(drop)
             })
             .await
     }
@@ -171,120 +172,25 @@ impl Sqlite3 {
         let known = self.known().await?;
         self.pool
             .attempt_with(keys, move |connection, keys: &[Key]| {
-                each(connection, &known.texts.remove, keys, |statement, key| {
-                    statement.execute([key.as_str()])
+                write::each(connection, &known.texts.remove, keys, |statement, key| {
+                    match known.check_key(key) {
+                        Ok(()) => statement.execute([key.as_str()]),
+                        Err(_) => Ok(0),
+                    }
                 })
-                .map_err(pool::error)
+                .map_err(error)
             })
             .await
-    }
-
-    /// What `read` makes of the rows of these keys.
-    async fn found<R: Send + 'static>(
-        &self,
-        keys: &[Key],
-        read: fn(&Known, &rusqlite::Row, &Key) -> Result<R>,
-    ) -> Result<Vec<Option<R>>> {
-        let known = self.known().await?;
-        self.pool
-            .attempt_with(keys, move |connection, keys: &[Key]| {
-                let get = connection.prepare_cached(&known.texts.get);
-                let mut get = get.map_err(pool::error)?;
-                let mut one = |key: &Key| {
-                    let mut rows = get.query([key.as_str()]).map_err(pool::error)?;
-                    let row = rows.next().map_err(pool::error)?;
-                    row.map(|row| read(&known, row, key)).transpose()
-                };
-                keys.iter().map(&mut one).collect()
-            })
-            .await
-    }
-
-    /// What `read` makes of all rows whose keys lie in a range, in their order, page by page.
-    async fn pages<R: Send + 'static>(
-        &self,
-        range: &KeyRange,
-        read: fn(&Known, &rusqlite::Row) -> Result<R>,
-    ) -> Result<impl futures_util::Stream<Item = Result<Vec<R>>> + Send + '_> {
-        let known = self.known().await?;
-        let from = range.from.clone().map(|key| (key.to_string(), " >= ?1"));
-        let until = range.until.as_ref().map(Key::to_string);
-        let state = Some((from, until));
-        Ok(stream::try_unfold(state, move |state| {
-            let known = known.clone();
-            async move {
-                let Some((from, until)) = state else { return Ok::<_, Error>(None) };
-                let page = {
-                    let (known, until) = (known.clone(), until.clone());
-                    self.pool.attempt(move |connection| page(connection, &known, from, until, read))
-                };
-                let (rows, last) = page.await?;
-                let next = last.map(|last| (Some((last, " > ?1")), until));
-                Ok((!rows.is_empty()).then_some((rows, next)))
-            }
-        }))
-    }
-
-    async fn counted(&self) -> Result<u64> {
-        let known = self.known().await?;
-        self.pool
-            .run(move |c| c.query_row(&known.texts.count, [], |row| row.get::<_, i64>(0)))
-            .await
-            .map(|n| n as u64)
-    }
-
-    async fn parts(&self, parts: u32) -> Result<Vec<KeyRange>> {
-        let known = self.known().await?;
-        let count = self.counted().await?;
-        let statement = format!(
-            "SELECT CAST({0} AS TEXT) FROM {1} ORDER BY CAST({0} AS TEXT) LIMIT 1 OFFSET ?",
-            known.key(),
-            known.name()
-        );
-        let borders: Vec<String> = self
-            .pool
-            .run(move |connection| {
-                let mut statement = connection.prepare_cached(&statement)?;
-                let offset =
-                    |i: u32| (u128::from(count) * u128::from(i) / u128::from(parts)) as i64;
-                (1..parts).map(|i| statement.query_row([offset(i)], |row| row.get(0))).collect()
-            })
-            .await
-            .or_else(|e| if count == 0 { Ok(Vec::new()) } else { Err(e) })?;
-        let borders = borders.into_iter().map(Key::new).collect::<Result<Vec<_>>>()?;
-        let mut ranges = KeyRange::between(borders);
-        ranges.resize_with(parts as usize, empty_range);
-        Ok(ranges)
-    }
-
-    async fn dropped(&self) -> Result<()> {
-        let statement = format!("DROP TABLE IF EXISTS {}", self.table.quoted());
-        self.pool.run(move |c| c.execute_batch(&statement)).await?;
-        self.table.forget();
-        Ok(())
-    }
-
-    /// Frees what was deleted, gathers statistics, and writes the log to its place.
-    async fn settled(&self) -> Result<()> {
-        let statements = "VACUUM; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)";
-        self.pool.run(move |connection| connection.execute_batch(statements)).await
     }
 
     async fn description(&self) -> Result<Description> {
         let settings = self.pool.settings().clone();
         let asked = settings.tier;
-        let (journal, synchronous, checkpoint) = self
-            .pool
-            .run(|connection| {
-                let journal: String =
-                    connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
-                let synchronous: i64 =
-                    connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
-                let checkpoint: i64 =
-                    connection.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get(0))?;
-                Ok((journal, synchronous, checkpoint))
-            })
-            .await?;
+        let (journal, synchronous, checkpoint) = match self.pool.is_there()? {
+            true => self.pool.run(pool::kept_by).await?,
+            // What `prepare` will make it.
+            false => self.pool.planned()?,
+        };
         let in_memory = settings.path.is_empty();
         let wal = journal.eq_ignore_ascii_case("wal");
         // With NORMAL the log is synced before it is written to its place: after so many pages, however
@@ -320,75 +226,6 @@ impl Sqlite3 {
             disk: size("").ok().map(|n| n + size("-wal").unwrap_or(0)),
         })
     }
-}
-
-/// Executes a statement for each of `all`, in one transaction, and adds up the rows that changed. One
-/// alone needs no transaction: a statement is one.
-fn each<T>(
-    connection: &mut Connection,
-    statement: &str,
-    all: &[T],
-    execute: impl Fn(&mut Statement, &T) -> rusqlite::Result<usize>,
-) -> rusqlite::Result<u64> {
-    match all {
-        [] => Ok(0),
-        [one] => execute(&mut *connection.prepare_cached(statement)?, one).map(|n| n as u64),
-        all => {
-            let transaction =
-                connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let mut count = 0;
-            {
-                let mut statement = transaction.prepare_cached(statement)?;
-                for one in all {
-                    count += execute(&mut statement, one)? as u64;
-                }
-            }
-            transaction.commit()?;
-            Ok(count)
-        }
-    }
-}
-
-/// A range that no key lies in.
-fn empty_range() -> KeyRange {
-    let none = Key::new("\0").expect("not empty");
-    KeyRange { from: Some(none.clone()), until: Some(none) }
-}
-
-/// The statement of a page: from a key on, by this operator (` >= ?1`, ` > ?1`), and until another.
-fn page_statement(known: &Known, from: Option<&str>, until: bool) -> String {
-    let key = known.key_as_text();
-    let from = from.map(|operator| format!("{key}{operator}"));
-    let until = until.then(|| format!("{key} < ?{}", 1 + usize::from(from.is_some())));
-    let conditions: Vec<_> = from.into_iter().chain(until).collect();
-    let word = if conditions.is_empty() { "" } else { " WHERE " };
-    let conditions = conditions.join(" AND ");
-    format!("{}{word}{conditions} ORDER BY {key} LIMIT {BATCH}", known.select())
-}
-
-/// One page of a scan, and the last key in it if there may be more.
-#[allow(clippy::type_complexity)]
-fn page<R>(
-    connection: &Connection,
-    known: &Known,
-    from: Option<(String, &str)>,
-    until: Option<String>,
-    read: fn(&Known, &rusqlite::Row) -> Result<R>,
-) -> Result<(Vec<R>, Option<String>)> {
-    let operator = from.as_ref().map(|(_, operator)| *operator);
-    let statement = page_statement(known, operator, until.is_some());
-    let values = from.map(|(key, _)| key).into_iter().chain(until);
-    let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
-    let mut cursor = statement.query(params_from_iter(values)).map_err(pool::error)?;
-    let mut rows = Vec::new();
-    let mut last = None;
-    while let Some(row) = cursor.next().map_err(pool::error)? {
-        rows.push(read(known, row)?);
-        if rows.len() == BATCH {
-            last = Some(table::key_of(row, 0)?.to_string());
-        }
-    }
-    Ok((rows, last))
 }
 
 #[async_trait]
@@ -437,16 +274,16 @@ impl Store for Sqlite3 {
         self.abilities().can(query)?;
         let known = self.known().await?;
         let query = query.clone();
-        let sql = known.table.select(&Sqlite, &known.what(), &query)?;
+        let sql = known.table.select(&known.dialect, &known.what(), &query)?;
         let (of, asked) = (known.clone(), query.clone());
         let rows = self
             .pool
             .attempt(move |connection| {
-                let mut statement = connection.prepare_cached(&sql.text).map_err(pool::error)?;
-                let values = sql.values.iter().map(table::cell);
-                let mut cursor = statement.query(params_from_iter(values)).map_err(pool::error)?;
+                let mut statement = connection.prepare_cached(&sql.text).map_err(error)?;
+                let values = sql.values.iter().map(column::cell);
+                let mut cursor = statement.query(params_from_iter(values)).map_err(error)?;
                 let mut rows = Vec::new();
-                while let Some(row) = cursor.next().map_err(pool::error)? {
+                while let Some(row) = cursor.next().map_err(error)? {
                     if rows.len() as u64 == AT_ONCE {
                         return Ok(None);
                     }
@@ -460,35 +297,16 @@ impl Store for Sqlite3 {
             return Ok(super::in_batches(rows.into_iter()).boxed());
         }
         // They are many: row numbers first, in the order asked for: eight bytes each, and no lock is held while
-        // whoever reads the stream writes.
-        let sql = known.table.select(&Sqlite, "rowid", &query)?;
-        let numbers: Vec<i64> = self
-            .pool
-            .run(move |connection| {
-                let mut statement = connection.prepare_cached(&sql.text)?;
-                let values = sql.values.iter().map(table::cell);
-                statement.query_map(params_from_iter(values), |row| row.get(0))?.collect()
-            })
-            .await?;
-        let statement: Arc<str> = format!("{} WHERE rowid = ?", known.select()).into();
-        let query = Arc::new(query);
-        let batches = super::in_batches(numbers.into_iter()).then(move |numbers| {
-            let (known, query, statement) = (known.clone(), query.clone(), statement.clone());
-            self.pool.attempt(move |connection| {
-                let mut statement = connection.prepare_cached(&statement).map_err(pool::error)?;
-                let mut rows = Vec::with_capacity(BATCH);
-                for number in numbers? {
-                    let mut cursor = statement.query([number]).map_err(pool::error)?;
-                    // One that was deleted meanwhile is not there any more.
-                    if let Some(row) = cursor.next().map_err(pool::error)? {
-                        let Row { key, record } = known.row(row)?;
-                        rows.push(Row { key, record: query.project(record) });
-                    }
-                }
-                Ok(rows)
-            })
-        });
-        Ok(batches.boxed())
+        // whoever reads the stream writes. Keys, where rows have no numbers.
+        let (what, by) = match known.has_row_ids {
+            true => ("rowid".to_owned(), "rowid = ?1".to_owned()),
+            false => (known.key(), read::by_key(&known)),
+        };
+        let sql = known.table.select(&known.dialect, &what, &query)?;
+        let values: Vec<Cell> = self.column(sql).await?;
+        let rows = self.rows_by(known, &by, values, |known, row| known.row(row));
+        let project = move |row: Row| Row { record: query.project(row.record), ..row };
+        Ok(rows.map_ok(move |rows| rows.into_iter().map(&project).collect()).boxed())
     }
 
     async fn join(&self, join: &Join) -> Result<Vec<Joined>> {
@@ -499,11 +317,11 @@ impl Store for Sqlite3 {
     async fn delete(&self, filter: &Filter) -> Result<u64> {
         self.abilities().can(&Query::new(filter.clone()))?;
         let known = self.known().await?;
-        let sql = known.table.delete(&Sqlite, filter)?;
+        let sql = known.table.delete(&known.dialect, filter)?;
         self.pool
             .run(move |connection| {
                 let mut statement = connection.prepare_cached(&sql.text)?;
-                statement.execute(params_from_iter(sql.values.iter().map(table::cell)))
+                statement.execute(params_from_iter(sql.values.iter().map(column::cell)))
             })
             .await
             .map(|n| n as u64)
@@ -514,7 +332,7 @@ impl Store for Sqlite3 {
     }
 
     async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>> {
-        Ok(self.pages(range, |known, row| known.row(row)).await?.boxed())
+        self.pages(range, |known, row| known.row(row)).await
     }
 
     async fn count(&self) -> Result<u64> {
@@ -526,11 +344,17 @@ impl Store for Sqlite3 {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.dropped().await
+        let statement = format!("DROP TABLE IF EXISTS {}", self.table.quoted());
+        self.pool.run(move |c| c.execute_batch(&statement)).await?;
+        self.table.forget();
+        Ok(())
     }
 
+    /// Frees what was deleted, gathers statistics, and writes the log to its place.
     async fn settle(&self) -> Result<bool> {
-        self.settled().await.map(|()| true)
+        let statements = "VACUUM; PRAGMA optimize; PRAGMA wal_checkpoint(TRUNCATE)";
+        self.pool.run(move |connection| connection.execute_batch(statements)).await?;
+        Ok(true)
     }
 
     async fn analyze(&self) -> Result<()> {
@@ -540,7 +364,7 @@ impl Store for Sqlite3 {
     }
 
     async fn index_bytes(&self) -> Result<Option<u64>> {
-        let name = self.table.name().to_owned();
+        let name = self.table.name.clone();
         let text = "SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema \
                     WHERE type = 'index' AND tbl_name = ? AND sql IS NOT NULL)";
         let sum = move |connection: &mut Connection| {

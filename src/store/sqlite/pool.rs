@@ -8,8 +8,9 @@
 //! each operation.
 
 use std::{
+    path::Path,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
     },
     thread::{self, ThreadId},
@@ -17,14 +18,15 @@ use std::{
 };
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
-use tokio::sync::Semaphore;
 
+use super::{error::error, times};
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
     store::{
-        blocking::{self, permit},
-        limits::late,
+        blocking,
+        limits::{Limits, late},
+        pool,
     },
 };
 
@@ -42,16 +44,25 @@ pub struct Settings {
 /// Some connections to one database.
 pub struct Pool {
     settings: Settings,
-    permits: Arc<Semaphore>,
-    size: usize,
-    /// Each with the thread that used it last: that processor's cache holds its pages.
-    idle: Mutex<Vec<(ThreadId, Open)>>,
+    connections: Arc<pool::Pool<Open>>,
 }
 
 /// A connection, and the time limit of what it does.
 struct Open {
     connection: Connection,
     limit: Arc<Limit>,
+    /// The thread that used it last: that processor's cache holds its pages.
+    by: ThreadId,
+}
+
+impl pool::Connection for Open {
+    fn suits(&self) -> bool {
+        self.by == thread::current().id()
+    }
+
+    fn rest(&mut self) {
+        self.by = thread::current().id();
+    }
 }
 
 /// When the operation of a connection takes too long. Its own thread counts and looks; nobody else
@@ -68,7 +79,10 @@ impl Pool {
     pub fn new(settings: Settings, size: usize) -> Pool {
         // A database in memory is its connection.
         let size = if settings.path.is_empty() { 1 } else { size };
-        Pool { settings, permits: Arc::new(Semaphore::new(size)), size, idle: Mutex::default() }
+        let Settings { path, timeout, .. } = &settings;
+        let limits = Limits { connect: *timeout, operation: *timeout, pool: size };
+        let connections = Arc::new(pool::Pool::new(limits, path));
+        Pool { settings, connections }
     }
 
     pub fn settings(&self) -> &Settings {
@@ -104,57 +118,130 @@ impl Pool {
         I: ToOwned<Owned: Send + 'static> + ?Sized,
         R: Send + 'static,
     {
-        let permit = permit(&self.permits, self.settings.timeout, self.size).await?;
-        let (open, pool) = (self.open()?, Arc::clone(self));
-        // Connection and permit go back when the work is done, also where nobody waits for it any
-        // more.
+        let mut lease = pool::Pool::turn(Arc::clone(&self.connections)).await?;
+        lease.fill(|| self.open())?;
+        let timeout = self.settings.timeout;
+        // The connection goes back when the work is done, also where nobody waits for it any more.
         blocking::work(input, move |input| {
-            let _permit = permit;
-            pool.act(open, |connection| act(connection, input))
+            lease.limit.begin();
+            let done = act(&mut lease.connection, input);
+            let interrupted = lease.limit.has_interrupted();
+            lease.give_back();
+            match interrupted {
+                true => done.map_err(|_| late("a statement", timeout)),
+                false => done,
+            }
         })
         .await
     }
 
-    /// Does something with a connection that is open, and puts it back.
-    fn act<R>(&self, mut open: Open, act: impl FnOnce(&mut Connection) -> Result<R>) -> Result<R> {
-        open.limit.begin();
-        let done = act(&mut open.connection);
-        let interrupted = open.limit.has_interrupted();
-        self.idle().push((thread::current().id(), open));
-        match interrupted {
-            true => done.map_err(|_| late("a statement", self.settings.timeout)),
-            false => done,
+    /// Whether the database is there.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) where it cannot be made either, for want of its folder.
+    pub fn is_there(&self) -> Result<bool> {
+        let path = Path::new(&self.settings.path);
+        if self.settings.path.is_empty() || path.exists() {
+            return Ok(true);
         }
-    }
-
-    fn idle(&self) -> MutexGuard<'_, Vec<(ThreadId, Open)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A connection: the one that this thread used last, another, or a new one.
-    fn open(&self) -> Result<Open> {
-        {
-            let (mut idle, me) = (self.idle(), thread::current().id());
-            let last = idle.iter().rposition(|(by, _)| *by == me);
-            if let Some(at) = last.or(idle.len().checked_sub(1)) {
-                return Ok(idle.swap_remove(at).1);
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        match folder {
+            Some(folder) if !folder.is_dir() => {
+                let what = format!("no folder {} for a database", folder.display());
+                Err(Error::new(ErrorKind::NotFound, what))
             }
+            _ => Ok(false),
         }
+    }
+
+    /// Makes the database, if it is not there.
+    ///
+    /// # Errors
+    /// Where the file cannot be made.
+    pub async fn make(self: &Arc<Self>) -> Result<()> {
+        if self.is_there()? {
+            return Ok(());
+        }
+        let mut lease = pool::Pool::turn(Arc::clone(&self.connections)).await?;
+        let pool = Arc::clone(self);
+        blocking::work(&(), move |&()| {
+            lease.fill(|| pool.connect(OpenFlags::SQLITE_OPEN_CREATE))?;
+            lease.give_back();
+            Ok(())
+        })
+        .await
+    }
+
+    /// What [`kept_by`] will say of a database that is not there yet.
+    ///
+    /// # Errors
+    /// Those of SQLite.
+    pub fn planned(&self) -> Result<(String, i64, i64)> {
+        let plan = || {
+            let mut connection = Connection::open_in_memory()?;
+            set_up(&connection, &self.settings, CACHE)?;
+            kept_by(&mut connection)
+        };
+        plan()
+            .map(|(_, synchronous, checkpoint)| ("wal".into(), synchronous, checkpoint))
+            .map_err(error)
+    }
+
+    /// A new connection to a database that is there.
+    fn open(&self) -> Result<Open> {
+        // Reading makes no database: only `make` does.
+        if !self.is_there()? {
+            let what = "no such database; `put` and `copy` make one";
+            return Err(Error::new(ErrorKind::NotFound, what));
+        }
+        self.connect(OpenFlags::empty())
+    }
+
+    /// A new connection; `more` are flags beyond the usual ones.
+    fn connect(&self, more: OpenFlags) -> Result<Open> {
         let Settings { path, timeout, cache, .. } = &self.settings;
+        let size = self.connections.limits().pool as u64;
+        let cache = cache.map_or(CACHE, |all| all / size);
         // A name that looks like a URI is a name all the same.
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
-            | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let flags = more | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = match path.is_empty() {
             true => Connection::open_in_memory(),
             false => Connection::open_with_flags(path, flags),
         };
-        let mut connection = connection.map_err(error)?;
-        let cache = cache.map_or(CACHE, |all| all / self.size as u64);
-        set_up(&connection, &self.settings, cache).map_err(error)?;
+        let set_up = |connection: Connection| {
+            set_up(&connection, &self.settings, cache).map(|()| connection)
+        };
+        let connection = match connection.and_then(set_up) {
+            Err(e) if is_read_only(path, &e) => immutable(path).and_then(set_up).map_err(error)?,
+            connection => connection.map_err(error)?,
+        };
+        let mut connection = connection;
         let limit = Limit::watch(&mut connection, *timeout).map_err(error)?;
-        Ok(Open { connection, limit })
+        Ok(Open { connection, limit, by: thread::current().id() })
     }
+}
+
+/// Whether a database could not be opened because it uses a write-ahead log and nothing can be written beside it. Such a
+/// log that has something in it cannot be left out.
+fn is_read_only(path: &str, error: &rusqlite::Error) -> bool {
+    let cannot_open = error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
+        || error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
+    let log = std::fs::metadata(format!("{path}-wal")).map_or(0, |meta| meta.len());
+    let folder = match Path::new(path).parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let writable = nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).is_ok();
+    cannot_open && log == 0 && Path::new(path).is_file() && !writable
+}
+
+/// A connection to a database that nobody changes meanwhile, without locks and without a log.
+fn immutable(path: &str) -> rusqlite::Result<Connection> {
+    let path = percent_encoding::utf8_percent_encode(path, percent_encoding::NON_ALPHANUMERIC);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)
 }
 
 impl Limit {
@@ -195,11 +282,21 @@ impl Limit {
 /// Bytes of pages that a connection holds, where nobody says how many.
 const CACHE: u64 = 16 << 20;
 
+/// The settings by which what was acknowledged is kept: the journal, when it is synced, and after how many pages it
+/// is written to its place.
+pub fn kept_by(connection: &mut Connection) -> rusqlite::Result<(String, i64, i64)> {
+    let journal = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    let synchronous = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+    let checkpoint = connection.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get(0))?;
+    Ok((journal, synchronous, checkpoint))
+}
+
 /// `cache` is what this connection may hold.
 fn set_up(connection: &Connection, settings: &Settings, cache: u64) -> rusqlite::Result<()> {
     let Settings { tier, timeout, .. } = *settings;
     connection.busy_timeout(timeout)?;
     connection.set_prepared_statement_cache_capacity(64);
+    times::teach(connection)?;
     let new = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0;
     // A database that is there keeps its journal, which is a setting of the file, unless asked.
     if new || tier.is_some() {
@@ -214,31 +311,4 @@ fn set_up(connection: &Connection, settings: &Settings, cache: u64) -> rusqlite:
     // Negative: KiB, not pages.
     let kib = (cache >> 10).max(1);
     connection.execute_batch(&format!("PRAGMA cache_size = -{kib}; PRAGMA temp_store = MEMORY;"))
-}
-
-/// An error of SQLite as one of ours.
-pub fn error(e: rusqlite::Error) -> Error {
-    let kind = match &e {
-        rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-            ErrorCode::ConstraintViolation => ErrorKind::Conflict,
-            // It has waited for the lock as long as an operation may take.
-            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Timeout,
-            ErrorCode::OperationInterrupted => ErrorKind::Unavailable,
-            ErrorCode::TooBig => ErrorKind::TooLarge,
-            ErrorCode::PermissionDenied | ErrorCode::ReadOnly => ErrorKind::Denied,
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => ErrorKind::Malformed,
-            _ => kind_of(&e),
-        },
-        _ => kind_of(&e),
-    };
-    Error::new(kind, e.to_string())
-}
-
-/// SQLite tells of its limits in words only.
-fn kind_of(e: &rusqlite::Error) -> ErrorKind {
-    let text = e.to_string();
-    match ["too many", "too large"].iter().any(|words| text.contains(words)) {
-        true => ErrorKind::TooLarge,
-        false => ErrorKind::Io,
-    }
 }

@@ -83,6 +83,24 @@ async fn a_put_in_the_middle_of_a_stream_waits_for_nobody() {
     blocking(read_and_write()).await;
 }
 
+#[tokio::test]
+async fn text_that_is_not_utf8_is_told_and_not_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.db");
+    let made = "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); \
+                INSERT INTO t VALUES (1, 'well'), (2, CAST(x'ff41' AS TEXT))";
+    Connection::open(&path).unwrap().execute_batch(made).unwrap();
+    let url = format!("sqlite:{}?layout=columns&table=t", path.display());
+    let place = open(&url).await.unwrap();
+    let rows: Result<Vec<Row>> = place.scan(&KeyRange::all()).await.unwrap().try_concat().await;
+    let error = rows.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Malformed);
+    assert!(
+        error.to_string().contains("key \"2\": field \"name\" holds text that is not UTF-8"),
+        "{error}"
+    );
+}
+
 /// A statement without end, as a connection of the pool.
 async fn endless(pool: &Arc<Pool>) -> Result<i64> {
     let numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) \
@@ -116,6 +134,7 @@ async fn all_connections_share_the_cache_they_are_given() {
         let pool = Arc::new(Pool::new(settings, size));
         let told =
             |c: &mut Connection| c.query_row("PRAGMA cache_size", [], |row| row.get::<_, i64>(0));
+        pool.make().await.unwrap();
         assert_eq!(pool.run(told).await.unwrap(), -kib);
     }
     let url = format!("sqlite:{path}?cache=much");

@@ -49,7 +49,7 @@ fn add(all: &mut Vec<Vec<u8>>, space: &Namespace, filter: &Filter) {
                 test_of(all, name, test);
             }
         }
-        Filter::All | Filter::Or(_) | Filter::Not(_) => {}
+        Filter::All | Filter::Or(_) | Filter::Not(_) | Filter::Look(_) => {}
     }
 }
 
@@ -103,6 +103,7 @@ fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Int(n) => *n as f64,
         Value::Float(v) => *v,
+        Value::BigInt(text) | Value::Decimal(text) => text.parse().ok()?,
         Value::Time(time) => seconds(*time).parse().ok()?,
         _ => return None,
     };
@@ -194,8 +195,8 @@ mod tests {
             (r#"name="""#, &[]),
             ("!name", &["addcond name 16777218 "]),
             ("ok=true", &["addcond ok 0 true"]),
-            ("_key=1", &[]),
-            (r#"_key="1""#, &["addcond  0 pets:1"]),
+            (r#"{"_key": 1}"#, &[]),
+            ("_key=1", &["addcond  0 pets:1"]),
             ("_key^=1", &["addcond  2 pets:1"]),
             ("age>9", &["addcond age 10 8.99999999999991"]),
             ("age<=9", &["addcond age 12 9.00000000000009"]),

@@ -24,6 +24,7 @@ mod blobs;
 mod conditions;
 mod documents;
 mod protocol;
+mod wire;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -32,9 +33,12 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 
 use self::protocol::{Pair, Server};
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Shape, Store,
+    Url,
     blobs::CANNOT,
-    kv::{Address, Limits, Namespace, Portion, SCALARS, Spool, chunks},
+    kv::{Namespace, Portion, SCALARS, Spool, chunks},
+    limits::Limits,
+    net::{Address, Fewer},
 };
 use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
 
@@ -44,7 +48,9 @@ pub const DRIVER: Driver = Driver {
     example: "tyrant://localhost:1978?table=pets",
     about: "Tokyo Tyrant: a table database (document) or a hash database (blob), as the server has",
     shapes: &[Shape::Document, Shape::Blob],
+    loses: &[(Shape::Document, DOCUMENT.loses)],
     servers: &["tyrant"],
+    login: Login::None,
     databases: None,
     open,
 };
@@ -55,7 +61,8 @@ const MAX_RECORD: usize = 254 << 20;
 const DOCUMENT: Abilities = Abilities {
     driver: "tyrant",
     keeps: SCALARS,
-    loses: "lists, maps, text with NUL, infinities and floats beyond 64 bits are refused",
+    loses: "lists, maps, text with NUL, infinities, numbers beyond 64 bits and decimals of more than 17 \
+            digits or with an exponent are refused",
     cannot: &[],
     joins: false,
     atomic: false,
@@ -84,12 +91,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
                 Address::Tcp(host, port)
             }
         };
-        let limits = Limits {
-            connect: common.connect_timeout,
-            operation: common.timeout,
-            pool: common.pool,
-        };
-        let server = Server::new(address, limits);
+        let server = Server::new(address, Limits::of(&common));
         let stat = Stat(server.stat().await?);
         if let Some(tier) = common.durability
             && stat.in_memory()
@@ -176,14 +178,17 @@ impl Table {
 
     /// Writes pairs, and does what the durability asks for.
     async fn put(&self, pairs: &[Pair], new: bool) -> Result<()> {
-        if new && let Some(key) = self.taken(pairs).await? {
-            let what = format!("key {} is taken", key.shown());
-            return Err(Error::new(ErrorKind::Conflict, what));
-        }
-        for pairs in chunks(pairs, |(key, value)| key.len() + value.len()) {
-            self.server.put(pairs).await?;
-        }
-        self.settle().await
+        let portions = async {
+            if new && let Some(key) = self.taken(pairs).await? {
+                let what = format!("key {} is taken", key.shown());
+                return Err(Error::new(ErrorKind::Conflict, what));
+            }
+            for pairs in chunks(pairs, |(key, value)| key.len() + value.len()) {
+                self.server.put(pairs).await?;
+            }
+            self.settle().await
+        };
+        self.server.in_time("a put", portions).await
     }
 
     async fn settle(&self) -> Result<()> {
@@ -214,19 +219,28 @@ impl Table {
         if let [key] = keys {
             return Ok(vec![self.server.get_one(&self.full(key)).await?]);
         }
-        let mut values = Vec::with_capacity(keys.len());
-        let mut portion = Portion::new();
-        while values.len() < keys.len() {
-            let rest = &keys[values.len()..];
-            let some = self.fetch(&rest[..rest.len().min(portion.next())], &mut portion).await?;
-            values.extend(some);
-        }
-        Ok(values)
+        let portions = async {
+            let mut values = Vec::with_capacity(keys.len());
+            let mut portion = Portion::new();
+            while values.len() < keys.len() {
+                let rest = &keys[values.len()..];
+                let some = &rest[..rest.len().min(portion.next())];
+                values.extend(self.fetch(some, &mut portion).await?);
+            }
+            Ok(values)
+        };
+        self.server.in_time("a get", portions).await
     }
 
     async fn fetch(&self, keys: &[Key], portion: &mut Portion) -> Result<Vec<Option<Vec<u8>>>> {
         let full = self.all_full(keys);
-        let found = self.server.get(&full).await?;
+        let (mut found, mut asked) = (Vec::with_capacity(full.len()), Fewer::new(&full));
+        while let Some(some) = asked.next() {
+            match self.server.get(some).await {
+                Ok(some) => found.extend(some),
+                Err(e) => asked.after(&full, e)?,
+            }
+        }
         portion.learn(keys.len(), found.iter().map(|(_, value)| value.len()).sum());
         let found: HashMap<Vec<u8>, Vec<u8>> = found.into_iter().collect();
         // A key that was asked for twice is there twice.
@@ -234,14 +248,17 @@ impl Table {
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        let mut count = 0;
-        for keys in chunks(keys, |key| key.len()) {
-            count += self.server.out(&self.all_full(keys)).await?;
-        }
-        if count > 0 {
-            self.settle().await?;
-        }
-        Ok(count)
+        let portions = async {
+            let mut count = 0;
+            for keys in chunks(keys, |key| key.len()) {
+                count += self.server.out(&self.all_full(keys)).await?;
+            }
+            if count > 0 {
+                self.settle().await?;
+            }
+            Ok(count)
+        };
+        self.server.in_time("a remove", portions).await
     }
 
     /// Deletes what is there, and says how many that were.

@@ -8,10 +8,13 @@
 use crate::{
     Error, ErrorKind, Result,
     store::{
-        kv::{Address, Limits, Namespace, Pool, Socket, Spool, out_of_step},
-        within,
+        kv::{Namespace, Spool, out_of_step},
+        limits::Limits,
+        net::{Address, too_long},
     },
 };
+
+use super::wire::{Pool, Socket};
 
 const OUT: u8 = 0x20;
 const GET: u8 = 0x30;
@@ -25,13 +28,15 @@ const MISC: u8 = 0x90;
 /// The longest value of an answer: somewhat more than what can be put there.
 const LONGEST: usize = super::MAX_RECORD + (4 << 20);
 
+/// What a value takes, about, beside its bytes.
+const VALUE: usize = 128;
+
 /// A key with what is under it.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
 /// A server and the connections to it.
 pub struct Server {
     pool: Pool,
-    limits: Limits,
 }
 
 /// A command on its way.
@@ -71,25 +76,40 @@ impl Command {
 
 impl Server {
     pub fn new(address: Address, limits: Limits) -> Server {
-        Server { pool: Pool::new(address, limits), limits }
+        Server { pool: Pool::new(address, limits) }
+    }
+
+    /// Waits for all the portions of an operation, no longer than one operation may take.
+    ///
+    /// # Errors
+    /// As [`Pool::within`].
+    pub async fn in_time<T>(
+        &self,
+        what: &str,
+        portions: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        self.pool.within(what, portions).await
     }
 
     /// Keeps pairs, in place of those with the same keys. What is under a key of a table are names
     /// and values of columns, with NUL between all.
     pub async fn put(&self, pairs: &[Pair]) -> Result<()> {
         let arguments: Vec<&[u8]> = pairs.iter().flat_map(|(k, v)| [&**k, &**v]).collect();
-        self.misc("putlist", &arguments).await.map(drop)
+        match self.misc("putlist", &arguments).await?.is_empty() {
+            true => Ok(()),
+            false => Err(out_of_step("putlist", b"a list")),
+        }
     }
 
     /// What is under one key.
     pub async fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let command = Command::new(GET).sized(key)?;
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
+        let socket = &mut *lease;
         let found = self.pool.within("get", async {
             socket.send(&command.0).await?;
             // It does not tell why there is nothing.
-            if socket.byte().await? != 0 {
+            if !done(socket, "get").await? {
                 return Ok(None);
             }
             let length = socket.u32().await?;
@@ -107,7 +127,7 @@ impl Server {
             command = command.sized(key)?;
         }
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
+        let socket = &mut *lease;
         let found = self.pool.within("mget", async {
             socket.send(&command.0).await?;
             okay(socket, "mget").await?;
@@ -115,9 +135,13 @@ impl Server {
             if count > keys.len() {
                 return Err(out_of_step("mget", b"more than was asked for"));
             }
-            let mut found = Vec::with_capacity(count);
+            let (mut found, mut sum) = (Vec::with_capacity(count), 0);
             for _ in 0..count {
                 let (key, value) = (socket.u32().await?, socket.u32().await?);
+                sum += key as usize + value as usize;
+                if sum > LONGEST {
+                    return Err(too_long("mget", LONGEST));
+                }
                 let key = bytes(socket, "mget", key).await?;
                 found.push((key, bytes(socket, "mget", value).await?));
             }
@@ -146,12 +170,12 @@ impl Server {
             sent.extend_from_slice(&Command::new(number).sized(key)?.0);
         }
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
+        let socket = &mut *lease;
         let answers = self.pool.within(what, async {
             socket.send(&sent).await?;
             let mut answers = Vec::with_capacity(keys.len());
             for _ in keys {
-                let there = socket.byte().await? == 0;
+                let there = done(socket, what).await?;
                 if there && number == VSIZ {
                     socket.u32().await?;
                 }
@@ -189,20 +213,19 @@ impl Server {
 
     /// Reads a list of keys as fast as it comes.
     async fn spool(&self, what: &str, command: &Command, space: &Namespace) -> Result<Spool> {
-        let limit = self.limits.operation;
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
+        let socket = &mut *lease;
         let head = async {
             socket.send(&command.0).await?;
-            let code = socket.byte().await?;
+            let done = done(socket, what).await?;
             // A search that fails says so, and lists nothing all the same.
-            match code == 0 || command.0[1] == MISC {
-                true => Ok((code, socket.u32().await?)),
-                false => Ok((code, 0)),
+            match done || command.0[1] == MISC {
+                true => Ok((done, socket.u32().await?)),
+                false => Ok((done, 0)),
             }
         };
-        let (code, count) = self.pool.within(what, head).await?;
-        if code != 0 {
+        let (done, count) = self.pool.within(what, head).await?;
+        if !done {
             return Err(self.failed(what));
         }
         let mut spool = Spool::default();
@@ -212,10 +235,11 @@ impl Server {
                 bytes(socket, what, len).await
             };
             // The limit is for each: a long list takes its time.
-            let key = within(limit, what, key).await;
-            let key = key.map_err(|e| e.in_place(self.pool.address().to_string()))?;
-            if let Some(key) = space.own(&key)? {
-                spool.push(&key)?;
+            let key = self.pool.within(what, key).await?;
+            // It was asked for keys of this table: others may come without end.
+            match space.own(&key)? {
+                Some(key) => spool.push(&key)?,
+                None => return Err(self.place(out_of_step(what, &key))),
             }
         }
         lease.give_back();
@@ -225,20 +249,20 @@ impl Server {
     /// Makes the server's writes lasting.
     pub async fn sync(&self) -> Result<()> {
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
-        let done = self.pool.within("sync", async {
+        let socket = &mut *lease;
+        let synced = self.pool.within("sync", async {
             socket.send(&Command::new(SYNC).0).await?;
-            socket.byte().await
+            done(socket, "sync").await
         });
-        let code = done.await?;
+        let synced = synced.await?;
         lease.give_back();
-        if code == 0 { Ok(()) } else { Err(self.failed("sync")) }
+        if synced { Ok(()) } else { Err(self.failed("sync")) }
     }
 
     /// What the server says of itself, by name.
     pub async fn stat(&self) -> Result<Vec<(String, String)>> {
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
+        let socket = &mut *lease;
         let text = self.pool.within("stat", async {
             socket.send(&Command::new(STAT).0).await?;
             okay(socket, "stat").await?;
@@ -256,21 +280,29 @@ impl Server {
     pub async fn misc(&self, name: &str, arguments: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<u8>>> {
         let command = Command::misc(name, arguments)?;
         let mut lease = self.pool.lease().await?;
-        let socket = lease.socket();
-        let done = self.pool.within(name, async {
+        let socket = &mut *lease;
+        let called = self.pool.within(name, async {
             socket.send(&command.0).await?;
-            let code = socket.byte().await?;
+            let done = done(socket, name).await?;
             let count = socket.u32().await?;
-            let mut found = Vec::new();
+            let (mut found, mut sum) = (Vec::new(), 0);
             for _ in 0..count {
                 let len = socket.u32().await?;
+                sum += len as usize + VALUE;
+                if sum > LONGEST {
+                    return Err(too_long(name, LONGEST));
+                }
                 found.push(bytes(socket, name, len).await?);
             }
-            Ok((code, found))
+            Ok((done, found))
         });
-        let (code, found) = done.await?;
+        let (done, found) = called.await?;
         lease.give_back();
-        if code == 0 { Ok(found) } else { Err(self.failed(name)) }
+        if done { Ok(found) } else { Err(self.failed(name)) }
+    }
+
+    fn place(&self, e: Error) -> Error {
+        e.in_place(self.pool.address().to_string())
     }
 
     fn failed(&self, what: &str) -> Error {
@@ -291,10 +323,19 @@ async fn bytes(socket: &mut Socket, what: &str, len: u32) -> Result<Vec<u8>> {
     }
 }
 
+/// Reads a code: 0 for done, 1 for not done. Anything else is the answer to something else, or harmed.
+async fn done(socket: &mut Socket, what: &str) -> Result<bool> {
+    match socket.byte().await? {
+        0 => Ok(true),
+        1 => Ok(false),
+        code => Err(out_of_step(what, &[code])),
+    }
+}
+
 /// Reads a code that has to be zero.
 async fn okay(socket: &mut Socket, what: &str) -> Result<()> {
-    match socket.byte().await? {
-        0 => Ok(()),
-        code => Err(out_of_step(what, &[code])),
+    match done(socket, what).await? {
+        true => Ok(()),
+        false => Err(out_of_step(what, &[1])),
     }
 }

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use async_stream::try_stream;
 use async_trait::async_trait;
 use futures_util::TryStreamExt;
-use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::{
     Error, Result,
@@ -14,6 +13,8 @@ use crate::{
     store::{
         Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
         Query, Request, Row, Rows, Shape, Store,
+        limits::Limits,
+        pool::{Pool, Turn, Turns},
     },
 };
 
@@ -24,35 +25,32 @@ use crate::{
 /// of the store share the limit.
 pub struct Limit {
     inner: Arc<dyn Store>,
-    free: Arc<Semaphore>,
-    at_once: usize,
-    patience: Duration,
+    turns: Arc<Turns>,
 }
 
 impl Limit {
     /// `at_once` operations at once; one that has waited for `patience` fails.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid) for a limit of none, or of more than there can be.
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a limit of none.
     pub fn new(inner: Arc<dyn Store>, at_once: usize, patience: Duration) -> Result<Limit> {
-        if !(1..=Semaphore::MAX_PERMITS).contains(&at_once) {
-            return Err(Error::invalid(format!("a limit of {at_once} operations at once")));
+        if at_once == 0 {
+            return Err(Error::invalid("a limit of 0 operations at once"));
         }
-        Ok(Limit { inner, free: Arc::new(Semaphore::new(at_once)), at_once, patience })
+        let limits = Limits { connect: patience, operation: patience, pool: at_once };
+        Ok(Limit { inner, turns: Arc::new(Turns::new(limits, "")) })
     }
 
     /// Waits for its turn.
-    async fn turn(&self) -> Result<SemaphorePermit<'_>> {
-        match tokio::time::timeout(self.patience, self.free.acquire()).await {
-            Ok(permit) => {
-                permit.map_err(|e| Error::unavailable("the limit is gone").with_source(e))
-            }
-            Err(_) => Err(Error::timeout(format!(
-                "none of {} operations ended within {} s; run fewer at once, or raise the limit",
-                self.at_once,
-                self.patience.as_secs_f64()
-            ))),
-        }
+    async fn turn(&self) -> Result<Turn<'_>> {
+        // It is no connection that is not free, and so no `?pool` that could be larger.
+        Pool::turn(&*self.turns).await.map_err(|_| {
+            let Limits { operation, pool, .. } = self.turns.limits();
+            Error::timeout(format!(
+                "none of {pool} operations ended within {} s; run fewer at once, or raise the limit",
+                operation.as_secs_f64()
+            ))
+        })
     }
 
     /// A stream that takes its turn for each batch.
@@ -83,12 +81,7 @@ impl Store for Limit {
     }
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
-        Ok(Arc::new(Limit {
-            inner: self.inner.table(name)?,
-            free: self.free.clone(),
-            at_once: self.at_once,
-            patience: self.patience,
-        }))
+        Ok(Arc::new(Limit { inner: self.inner.table(name)?, turns: self.turns.clone() }))
     }
 
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {

@@ -124,7 +124,7 @@ impl Prefix {
                 };
                 Filter::Field(path.clone(), test)
             }
-            Filter::Field(..) => filter.clone(),
+            Filter::Field(..) | Filter::Look(_) => filter.clone(),
         }
     }
 

@@ -56,6 +56,13 @@ fn errors_say_what_where_and_what_to_do() {
         ("copy a.mrc b.unknown", 2),
         ("copy a.mrc b.json --where =x", 2),
         ("copy a.mrc b.json --where title=x", 2),
+        ("copy a.mrc b.json --where 650*", 2),
+        ("copy a.mrc b.json --where 245[1", 2),
+        ("copy a.mrc b.json --where 245^1=1", 2),
+        ("copy a.mrc b.json --where 650a!~Journalists,!880", 2),
+        ("each sqlite:none.db --where age>=60~age<70", 2),
+        ("each sqlite:none.db --where (age>=60", 2),
+        ("each sqlite:none.db --where name~/(/", 2),
         ("copy a.mrc b.json --fields 245a,,100", 2),
         ("copy a.mrc b.json --part 5/4", 2),
         ("copy a.mrc b.json --part half", 2),
@@ -158,4 +165,54 @@ fn damage_is_told_alike_by_show_check_and_copy() {
         desk.run("check --quiet damaged.mrc").text().lines().next(),
         check.text().lines().find(|l| l.contains("in marc21"))
     );
+}
+
+/// Whatever verb is told to read a store that is not there: the same words, with its place, and nothing is made.
+#[test]
+fn a_store_that_is_not_there_is_told_alike_by_every_verb() {
+    let desk = Desk::new();
+    desk.write("one.json", "{\"_key\":\"a\",\"n\":1}\n");
+    let before = desk.names();
+    for store in ["sqlite:nope.db", "dir:nope"] {
+        let what = if store.starts_with("dir") { "folder" } else { "database" };
+        for options in ["", "?format=json", "?table=other"] {
+            let url = format!("{store}{options}");
+            for verb in [
+                "get URL a",
+                "each URL",
+                "each URL --where n=1",
+                "each URL --where _key=a",
+                "each URL --fields n",
+                "delete URL a",
+                "delete URL --all",
+                "delete URL --where n=1",
+                "copy URL out.json",
+                "copy URL sqlite:to.db",
+                "show URL",
+                "show URL 2-3",
+            ] {
+                let args = verb.replace("URL", &url);
+                let ran = desk.run(&args);
+                // Of several lines, the last is the error.
+                let said = ran.err.lines().last().unwrap_or_default();
+                let want = format!("steelyard: {url}: no such {what}; `put` and `copy` make one");
+                assert_eq!((ran.status, said), (Some(3), &*want), "{args}: {}", ran.err);
+                assert_eq!(desk.names(), before, "{args}");
+            }
+            for verb in [
+                "check URL",
+                "put sqlite:to.db URL",
+                "slabs URL",
+                "bench formats URL",
+                "bench keep --on sqlite --records URL",
+            ] {
+                let args = verb.replace("URL", &url);
+                let ran = desk.run(&args);
+                let said = ran.err.lines().last().unwrap_or_default();
+                let named = said.contains(&url) && said.contains("the URL of a store");
+                assert!(ran.status == Some(2) && named, "{args}: {}", ran.err);
+                assert_eq!(desk.names(), before, "{args}");
+            }
+        }
+    }
 }

@@ -137,6 +137,38 @@ fn no_message_has_a_password() {
     }
 }
 
+/// Passwords of files and variables are in no message, whatever a server answers.
+#[test]
+fn a_password_of_a_file_or_a_variable_is_in_no_message() {
+    let (address, desk) = (echo(), Desk::new());
+    desk.write("password", "MARKED-1\n");
+    let file = format!("redis://me@{address}/0?password_file=password");
+    let variable = format!("redis://me@{address}/0");
+    for (url, sent) in [(file, "1"), (variable, "2")] {
+        let mut command = desk.command(["get", &url, "k"]);
+        let done = command.env("STEELYARD_PASSWORD", "MARKED-2").output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(3), "{said}");
+        // What the server was sent, it answered with.
+        assert!(
+            said.contains("AUTH") && said.contains("***") && !said.contains("MARKED"),
+            "{sent}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_file_of_passwords_that_others_can_read_is_told_of() {
+    let desk = Desk::new();
+    desk.write(".pgpass", "*:*:*:*:MARKED\n");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(desk.path().join(".pgpass"), mode).unwrap();
+    let mut command = desk.command(["get", "postgres://u@127.0.0.1:1/db", "k"]);
+    let done = command.env("HOME", desk.path()).env_remove("PGPASSFILE").output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains(".pgpass is ignored") && said.contains("0600"), "{said}");
+}
+
 /// A server of Redis that answers with what it was asked.
 fn echo() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -219,11 +251,65 @@ fn numbers_that_are_slips_are_wrong_on_the_command_line() {
 fn messages_give_no_orders_to_a_terminal() {
     let desk = Desk::new();
     desk.write("bad\u{1b}[31m.json", "{\"schema\": 1}");
-    for args in [["report", "bad\u{1b}[31m.json"], ["get", "sqlite:a.db?x\u{1b}[2J=1"]] {
-        let done = desk.command(args).arg("k").output().unwrap();
-        let said = String::from_utf8_lossy(&done.stderr).into_owned();
-        assert!(!said.contains('\u{1b}') && said.contains("\\u{1b}["), "{said:?}");
+    let bad = "bad\u{1b}[31m\u{9b}2J\u{202e}";
+    let file = format!("{bad}.json");
+    desk.write(&format!("{bad}.mrc"), b"00005");
+    desk.write(&format!("{bad}.jsonl"), "{\"a\":1}\n{\n");
+    let (records, store) = (format!("{bad}.mrc"), format!("sqlite:{bad}/a.db"));
+    let lines = format!("{bad}.jsonl");
+    let [file, records, lines] = [&file, &records, &lines].map(|name| &**name);
+    for args in [
+        vec!["report", file],
+        vec!["report", file, file],
+        vec!["show", records],
+        vec!["show", "nowhere", bad],
+        vec!["check", records],
+        vec!["check", lines],
+        vec!["check", bad],
+        vec!["copy", records, "out.json"],
+        vec!["copy", lines, "sqlite:a.db", "--key", bad],
+        vec!["copy", bad, "out.json"],
+        vec!["copy", lines, bad],
+        vec!["copy", lines, "out.json", "--to", bad],
+        vec!["copy", lines, "memory:", "--where", bad],
+        vec!["copy", lines, "out.json", "--rejects", &*format!("no/{bad}")],
+        vec!["put", "sqlite:b.db", bad],
+        vec!["put", "sqlite:b.db", lines, "--key", bad],
+        vec!["put", &*store],
+        vec!["get", "sqlite:c.db", bad],
+        vec!["get", &*store, "k"],
+        vec!["get", "sqlite:a.db?x\u{1b}[2J", "k"],
+        vec!["each", "sqlite:c.db", "--where", bad],
+        vec!["each", "sqlite:c.db", "--sort", bad],
+        vec!["each", &*store],
+        vec!["delete", "sqlite:c.db", bad],
+        vec!["delete", &*store, "--all"],
+        vec!["audit", bad],
+        vec!["audit", &*store],
+        vec!["bench", "formats", bad],
+        vec!["bench", "formats", records, "--rounds", "1"],
+        vec!["bench", bad],
+        vec!["bench", "keep", "--records", bad],
+        vec!["bench", "keep", "--on", bad],
+        vec!["bench", "keep", "--nonsense", bad],
+        vec!["generate", bad],
+        vec!["generate", "people", &*format!("no/{bad}")],
+        vec!["slabs", bad],
+        vec!["slabs", lines, "--key", bad],
+        vec!["servers", "run", bad],
+        vec!["completions", bad],
+        vec![bad],
+    ] {
+        let done = desk.command(&args).output().unwrap();
+        for said in [&done.stdout, &done.stderr] {
+            let said = String::from_utf8_lossy(said);
+            let orders = said.contains(['\u{1b}', '\u{9b}', '\u{202e}']);
+            assert!(!orders, "{args:?}: {said:?}");
+        }
     }
+    let done = desk.command(["report", file]).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("bad\\u{1b}[31m\\u{9b}2J\\u{202e}.json"), "{said:?}");
 }
 
 #[test]

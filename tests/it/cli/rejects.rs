@@ -85,3 +85,49 @@ fn tolerant_keeps_what_the_target_cannot_hold() {
     let xml = String::from_utf8(desk.read("b.xml")).unwrap();
     assert!(xml.contains("bell \u{fffd} rings"), "{xml}");
 }
+
+/// What is written beside the target takes the place of nothing else that is named.
+#[test]
+fn rejects_and_results_overwrite_neither_source_nor_target_nor_store() {
+    let desk = Desk::new();
+    let lines = "{\"a\":1}\n{\"a\":\n";
+    desk.write("a.json", lines);
+    desk.write("good.json", "{\"_key\":\"k\",\"a\":1}\n");
+    assert_eq!(desk.run("copy good.json sqlite:live.db").status, Some(0));
+    std::os::unix::fs::symlink("a.json", desk.path().join("soft")).unwrap();
+    desk.write("b.reasons", lines);
+    for line in [
+        "copy a.json o.json --rejects a.json",
+        "copy a.json o.json --rejects ./a.json",
+        "copy a.json o.json --rejects soft",
+        "copy a.json o.json --rejects o.json",
+        "copy a.json o.json --rejects ./o.json",
+        "copy a.json sqlite:live.db --rejects live.db",
+        "copy sqlite:live.db o.json --rejects live.db",
+        "copy a.json o.reasons --to json --rejects o",
+        "copy b.reasons o.json --from json --rejects b",
+        "bench formats a.json --out a.json --budget 1 --rounds 1",
+        "bench keep --records a.json --out a.json --on memory --budget 1 --rounds 1",
+    ] {
+        let ran = desk.run(line);
+        assert_eq!(ran.status, Some(2), "{line}: {}", ran.err);
+        assert!(ran.err.contains("are the same file"), "{line}: {}", ran.err);
+        assert_eq!(desk.read("a.json"), lines.as_bytes(), "{line}");
+        assert_eq!(desk.read("b.reasons"), lines.as_bytes(), "{line}");
+        assert!(!desk.path().join("o.json").exists(), "{line}");
+    }
+    assert_eq!(desk.run("each sqlite:live.db").text(), "{\"_key\":\"k\",\"a\":1}\n");
+    // /dev/null may be several things.
+    assert_eq!(desk.run("copy a.json /dev/null --to json --rejects /dev/null").status, Some(1));
+}
+
+#[test]
+fn a_link_at_the_name_of_the_reasons_is_not_followed() {
+    let desk = Desk::new();
+    desk.write("a.json", "{\"a\":\n{\"a\":1}\n");
+    desk.write("victim", "mine");
+    std::os::unix::fs::symlink("victim", desk.path().join("r.reasons")).unwrap();
+    assert_eq!(desk.run("copy a.json o.json --rejects r").status, Some(1));
+    assert_eq!(desk.read("victim"), b"mine");
+    assert!(!desk.read("r.reasons").is_empty());
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use super::{Desk, Ran, STEELYARD, ran};
-use crate::programs;
+use crate::programs::{self, need};
 
 #[test]
 fn who_has_read_enough_may_close_the_pipe() {
@@ -125,9 +125,7 @@ fn colours_are_for_terminals() {
 
 #[test]
 fn a_terminal_gets_colours_unless_it_does_not_want_them() {
-    if !programs::found("script") {
-        return;
-    }
+    need!(programs::found("script"));
     let desk = Desk::with_catalogue();
     let on_terminal = |env: Option<&str>, args: &str| {
         let mut script = Command::new("script");
@@ -219,13 +217,12 @@ fn completions_are_scripts_of_their_shells() {
             assert_eq!((status, err.as_str()), (Some(0), ""), "{shell}");
         }
     }
-    if programs::found("bash") {
-        // As bash would ask it: what can follow `steelyard co`?
-        let ask = "source steelyard.bash; COMP_WORDS=(steelyard co); COMP_CWORD=1; \
-                   _steelyard steelyard co steelyard; echo ${COMPREPLY[@]}";
-        let asked = Command::new("bash").args(["-c", ask]).current_dir(desk.path()).output();
-        assert_eq!(ran(asked.unwrap()).text(), "copy completions\n");
-    }
+    need!(programs::found("bash"));
+    // As bash would ask it: what can follow `steelyard co`?
+    let ask = "source steelyard.bash; COMP_WORDS=(steelyard co); COMP_CWORD=1; \
+               _steelyard steelyard co steelyard; echo ${COMPREPLY[@]}";
+    let asked = Command::new("bash").args(["-c", ask]).current_dir(desk.path()).output();
+    assert_eq!(ran(asked.unwrap()).text(), "copy completions\n");
 }
 
 #[test]
@@ -243,4 +240,61 @@ fn manual_pages_are_made_for_every_verb() {
         let text = page(&format!("steelyard{}.1", verb.replace(' ', "-")));
         assert!(text.contains(".TH ") && text.contains("Examples:"), "{verb}");
     }
+}
+
+/// Tags, indicators, codes and text of records that would give a terminal orders.
+#[test]
+fn no_trouble_of_a_record_reaches_the_terminal_raw() {
+    let desk = Desk::with_catalogue();
+    let catalogue = desk.read("a.mrc");
+    let record = super::records(&catalogue)[0];
+    let base: usize = std::str::from_utf8(&record[12..17]).unwrap().parse().unwrap();
+    let esc = *b"\x1b[2";
+    let mut files: Vec<(String, Vec<u8>)> = Vec::new();
+    // In every entry of the directory, each part of it; and at every place of the leader and of some data.
+    let places: Vec<usize> =
+        (24..base - 3).step_by(3).chain(0..22).chain(base..base + 60).collect();
+    for places in places.chunks(10) {
+        let mut bytes = Vec::new();
+        for &at in places {
+            let begin = bytes.len();
+            bytes.extend([record, record].concat());
+            bytes[begin + at..begin + at + 3].copy_from_slice(&esc);
+        }
+        files.push((format!("{}.mrc", files.len()), bytes));
+    }
+    let xml = |tag: &str| {
+        format!(
+            "<collection><record><leader>00000nam a2200000 i 4500</leader><controlfield tag='{tag}'>x</controlfield>\
+             <datafield tag='{tag}' ind1='&#155;' ind2='1'><subfield code='{tag}'>y</subfield></datafield>\
+             <odd{tag}/></record></collection>"
+        )
+    };
+    for tag in ["&#155;2J", "\u{9b}2", "\u{202e}ab", "&#x7f;"] {
+        files.push((format!("{}.xml", files.len()), xml(tag).into_bytes()));
+    }
+    let mut told = 0;
+    for (name, bytes) in files {
+        desk.write(&name, bytes);
+        for args in [
+            format!("check {name} --pedantic"),
+            format!("check {name} --pedantic --json"),
+            format!("copy {name} out.json"),
+            format!("copy {name} out.xml --strict --rejects bad"),
+            format!("show {name}"),
+        ] {
+            let ran = desk.run(&args);
+            let out = String::from_utf8_lossy(&ran.out).into_owned();
+            let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+            for said in [&ran.err, &out] {
+                assert!(
+                    !said.contains(odd),
+                    "{args}: {:?}",
+                    said.lines().find(|l| l.contains(odd))
+                );
+                told += usize::from(said.contains("\\u{1b}"));
+            }
+        }
+    }
+    assert!(told > 5, "{told}");
 }

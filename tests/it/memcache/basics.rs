@@ -13,10 +13,11 @@ use steelyard::{
 };
 
 use super::{address, client, dialects, nonblocking, started, until};
+use crate::programs::need;
 
 #[test]
 fn every_operation_in_both_dialects() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     for options in dialects() {
         let meta = options.dialect == Some(Dialect::Meta);
         let c = client(&server, options);
@@ -89,7 +90,7 @@ fn every_operation_in_both_dialects() {
 
 #[tokio::test]
 async fn every_operation_without_blocking() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     for options in dialects() {
         let c = nonblocking(&server, options);
         c.flush_all(Duration::ZERO).await.unwrap();
@@ -143,7 +144,7 @@ async fn every_operation_without_blocking() {
 
 #[test]
 fn one_of_many_makes_what_is_missing() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let c = client(&server, Options::default());
     let made = AtomicUsize::new(0);
     let fetch = Fetch::new(Duration::from_secs(100));
@@ -200,7 +201,7 @@ fn one_of_many_makes_what_is_missing() {
 
 #[tokio::test]
 async fn one_of_many_makes_what_is_missing_without_blocking() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let c = nonblocking(&server, Options::default());
     let made = AtomicUsize::new(0);
     let asks = (0..8).map(|_| {
@@ -219,7 +220,7 @@ async fn one_of_many_makes_what_is_missing_without_blocking() {
 
 #[tokio::test]
 async fn values_are_packed_and_objects_come_back() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let long = b"again and again ".repeat(10_000);
     for how in [Method::Zstd(3), Method::Zlib(6)] {
         let compression = Some(Compression { from: 1000, how });

@@ -8,6 +8,7 @@ use steelyard::{
 };
 
 use super::{address, amount, dialects, nonblocking, started};
+use crate::programs::{Need, need};
 
 /// How much memory this process has taken at most, in kilobytes.
 fn most_memory() -> u64 {
@@ -23,10 +24,8 @@ struct OnSocket {
 }
 
 impl OnSocket {
-    fn start(megabytes: usize) -> Option<OnSocket> {
-        if !crate::programs::found("memcached") {
-            return None;
-        }
+    fn start(megabytes: usize) -> Need<OnSocket> {
+        crate::programs::found("memcached")?;
         let folder = tempfile::tempdir().unwrap();
         let child = std::process::Command::new("memcached")
             .args(["-a", "0777", "-t", "1", "-m", &megabytes.to_string(), "-u", "root", "-s"])
@@ -35,7 +34,7 @@ impl OnSocket {
             .unwrap();
         let server = OnSocket { child, folder };
         super::until("it listens", || std::path::Path::new(&server.address()).exists());
-        Some(server)
+        Ok(server)
     }
 
     fn address(&self) -> String {
@@ -67,12 +66,13 @@ async fn batches_of_any_size_come_through_in_bounded_memory() {
     if !crate::programs::alone(
         "memcache::batches::batches_of_any_size_come_through_in_bounded_memory",
     ) {
+        // Not a skip: it was run by itself.
         return;
     }
     let keys = amount("STEELYARD_MEMCACHE_KEYS", 50_000);
     let megabytes = ((keys * 1300) >> 20) + 64;
-    let Some(tcp) = started(megabytes as u64) else { return };
-    let Some(unix) = OnSocket::start(megabytes) else { return };
+    let tcp = need!(started(megabytes as u64));
+    let unix = need!(OnSocket::start(megabytes));
     for address in [address(&tcp), unix.address()] {
         let before = most_memory();
         let c = Client::new([&address], Options::default()).unwrap();
@@ -110,7 +110,7 @@ async fn batches_of_any_size_come_through_in_bounded_memory() {
 
 #[test]
 fn large_values_in_one_batch_block_nobody() {
-    let Some(server) = started(256) else { return };
+    let server = need!(started(256));
     let c = Client::new([address(&server)], Options::default()).unwrap();
     let large = |n: usize| vec![n as u8; 900_000];
     let failed = c.set_multi((0..100).map(|n| (key(n), large(n))), Expiry::Never);
@@ -123,10 +123,7 @@ fn large_values_in_one_batch_block_nobody() {
 
 #[tokio::test]
 async fn several_servers_are_read_side_by_side() {
-    let servers: Vec<_> = (0..3).map_while(|_| started(64)).collect();
-    if servers.len() < 3 {
-        return;
-    }
+    let servers = need!((0..3).map(|_| started(64)).collect::<Need<Vec<_>>>());
     let c = Client::new(servers.iter().map(address), Options::default()).unwrap();
     let items: Vec<_> = (0..20_000).map(|n| (key(n), value(n))).collect();
     assert!(c.set_multi(items.iter().map(|(k, v)| (k, v)), Expiry::Never).is_empty());
@@ -146,7 +143,7 @@ async fn several_servers_are_read_side_by_side() {
 
 #[test]
 fn errors_of_writes_nobody_waited_for_come_at_the_barrier() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     for options in dialects() {
         let c = super::client(&server, options);
         c.flush_all(Duration::ZERO).unwrap();
@@ -179,7 +176,7 @@ fn errors_of_writes_nobody_waited_for_come_at_the_barrier() {
 
 #[tokio::test]
 async fn a_server_that_dies_loses_what_was_not_confirmed() {
-    let Some(mut server) = started(64) else { return };
+    let mut server = need!(started(64));
     let c = super::client(&server, Options::default());
     let a = nonblocking(&server, Options::default());
     let (mut writes, mut others) = (c.noblock(), a.noblock());

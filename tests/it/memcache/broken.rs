@@ -22,9 +22,13 @@ const TIME: Duration = Duration::from_millis(300);
 const SLACK: Duration = Duration::from_millis(50);
 
 fn options() -> Options {
+    within(TIME)
+}
+
+fn within(time: Duration) -> Options {
     Options {
-        timeout: TIME,
-        connect_timeout: TIME,
+        timeout: time,
+        connect_timeout: time,
         dialect: Some(Dialect::Meta),
         patience: Patience {
             first: Duration::from_millis(20),
@@ -94,6 +98,12 @@ const ILLS: [Ill; 9] = [
     ),
 ];
 
+/// How long a call has when a server is ill so. Where something else than a timeout is to be told, long
+/// enough that a busy machine does not make one of it.
+fn time_for(kind: ErrorKind) -> Duration {
+    if kind == ErrorKind::Timeout { TIME } else { Duration::from_secs(10) }
+}
+
 #[track_caller]
 fn in_time(what: &str, begin: Instant, limit: Duration) {
     let took = begin.elapsed();
@@ -103,11 +113,12 @@ fn in_time(what: &str, begin: Instant, limit: Duration) {
 #[test]
 fn every_call_ends_in_time_whatever_comes() {
     for (what, ill, kind) in ILLS {
+        let time = time_for(kind);
         let server = Scripted::new(ill);
-        let c = Client::new([server.address()], options()).unwrap();
+        let c = Client::new([server.address()], within(time)).unwrap();
         let begin = Instant::now();
         let error = c.get("key").unwrap_err();
-        in_time(what, begin, TIME);
+        in_time(what, begin, time);
         assert_eq!(error.kind(), kind, "{what}: {error}");
         assert!(error.to_string().contains(&server.address()), "{what}: {error}");
         let dead = c.statistics().deaths == 1;
@@ -116,11 +127,12 @@ fn every_call_ends_in_time_whatever_comes() {
             for n in 0..100 {
                 assert!(c.get(format!("key{n}")).is_err());
             }
-            assert!(begin.elapsed() < Duration::from_millis(20), "{what}: {:?}", begin.elapsed());
+            // None of them waited.
+            assert!(begin.elapsed() < TIME, "{what}: {:?}", begin.elapsed());
         }
         // Batches and writes that are not waited for, too.
         for kind in ["get_multi", "set_multi", "noblock"] {
-            let c = Client::new([server.address()], options()).unwrap();
+            let c = Client::new([server.address()], within(time)).unwrap();
             let begin = Instant::now();
             match kind {
                 "get_multi" => {
@@ -137,7 +149,7 @@ fn every_call_ends_in_time_whatever_comes() {
                     assert!(!writes.barrier().is_empty(), "{what}");
                 }
             }
-            in_time(what, begin, TIME);
+            in_time(what, begin, time);
         }
         server.mend();
         until(what, || c.get("key").is_ok_and(|v| v.is_some_and(|v| v.bytes == b"well")));
@@ -147,16 +159,17 @@ fn every_call_ends_in_time_whatever_comes() {
 #[tokio::test]
 async fn every_call_ends_in_time_without_blocking() {
     for (what, ill, kind) in ILLS {
+        let time = time_for(kind);
         let server = Scripted::new(ill);
-        let c = AsyncClient::new([server.address()], options()).unwrap();
+        let c = AsyncClient::new([server.address()], within(time)).unwrap();
         let begin = Instant::now();
         let error: Error = c.get("key").await.unwrap_err();
-        in_time(what, begin, TIME);
+        in_time(what, begin, time);
         assert_eq!(error.kind(), kind, "{what}: {error}");
         if c.statistics().deaths == 1 {
             let begin = Instant::now();
             assert!(c.get("key").await.is_err());
-            assert!(begin.elapsed() < Duration::from_millis(20), "{what}");
+            assert!(begin.elapsed() < TIME, "{what}");
         }
         server.mend();
         let begin = Instant::now();

@@ -17,6 +17,7 @@ use tokio::{
 };
 
 use super::{address, amount, started};
+use crate::programs::need;
 
 /// Random numbers that are the same on every run (SplitMix64).
 struct Random(u64);
@@ -41,11 +42,13 @@ async fn wire(mut from: impl AsyncReadExt + Unpin, mut to: impl AsyncWriteExt + 
             let (piece, after) =
                 rest.split_at((1 + random.below(2 * rest.len() as u64) as usize).min(rest.len()));
             match random.below(1200) {
+                // Not a skip: the wire is cut.
                 0..4 => return,
                 4..10 => tokio::time::sleep(Duration::from_millis(random.below(5))).await,
                 _ => {}
             }
             if to.write_all(piece).await.is_err() {
+                // Not a skip: the wire is cut.
                 return;
             }
             rest = after;
@@ -62,6 +65,7 @@ async fn chaos(server: String) -> String {
             let client = match listener.accept().await {
                 Ok((client, _)) => client,
                 Err(e) if e.kind() == Kind::ConnectionAborted => continue,
+                // Not a skip: nobody listens any more.
                 Err(_) => return,
             };
             seed += 2;
@@ -82,7 +86,7 @@ async fn chaos(server: String) -> String {
 /// STEELYARD_MEMCACHE_OPERATIONS says how many: 100,000 for the full run.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_key_ever_has_the_value_of_another() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let operations = amount("STEELYARD_MEMCACHE_OPERATIONS", 10_000) as u64;
     let options = Options {
         timeout: Duration::from_millis(200),

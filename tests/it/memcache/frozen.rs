@@ -8,6 +8,7 @@ use steelyard::{
 };
 
 use super::{address, client, nonblocking, started, until};
+use crate::programs::{Need, need};
 
 fn options(failover: Failover) -> Options {
     Options {
@@ -40,7 +41,7 @@ fn waiter() -> impl FnOnce() -> Duration {
 
 #[test]
 fn a_frozen_server_costs_one_call_its_time() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let c = client(&server, options(Failover::Fail));
     c.set("key", "value", Expiry::Never).unwrap();
     server.freeze();
@@ -72,7 +73,7 @@ fn a_frozen_server_costs_one_call_its_time() {
 
 #[tokio::test]
 async fn a_frozen_server_costs_one_call_its_time_without_blocking() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let c = nonblocking(&server, options(Failover::Fail));
     c.set("key", "value", Expiry::Never).await.unwrap();
     server.freeze();
@@ -95,9 +96,47 @@ async fn a_frozen_server_costs_one_call_its_time_without_blocking() {
     assert_eq!(c.get("key").await.unwrap().unwrap().bytes, b"value");
 }
 
+/// However many portions the keys of a call come in, it waits once.
+#[tokio::test]
+async fn a_call_on_many_keys_waits_once_for_a_frozen_server() {
+    let server = need!(started(64));
+    let stubborn = Options {
+        patience: Patience { failures: None, ..Patience::default() },
+        ..options(Failover::Fail)
+    };
+    let keys: Vec<String> = (0..5_000).map(|n| format!("key-{n:05}")).collect();
+    let items = || keys.iter().map(|key| (key, [b'x'; 1000]));
+    let c = client(&server, stubborn.clone());
+    let a = nonblocking(&server, stubborn);
+    c.set("key", "value", Expiry::Never).unwrap();
+    a.set("key", "value", Expiry::Never).await.unwrap();
+    server.freeze();
+    let mut waited = 0;
+    let mut once = |done: usize, timeouts: u64| {
+        assert_eq!(done, keys.len(), "all fail");
+        waited += 1;
+        assert_eq!(timeouts, waited, "one wait a call");
+    };
+    once(c.set_multi(items(), Expiry::Never).len(), c.statistics().timeouts);
+    let failed = c.get_multi(&keys).into_iter().filter(Result::is_err).count();
+    once(failed, c.statistics().timeouts);
+    once(c.delete_multi(&keys).1.len(), c.statistics().timeouts);
+    waited = 0;
+    let mut once = |done: usize, timeouts: u64| {
+        assert_eq!(done, keys.len(), "all fail");
+        waited += 1;
+        assert_eq!(timeouts, waited, "one wait a call");
+    };
+    once(a.set_multi(items(), Expiry::Never).await.len(), a.statistics().timeouts);
+    let failed = a.get_multi(&keys).await.into_iter().filter(Result::is_err).count();
+    once(failed, a.statistics().timeouts);
+    once(a.delete_multi(&keys).await.1.len(), a.statistics().timeouts);
+    server.thaw();
+}
+
 #[tokio::test]
 async fn a_server_that_was_started_anew_is_found_by_the_next_call() {
-    let Some(mut server) = started(64) else { return };
+    let mut server = need!(started(64));
     let (c, a) = (client(&server, Options::default()), nonblocking(&server, Options::default()));
     c.set("key", "value", Expiry::Never).unwrap();
     a.set("key", "value", Expiry::Never).await.unwrap();
@@ -120,9 +159,7 @@ async fn a_server_that_was_started_anew_is_found_by_the_next_call() {
 
 #[test]
 fn keys_of_the_dead_are_misses_or_elsewhere() {
-    let (Some(one), Some(two), Some(extra)) = (started(64), started(64), started(64)) else {
-        return;
-    };
+    let [one, two, extra] = [need!(started(64)), need!(started(64)), need!(started(64))];
     let gutter = Failover::Gutter {
         servers: vec![Server::new(address(&extra).parse().unwrap())],
         expiry: Duration::from_secs(60),
@@ -166,10 +203,7 @@ fn keys_of_the_dead_are_misses_or_elsewhere() {
 
 #[tokio::test]
 async fn a_fourth_server_leaves_most_keys_where_they_are() {
-    let servers: Vec<_> = (0..4).map_while(|_| started(64)).collect();
-    if servers.len() < 4 {
-        return;
-    }
+    let servers = need!((0..4).map(|_| started(64)).collect::<Need<Vec<_>>>());
     let names: Vec<_> = servers.iter().map(address).collect();
     let three = AsyncClient::new(&names[..3], Options::default()).unwrap();
     let four = AsyncClient::new(&names, Options::default()).unwrap();

@@ -6,6 +6,7 @@ use steelyard::{
 };
 
 use super::{address, client, dialects, nonblocking, started};
+use crate::programs::need;
 
 /// Every byte alone, in front, in the middle, at the end; what looks like commands; long ones.
 fn odd() -> Vec<Vec<u8>> {
@@ -44,7 +45,7 @@ fn bad() -> Vec<(Vec<u8>, ErrorKind)> {
 
 #[tokio::test]
 async fn every_key_is_held_and_none_is_obeyed() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let (c, a) = (client(&server, Options::default()), nonblocking(&server, Options::default()));
     c.set("witness", "here", Expiry::Never).unwrap();
     let mut keys = odd();
@@ -77,7 +78,7 @@ async fn every_key_is_held_and_none_is_obeyed() {
 
 #[tokio::test]
 async fn a_bad_key_fails_alone() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     for options in [Options::default(), dialects()[1].clone()] {
         let c = client(&server, options.clone());
         let a = nonblocking(&server, options);
@@ -112,7 +113,7 @@ async fn a_bad_key_fails_alone() {
 
 #[test]
 fn old_servers_refuse_what_they_cannot_hold() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let c = client(&server, dialects()[1].clone());
     assert_eq!(c.set("a b", "x", Expiry::Never).unwrap_err().kind(), ErrorKind::Unsupported);
     let found = c.get_multi(&["a b", "ab"]);
@@ -124,7 +125,7 @@ fn old_servers_refuse_what_they_cannot_hold() {
 
 #[test]
 fn namespaces_and_digests_keep_keys_apart() {
-    let Some(server) = started(64) else { return };
+    let server = need!(started(64));
     let in_space = |namespace: &str| {
         let options =
             Options { namespace: namespace.into(), hash_long_keys: true, ..Options::default() };

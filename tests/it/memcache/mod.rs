@@ -1,5 +1,6 @@
 //! The memcached client on real servers, and on wires that break.
 
+mod alike;
 mod basics;
 mod batches;
 mod broken;
@@ -17,11 +18,11 @@ use steelyard::{
     server::{Server, Wish},
 };
 
-use crate::programs;
+use crate::programs::{self, Need};
 
-/// A private memcached; none where there is none on this machine.
+/// A private memcached.
 #[track_caller]
-pub fn started(megabytes: u64) -> Option<Server> {
+pub fn started(megabytes: u64) -> Need<Server> {
     programs::server("memcached", &Wish { memory: Some(megabytes), ..Wish::default() })
 }
 

@@ -11,7 +11,7 @@ use steelyard::{
     memcache::{AsyncClient, Client, Expiry, Options},
 };
 
-use crate::programs;
+use crate::programs::{self, need};
 
 /// A memcached that speaks TLS only, killed with its value.
 struct Speaking(std::process::Child);
@@ -38,15 +38,13 @@ fn trusting(certificate: &str) -> Options {
 
 #[tokio::test]
 async fn tls_is_spoken_with_whom_is_trusted_only() {
-    if !programs::found("memcached") {
-        return;
-    }
+    need!(programs::found("memcached"));
     let help = Command::new("memcached").arg("-h").output().unwrap();
     if !String::from_utf8_lossy(&help.stdout).contains("enable-ssl") {
         return programs::skip("this memcached was built without TLS");
     }
     let folder = tempfile::tempdir().unwrap();
-    let Some((certificate, key)) = programs::certificate(folder.path()) else { return };
+    let (certificate, key) = need!(programs::certificate(folder.path()));
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let files = format!("ssl_chain_cert={certificate},ssl_key={key}");
     let server = Command::new("memcached")

@@ -8,7 +8,7 @@ use std::{
 use steelyard::memcache::slabs::{Classes, Settings};
 
 use super::{Random, version};
-use crate::programs;
+use crate::programs::{self, need};
 
 /// What a server prints of its classes; none where it refuses the settings.
 fn printed(settings: &Settings, version: &str) -> Option<Vec<(usize, u64, u64)>> {
@@ -80,9 +80,7 @@ fn random(random: &mut Random) -> Settings {
 
 #[test]
 fn they_are_those_of_the_server_for_any_settings() {
-    if !programs::found("memcached") {
-        return;
-    }
+    need!(programs::found("memcached"));
     let version = version();
     let mut seeded = Random(7);
     let (mut same, mut refused) = (0, 0);

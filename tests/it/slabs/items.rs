@@ -12,6 +12,7 @@ use steelyard::{
 };
 
 use super::{Random, shown, started};
+use crate::programs::need;
 
 /// Items of all sizes at which something changes, and some between.
 fn edges(classes: &Classes, random: &mut Random) -> Vec<Item> {
@@ -67,7 +68,7 @@ fn size_class_and_chunks_are_those_of_the_server() {
         Settings { slab_sizes: Some(vec![100, 200, 333, 1000, 5000, 70_000]), ..plain.clone() },
         Settings { slab_sizes: Some(vec![64, 800, 9000]), cas: false, ..plain.clone() },
     ] {
-        let Some((_server, client)) = started(&settings) else { return };
+        let (_server, client) = need!(started(&settings));
         let classes = Classes::new(&settings).unwrap();
         let mut chunks: BTreeMap<usize, u64> = BTreeMap::new();
         for (n, item) in edges(&classes, &mut seeded).into_iter().enumerate() {

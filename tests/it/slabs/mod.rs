@@ -10,7 +10,7 @@ use steelyard::{
     server::{Server, Wish, named},
 };
 
-use crate::programs;
+use crate::programs::{self, Need};
 
 /// Random numbers that are the same on every run (SplitMix64).
 pub struct Random(pub u64);
@@ -40,7 +40,7 @@ pub fn version() -> String {
 
 /// A private memcached with these settings, and a client of it.
 #[track_caller]
-pub fn started(settings: &Settings) -> Option<(Server, Client)> {
+pub fn started(settings: &Settings) -> Need<(Server, Client)> {
     let named = settings.named(&version());
     let wish = Wish {
         memory: Some(settings.memory),
@@ -50,7 +50,7 @@ pub fn started(settings: &Settings) -> Option<(Server, Client)> {
     let server = programs::server("memcached", &wish)?;
     let host = server.url().trim_start_matches("memcached://").to_owned();
     let client = Client::new([host], Options::default()).unwrap();
-    Some((server, client))
+    Ok((server, client))
 }
 
 /// A number of `stats slabs`, for each class.

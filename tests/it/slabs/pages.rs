@@ -6,6 +6,7 @@ use steelyard::memcache::{
 };
 
 use super::{Random, shown, started};
+use crate::programs::need;
 
 /// The length of a value, by the name of a distribution.
 fn length(name: &str, random: &mut Random) -> u64 {
@@ -33,7 +34,7 @@ fn pages_are_those_of_the_server() {
         Settings { chunk_max: Some(32 << 10), cas: false, ..plain.clone() },
     ] {
         for name in ["same", "even", "two", "long tail", "large"] {
-            let Some((_server, client)) = started(&settings) else { return };
+            let (_server, client) = need!(started(&settings));
             let classes = Classes::new(&settings).unwrap();
             let items = if name == "large" { 400 } else { 20_000 };
             let mut census = Census::default();

@@ -5,7 +5,7 @@ use std::process::Command;
 use steelyard::memcache::{Expiry, slabs::Settings};
 
 use super::started;
-use crate::programs;
+use crate::programs::{self, need};
 
 fn slabs(args: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_steelyard"))
@@ -73,17 +73,16 @@ fn records_are_weighed_and_verified() {
     assert!(keyless.contains("without a key"), "{keyless}");
     let (_, thin, _) = slabs(&[file, "--key", "id", "--factor", "1.05", "--memory", "4"]);
     assert!(thin.contains("63 classes run out") && thin.contains("pages are needed"), "{thin}");
-    if programs::found("memcached") {
-        let (code, out, err) = slabs(&[file, "--key", "id", "--factor", "1.1", "--verify"]);
-        assert_eq!(code, 0, "{out}{err}");
-        assert!(out.contains("every class and page as in the model"), "{out}");
-    }
+    need!(programs::found("memcached"));
+    let (code, out, err) = slabs(&[file, "--key", "id", "--factor", "1.1", "--verify"]);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("every class and page as in the model"), "{out}");
 }
 
 #[test]
 fn a_server_that_runs_is_weighed() {
     let settings = Settings { factor: 1.125, ..Settings::default() };
-    let Some((server, client)) = started(&settings) else { return };
+    let (server, client) = need!(started(&settings));
     for n in 0..5000 {
         client.set(format!("key {n}"), vec![b'x'; n % 1000], Expiry::Never).unwrap();
     }

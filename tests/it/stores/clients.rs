@@ -29,7 +29,7 @@ fn rows(count: u32) -> Vec<Row> {
 }
 
 /// The clients that a driver has, as options of its URL.
-fn clients(driver: &str) -> &'static [&'static str] {
+pub fn clients(driver: &str) -> &'static [&'static str] {
     match driver {
         "postgres" | "mysql" | "redis" => &["client=own", "client=crate"],
         _ => &[""],

@@ -7,6 +7,7 @@
 mod batches;
 mod keys;
 mod limits;
+mod numbers;
 mod streams;
 mod values;
 
@@ -49,6 +50,7 @@ checks! {
     "remove" keys::remove;
     "delete" keys::delete;
     "tables" keys::tables;
+    "tables by case" keys::tables_by_case;
     "drop" keys::drop_table;
     "scan" streams::scan;
     "split" streams::split;
@@ -60,6 +62,8 @@ checks! {
     "limits" limits::limits;
     "kinds of value" values::kinds;
     "other kinds" values::other_kinds;
+    "numbers" numbers::numbers;
+    "any values" numbers::any_values;
 }
 
 /// How long a check may take before it counts as hanging.

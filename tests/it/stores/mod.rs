@@ -4,7 +4,7 @@
 //! servers where it needs any, without a line here. `contract.rs` is what each must do, bare and
 //! inside every wrapper; `queries.rs`, `model.rs` and `hostile.rs` compare with what the same
 //! operations do to records in memory, with seeds. `naive.rs` is a store with faults, to show that
-//! all this can fail.
+//! all this can fail. `flooding.rs` has servers that send without end.
 //!
 //! `STEELYARD_STORES=sqlite,redis` tries only these; `STEELYARD_SEED=7` draws other records,
 //! queries and operations. What cannot be tried for want of a server says `skipped`, and fails
@@ -12,11 +12,20 @@
 
 mod broken;
 mod clients;
+mod conditions;
 mod contract;
+mod copies;
+mod flooding;
+mod floods;
 mod hostile;
 mod joins;
+mod late;
 mod model;
 pub mod naive;
+mod others;
 pub mod places;
 mod proxy;
 mod queries;
+mod reached;
+mod relational;
+mod told;

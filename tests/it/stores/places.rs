@@ -210,6 +210,11 @@ impl Subject {
 
     /// Opens it, with more options to its URL: `pool=1`.
     pub async fn open(&self, more: &str) -> Result<Fresh, Fault> {
+        Ok(self.try_open(more).await?)
+    }
+
+    /// The same, with the error of the store itself.
+    pub async fn try_open(&self, more: &str) -> steelyard::Result<Fresh> {
         let (mut places, mut folders) = (Vec::new(), Vec::new());
         let shared = matches!(&self.from, Origin::Driver { server: Some(_), .. });
         if shared && self.wrap.places() > 1 {
@@ -226,8 +231,18 @@ impl Subject {
         Ok(Fresh { store: self.wrap.around(places)?, _folders: folders })
     }
 
+    /// Its URL with more options; none where it has no server.
+    pub fn url(&self, more: &str) -> Option<String> {
+        let Origin::Driver { server: Some(url), options, .. } = &self.from else { return None };
+        Some(with_options(url.clone(), &[options, more]))
+    }
+
     /// A table of its own in a bare store.
-    async fn place(&self, more: &str, folders: &mut Vec<TempDir>) -> Result<Arc<dyn Store>, Fault> {
+    async fn place(
+        &self,
+        more: &str,
+        folders: &mut Vec<TempDir>,
+    ) -> steelyard::Result<Arc<dyn Store>> {
         let (driver, server, options) = match &self.from {
             Origin::Naive(flaw) => return Ok(Arc::new(Naive::new(*flaw))),
             Origin::Driver { driver, server, options, .. } => (driver, server, options),
@@ -235,18 +250,15 @@ impl Subject {
         let base = match server {
             Some(url) => url.clone(),
             None => {
-                let folder = tempfile::tempdir().map_err(Fault::new)?;
+                let folder = tempfile::tempdir()?;
                 let path = folder.path().join("place");
                 folders.push(folder);
                 format!("{}:{}", driver.name, path.display())
             }
         };
         let table = format!("table={}", name("t"));
-        let mut url = base;
-        for option in [options, more, &table].into_iter().filter(|option| !option.is_empty()) {
-            url.push(if url.contains('?') { '&' } else { '?' });
-            url.push_str(option);
-        }
+        let table = if more.contains("table=") { "" } else { &table };
+        let url = with_options(base, &[options, more, table]);
         Ok(store::open(&url).await?.store().clone())
     }
 
@@ -254,6 +266,14 @@ impl Subject {
     pub async fn ready(&self, like: &[Row]) -> Result<Fresh, Fault> {
         self.open("").await?.ready(like).await
     }
+}
+
+fn with_options(mut url: String, options: &[&str]) -> String {
+    for option in options.iter().filter(|option| !option.is_empty()) {
+        url.push(if url.contains('?') { '&' } else { '?' });
+        url.push_str(option);
+    }
+    url
 }
 
 /// A kind of private server, with its settings.

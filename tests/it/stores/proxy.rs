@@ -3,23 +3,27 @@
 
 use std::{
     collections::HashSet,
-    net::TcpStream as Socket,
+    net::{SocketAddr, TcpStream as Socket},
+    ops::Range,
     sync::{
         Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Notify,
+    task::JoinHandle,
 };
 
 pub struct Proxy {
     /// The server's URL, through the wire.
     pub url: String,
     wire: Arc<Wire>,
+    listens: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -27,6 +31,8 @@ struct Wire {
     /// How many bytes more come from the server, before its connections are closed.
     left: AtomicUsize,
     frozen: AtomicBool,
+    /// Milliseconds that each answer comes late.
+    late: AtomicU64,
     thawed: Notify,
     clients: Mutex<Clients>,
     /// What clients have said since it was last asked for.
@@ -44,19 +50,32 @@ struct Clients {
 
 const WHOLE: usize = usize::MAX;
 
+/// Where a URL has the server's address. Wherever it stands: S3 has it in an option.
+fn place(url: &str) -> Range<usize> {
+    let start = url.find("127.0.0.1:").expect("a server on this machine");
+    let port = url[start + 10..].find(|c: char| !c.is_ascii_digit());
+    start..port.map_or(url.len(), |length| start + 10 + length)
+}
+
+/// The server's address in a URL, as errors name it.
+pub fn address(url: &str) -> &str {
+    &url[place(url)]
+}
+
+/// The same URL with its server at another address.
+pub fn moved(url: &str, to: SocketAddr) -> String {
+    let Range { start, end } = place(url);
+    format!("{}{to}{}", &url[..start], &url[end..])
+}
+
 impl Proxy {
     pub async fn before(url: &str) -> Proxy {
-        // Wherever it stands: S3 has it in an option.
-        let start = url.find("127.0.0.1:").expect("a server on this machine");
-        let port = url[start + 10..].find(|c: char| !c.is_ascii_digit());
-        let end = port.map_or(url.len(), |length| start + 10 + length);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let wire = Arc::new(Wire { left: AtomicUsize::new(WHOLE), ..Wire::default() });
-        let through = listener.local_addr().unwrap();
-        let proxy =
-            Proxy { url: format!("{}{through}{}", &url[..start], &url[end..]), wire: wire.clone() };
-        let address = url[start..end].to_owned();
-        tokio::spawn(async move {
+        let through = moved(url, listener.local_addr().unwrap());
+        let (address, passes) = (address(url).to_owned(), wire.clone());
+        let listens = tokio::spawn(async move {
+            let wire = passes;
             for number in 0.. {
                 let Ok((client, _)) = listener.accept().await else { break };
                 let client = wire.clients.lock().unwrap().arrive(client);
@@ -64,7 +83,18 @@ impl Proxy {
                 tokio::spawn(pass(number, client, server, wire.clone()));
             }
         });
-        proxy
+        Proxy { url: through, wire, listens }
+    }
+
+    /// From now on nobody listens, and all connections are closed.
+    pub async fn end(&self) {
+        self.listens.abort();
+        while !self.listens.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        for client in &self.wire.clients.lock().unwrap().open {
+            let _ = client.shutdown(std::net::Shutdown::Both);
+        }
     }
 
     /// After so many bytes more from the server, its connections are closed.
@@ -75,6 +105,11 @@ impl Proxy {
     /// From now on all goes through.
     pub fn mend(&self) {
         self.wire.left.store(WHOLE, Ordering::SeqCst);
+    }
+
+    /// From now on each answer to a request comes so much later.
+    pub fn delay(&self, by: Duration) {
+        self.wire.late.store(by.as_millis() as u64, Ordering::SeqCst);
     }
 
     /// From now on nothing goes through; connections are still accepted.
@@ -126,6 +161,7 @@ impl Wire {
         loop {
             let thawed = self.thawed.notified();
             if !self.frozen.load(Ordering::SeqCst) {
+                // Not a skip: it flows.
                 return;
             }
             thawed.await;
@@ -150,7 +186,11 @@ async fn pass(number: usize, mut client: TcpStream, mut server: TcpStream, wire:
     let answers = async {
         let mut bytes = vec![0; 16 << 10];
         while let Ok(n @ 1..) = from_server.read(&mut bytes).await {
-            wire.clients.lock().unwrap().asking.remove(&number);
+            let begins = wire.clients.lock().unwrap().asking.remove(&number);
+            let late = wire.late.load(Ordering::SeqCst);
+            if begins && late > 0 {
+                tokio::time::sleep(Duration::from_millis(late)).await;
+            }
             wire.flows().await;
             let may = match wire.left.load(Ordering::SeqCst) {
                 WHOLE => n,

@@ -4,13 +4,12 @@ use futures_util::future::try_join_all;
 use steelyard::{ErrorKind, durability::Tier, record::Document, server::Wish, store::Row};
 
 use super::{all, key, opened, row, started};
+use crate::programs::{Need, need};
 
 #[tokio::test]
 async fn several_servers_share_the_keys() {
-    let servers: Vec<_> = (0..3).filter_map(|_| started("memcached", Wish::default())).collect();
-    if servers.len() < 3 {
-        return;
-    }
+    let servers =
+        need!((0..3).map(|_| started("memcached", Wish::default())).collect::<Need<Vec<_>>>());
     let hosts: Vec<_> =
         servers.iter().map(|s| s.url().strip_prefix("memcached://").unwrap()).collect();
     let place = opened(&format!("memcached://{}", hosts.join(","))).await;
@@ -46,7 +45,7 @@ async fn several_servers_share_the_keys() {
 
 #[tokio::test]
 async fn values_of_the_greatest_size_are_kept_and_greater_ones_refused() {
-    let Some(server) = started("memcached", Wish::default()) else { return };
+    let server = need!(started("memcached", Wish::default()));
     let place = opened(&format!("{}?format=json", server.url())).await;
     let most = place.abilities().max_record;
     assert_eq!(most, (1 << 20) - 512);
@@ -71,7 +70,7 @@ async fn values_of_the_greatest_size_are_kept_and_greater_ones_refused() {
 
 #[tokio::test]
 async fn two_may_list_keys_at_once() {
-    let Some(server) = started("memcached", Wish::default()) else { return };
+    let server = need!(started("memcached", Wish::default()));
     let place = opened(server.url()).await;
     for part in 0..10 {
         let rows: Vec<_> = (0..5000).map(|n| row(&format!("{part}-{n}"), n)).collect();

@@ -18,9 +18,9 @@ use steelyard::{
     store::{Filter, Key, KeyRange, Layout, Place, Query, Row, Store, one_by_one},
 };
 
-use crate::programs;
+use crate::programs::{self, Need, need};
 
-pub fn started(name: &str, wish: Wish) -> Option<Server> {
+pub fn started(name: &str, wish: Wish) -> Need<Server> {
     programs::server(name, &wish)
 }
 
@@ -76,7 +76,7 @@ pub async fn in_a_moment<T, F: Future<Output = steelyard::Result<T>>>(act: impl 
 #[tokio::test]
 async fn records_are_kept_by_table_and_tables_do_not_overlap() {
     for (name, wish, options) in every() {
-        let Some(server) = started(name, wish) else { continue };
+        let server = need!(started(name, wish), continue);
         let place = opened(&format!("{}?{options}", server.url())).await;
         let names = [
             "a",
@@ -127,7 +127,7 @@ async fn records_are_kept_by_table_and_tables_do_not_overlap() {
 #[tokio::test]
 async fn hostile_keys_are_held_or_refused_and_never_obeyed() {
     for (name, wish, options) in every() {
-        let Some(server) = started(name, wish) else { continue };
+        let server = need!(started(name, wish), continue);
         let place = opened(&format!("{}?{options}", server.url())).await;
         let row =
             |k: &str, n| Row { record: Document::from_iter([("n", Value::Int(n))]), ..row(k, n) };
@@ -194,7 +194,7 @@ async fn hostile_keys_are_held_or_refused_and_never_obeyed() {
 #[tokio::test]
 async fn load_tells_a_key_that_is_taken() {
     for (name, wish, options) in every() {
-        let Some(server) = started(name, wish) else { continue };
+        let server = need!(started(name, wish), continue);
         let place = opened(&format!("{}?{options}", server.url())).await;
         let rows: Vec<_> = (0..2500).map(|n| row(&format!("k{n}"), n)).collect();
         place.load(&rows).await.unwrap();
@@ -216,7 +216,7 @@ async fn load_tells_a_key_that_is_taken() {
 #[tokio::test]
 async fn one_connection_is_enough_to_write_while_reading() {
     for (name, wish, options) in every() {
-        let Some(server) = started(name, wish) else { continue };
+        let server = need!(started(name, wish), continue);
         let url = format!("{}?{options}&pool=1&timeout=5", server.url());
         let place = opened(&url).await;
         let rows: Vec<_> = (0..3000).map(|n| row(&format!("k{n}"), n)).collect();
@@ -244,10 +244,9 @@ async fn one_connection_is_enough_to_write_while_reading() {
 #[tokio::test]
 async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
     for (name, wish, options) in every() {
-        let Some(server) = started(name, wish) else { continue };
+        let server = need!(started(name, wish), continue);
         let place =
-            opened(&format!("{}?{options}&timeout=0.5&connect_timeout=0.5&pool=2", server.url()))
-                .await;
+            opened(&format!("{}?{options}&timeout=3&connect_timeout=3&pool=2", server.url())).await;
         place.put(&[row("a", 1)]).await.unwrap();
         server.freeze();
         let begin = Instant::now();
@@ -255,7 +254,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
         assert!(error.is_timeout(), "{name}: {error}");
         let error = place.put(&[row("b", 1)]).await.unwrap_err();
         assert!(error.is_timeout(), "{name}: {error}");
-        assert!(begin.elapsed() < Duration::from_secs(4), "{name}: {:?}", begin.elapsed());
+        assert!(begin.elapsed() < Duration::from_secs(20), "{name}: {:?}", begin.elapsed());
         server.thaw();
         place.put(&[row("b", 2)]).await.unwrap();
         // The put that was given up may still come about, also after the later one.
@@ -269,7 +268,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
 #[tokio::test]
 async fn the_pool_recovers_when_the_server_was_killed() {
     for (name, wish, options) in every() {
-        let Some(mut server) = started(name, wish) else { continue };
+        let mut server = need!(started(name, wish), continue);
         let place = opened(&format!("{}?{options}&timeout=5", server.url())).await;
         // Several connections that will all be dead.
         let puts = (0..8).map(|n| {

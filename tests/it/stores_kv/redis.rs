@@ -16,12 +16,13 @@ use steelyard::{
 };
 
 use super::{all, in_a_moment, key, opened, row, started};
+use crate::programs::{self, Need, need};
 
 #[tokio::test]
 async fn durability_is_compared_with_what_the_server_promises() {
     for set in Tier::ALL {
         let wish = Wish { tier: Some(set), ..Wish::default() };
-        let Some(server) = started("redis", wish) else { return };
+        let server = need!(started("redis", wish));
         for asked in Tier::ALL {
             let url = format!("{}?durability={asked}", server.url());
             match steelyard::open(&url).await {
@@ -46,7 +47,7 @@ async fn durability_is_compared_with_what_the_server_promises() {
 
 #[tokio::test]
 async fn layouts_do_not_mix_and_hashes_are_replaced_whole() {
-    let Some(server) = started("redis", Wish::default()) else { return };
+    let server = need!(started("redis", Wish::default()));
     let blobs = opened(&format!("{}?table=t", server.url())).await;
     let hashes = opened(&format!("{}?table=t&layout=document", server.url())).await;
     blobs.put(&[row("a", 1)]).await.unwrap();
@@ -88,7 +89,7 @@ async fn layouts_do_not_mix_and_hashes_are_replaced_whole() {
 /// The table of keys shrinks while it is walked: some keys come again.
 #[tokio::test]
 async fn a_scan_gives_no_key_twice_and_loses_none() {
-    let Some(server) = started("redis", Wish::default()) else { return };
+    let server = need!(started("redis", Wish::default()));
     let place = opened(server.url()).await;
     let rows: Vec<_> = (0..40_000).map(|n| row(&format!("k{n}"), n)).collect();
     for rows in rows.chunks(5000) {
@@ -119,8 +120,9 @@ struct Own {
 }
 
 impl Own {
-    fn start(args: impl Fn(&Path) -> Vec<String>) -> Option<Own> {
-        let binary = server::named("redis").unwrap().find()?;
+    fn start(args: impl Fn(&Path) -> Vec<String>) -> Need<Own> {
+        programs::startable("redis")?;
+        let binary = server::named("redis").unwrap().find().expect("it is there");
         let folder = tempfile::tempdir().unwrap();
         let child = Command::new(binary)
             .args(["--save", "", "--set-proc-title", "no", "--dir"])
@@ -129,7 +131,7 @@ impl Own {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        Some(Own { child, folder })
+        Ok(Own { child, folder })
     }
 }
 
@@ -151,7 +153,7 @@ async fn sockets_and_logins() {
         let all = ["--port", "0", "--requirepass", "open sesame", "--unixsocket", &socket(folder)];
         all.map(String::from).into()
     };
-    let Some(own) = Own::start(args) else { return };
+    let own = need!(Own::start(args));
     let socket = socket(own.folder.path());
     let url = |login: &str| format!("redis://{login}/3?socket={socket}&table=t");
     let place = in_a_moment(|| async { steelyard::open(&url(":open%20sesame@")).await }).await;
@@ -169,14 +171,14 @@ async fn sockets_and_logins() {
 async fn tls_with_an_authority_of_ones_own() {
     let port = free_port();
     let files = tempfile::tempdir().unwrap();
-    let Some((certificate, key_file)) = crate::programs::certificate(files.path()) else { return };
+    let (certificate, key_file) = need!(crate::programs::certificate(files.path()));
     let args = |_: &Path| {
         let port = port.to_string();
         let all = ["--port", "0", "--tls-port", &port, "--tls-auth-clients", "no"];
         let files = ["--tls-cert-file", &certificate, "--tls-key-file", &key_file];
         all.into_iter().chain(files).map(String::from).collect()
     };
-    let Some(_own) = Own::start(args) else { return };
+    let _own = need!(Own::start(args));
     let url = format!("rediss://localhost:{port}?ca={certificate}");
     let place = in_a_moment(|| async { steelyard::open(&url).await }).await;
     place.put(&[row("a", 1)]).await.unwrap();

@@ -118,7 +118,7 @@ fn filters() -> Vec<Filter> {
 
 #[tokio::test]
 async fn queries_find_what_they_mean() {
-    let Some(place) = open("table=queries").await else { return };
+    let place = need!(open("table=queries").await);
     // With and without an index that could take another meaning.
     for path in [None, Some("a"), Some("a.b")] {
         let mut layout = Layout::plain();
@@ -147,7 +147,7 @@ async fn queries_find_what_they_mean() {
 
 #[tokio::test]
 async fn sorted_limited_and_with_few_fields() {
-    let Some(place) = open("table=sorted").await else { return };
+    let place = need!(open("table=sorted").await);
     let mut rows: Vec<Row> = (0..50)
         .map(|i| {
             row(&format!("k{:02}", i * 7 % 50), [("n", Value::Int(i % 5)), ("m.x", Value::Int(i))])

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_frozen_server_is_an_error_in_time_and_then_forgiven() {
-    let Some(server) = start() else { return };
+    let server = need!(start());
     let url = format!("{}?timeout=1&connect_timeout=1&pool=1", server.url());
     let place = store::open(&url).await.unwrap();
     place.put(&[row("a", [("v", 1i64)])]).await.unwrap();
@@ -23,7 +23,7 @@ async fn a_frozen_server_is_an_error_in_time_and_then_forgiven() {
 
 #[tokio::test]
 async fn a_killed_server_that_comes_back_is_used_again() {
-    let Some(mut server) = start() else { return };
+    let mut server = need!(start());
     let url = format!("{}?timeout=5&connect_timeout=2&pool=2&durability=t3", server.url());
     let place = store::open(&url).await.unwrap();
     let rows: Vec<Row> = (0..100).map(|n| row(&format!("k{n:03}"), [("v", n as i64)])).collect();
@@ -79,7 +79,7 @@ async fn nobody_there_is_an_error_in_time_without_the_password() {
 
 #[tokio::test]
 async fn a_put_inside_a_stream_with_one_connection() {
-    let Some(place) = open("table=inside&pool=1&timeout=5").await else { return };
+    let place = need!(open("table=inside&pool=1&timeout=5").await);
     let rows: Vec<Row> = (0..3500).map(|n| row(&format!("k{n:04}"), [("v", n as i64)])).collect();
     place.load(&rows).await.unwrap();
     for query in [None, Some(Query::new("v>=0".parse().unwrap()))] {

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn names_and_values_that_look_like_sql() {
-    let Some(url) = shared("plain") else { return };
+    let url = need!(shared("plain"));
     let place = open(&url).await.unwrap();
     let texts = [
         "' OR '1'='1",
@@ -81,7 +81,7 @@ async fn names_and_values_that_look_like_sql() {
 #[tokio::test]
 async fn keys_differ_by_case_and_by_spaces_and_are_in_the_order_of_their_bytes() {
     for layout in ["document", "blob"] {
-        let Some(url) = shared(&format!("keys_{layout}")) else { return };
+        let url = need!(shared(&format!("keys_{layout}")));
         let place = open(&format!("{url}&layout={layout}")).await.unwrap();
         place.prepare(&Layout::plain()).await.unwrap();
         let mut texts =
@@ -119,7 +119,7 @@ async fn keys_differ_by_case_and_by_spaces_and_are_in_the_order_of_their_bytes()
 
 #[tokio::test]
 async fn many_people_are_loaded_and_found_by_an_index() {
-    let Some(url) = shared("people") else { return };
+    let url = need!(shared("people"));
     let place = open(&url).await.unwrap();
     let layout = Layout::plain().with_index("age".parse().unwrap(), Kind::Int);
     place.prepare(&layout).await.unwrap();
@@ -182,7 +182,7 @@ async fn many_people_are_loaded_and_found_by_an_index() {
 
 #[tokio::test]
 async fn numbers_texts_and_other_kinds_compare_as_they_should() {
-    let Some(url) = shared("kinds") else { return };
+    let url = need!(shared("kinds"));
     let big = (1i64 << 53) + 1;
     let values: Vec<Value> = vec![
         Value::Null,
@@ -297,7 +297,7 @@ async fn numbers_texts_and_other_kinds_compare_as_they_should() {
 /// these does an index hold whole.
 #[tokio::test]
 async fn what_an_index_holds_in_part_is_sorted_exactly() {
-    let Some(url) = shared("partly") else { return };
+    let url = need!(shared("partly"));
     let place = open(&url).await.unwrap();
     let layout = Layout::plain()
         .with_index("text".parse().unwrap(), Kind::Text)

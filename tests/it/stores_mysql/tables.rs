@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn what_is_too_large_is_refused_before_anything_is_written() {
     for layout in ["document", "blob"] {
-        let Some(url) = shared(&format!("large_{layout}")) else { return };
+        let url = need!(shared(&format!("large_{layout}")));
         let place = open(&format!("{url}&layout={layout}")).await.unwrap();
         place.prepare(&Layout::plain()).await.unwrap();
         let most = place.abilities().max_record;
@@ -30,7 +30,7 @@ async fn what_is_too_large_is_refused_before_anything_is_written() {
         place.load(&rows).await.unwrap();
         assert_eq!(place.get(&[key("large")]).await.unwrap(), [Some(largest.record)]);
     }
-    let Some(url) = shared("deep") else { return };
+    let url = need!(shared("deep"));
     let place = open(&url).await.unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
     let most = if is_maria(&**place.store()).await { 31 } else { 100 };
@@ -43,7 +43,7 @@ async fn what_is_too_large_is_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn columns_are_exact() {
-    let Some(url) = shared("columns") else { return };
+    let url = need!(shared("columns"));
     let place = open(&format!("{url}&layout=columns")).await.unwrap();
     let time = |text: &str| Value::Time(text.parse().unwrap());
     let columns = [
@@ -149,7 +149,7 @@ async fn columns_are_exact() {
 #[tokio::test]
 async fn tables_of_other_programs_are_used_as_they_are() {
     use mysql_async::prelude::Queryable;
-    let Some(url) = shared("users") else { return };
+    let url = need!(shared("users"));
     let mut other = other(&url).await;
     other
         .query_drop(
@@ -182,6 +182,21 @@ async fn tables_of_other_programs_are_used_as_they_are() {
     assert_eq!(keys(&*place, &by_name).await, ["7"]);
     let by_name = Query::new(Filter::field("name", Test::Eq("änn".into())).unwrap());
     assert!(keys(&*place, &by_name).await.is_empty(), "the column's own order knows no case");
+    // A column of decimals is compared as decimals, whatever it is compared with.
+    for (test, want) in [
+        (Test::Eq(1.5.into()), true),
+        (Test::Eq(Value::Decimal("1.500".into())), true),
+        (Test::Ge(2i64.into()), false),
+        (Test::Lt(Value::Decimal("1.5000000000000000000000000000000000000001".into())), true),
+        (Test::Gt(Value::Decimal("1.4999999999999999999999999999999999999999".into())), true),
+        (Test::Ge(Value::Decimal("1.5000000000000000000000000000000000000001".into())), false),
+        (Test::Eq(Value::Decimal("1.5000000000000000000000000000000000000001".into())), false),
+        (Test::Lt(Value::Decimal("1e400".into())), true),
+        (Test::Gt(Value::BigInt("-99999999999999999999999999".into())), true),
+    ] {
+        let paid = Query::new(Filter::field("paid", test).unwrap());
+        assert_eq!(keys(&*place, &paid).await, &["7"][..usize::from(want)], "{paid:?}");
+    }
     let everyone: Vec<Row> =
         place.scan(&KeyRange::all()).await.unwrap().try_concat().await.unwrap();
     let order: Vec<_> = everyone.iter().map(|row| row.key.as_str()).collect();

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn a_put_in_the_middle_of_a_stream_waits_for_nobody() {
-    let Some(url) = shared("streams") else { return };
+    let url = need!(shared("streams"));
     let place = open(&format!("{url}&pool=1&timeout=20")).await.unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
     let rows = people(0..12_000);
@@ -25,7 +25,7 @@ async fn a_put_in_the_middle_of_a_stream_waits_for_nobody() {
 
 #[tokio::test]
 async fn writers_of_the_same_rows_do_not_fail() {
-    let Some(url) = shared("crowd") else { return };
+    let url = need!(shared("crowd"));
     let place = open(&url).await.unwrap();
     let layout = Layout::plain().with_index("age".parse().unwrap(), Kind::Int);
     place.prepare(&layout).await.unwrap();
@@ -47,7 +47,7 @@ async fn writers_of_the_same_rows_do_not_fail() {
 
 #[tokio::test]
 async fn a_server_that_dies_or_stands_still_is_answered_and_found_again() {
-    let Some(mut server) = start(None, &[]) else { return };
+    let mut server = need!(start(None, &[]));
     let place =
         open(&format!("{}?timeout=2&connect_timeout=1&pool=2", server.url())).await.unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_server_that_dies_or_stands_still_is_answered_and_found_again() {
 
 #[tokio::test]
 async fn durability_is_what_the_server_gives_or_an_error() {
-    let Some(url) = shared("tiers") else { return };
+    let url = need!(shared("tiers"));
     for tier in ["t1", "t2"] {
         let place = open(&format!("{url}&durability={tier}")).await.unwrap();
         let said = place.describe().await.unwrap();
@@ -109,9 +109,7 @@ async fn durability_is_what_the_server_gives_or_an_error() {
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("commit=2) cannot promise durability t3"), "{error}");
 
-    let Some(server) = start(Some(Tier::T1), &[("engine", "myisam"), ("binlog", "on")]) else {
-        return;
-    };
+    let server = need!(start(Some(Tier::T1), &[("engine", "myisam"), ("binlog", "on")]));
     let place = open(&format!("{}&durability=t1", server.url())).await.unwrap();
     assert!(!place.abilities().atomic);
     let layout = Layout::plain().with_index("age".parse().unwrap(), Kind::Int);
@@ -136,7 +134,7 @@ async fn durability_is_what_the_server_gives_or_an_error() {
         assert!(error.to_string().contains("engine MyISAM cannot promise"), "{error}");
     }
     if !is_maria(&**place.store()).await {
-        return;
+        return crate::programs::skip("Aria is an engine of MariaDB, and this is MySQL");
     }
     let error = open(&server.url().replace("myisam", "aria")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict, "the table is there: {error}");
@@ -151,7 +149,7 @@ async fn durability_is_what_the_server_gives_or_an_error() {
 #[tokio::test]
 async fn rows_go_by_statement_where_files_are_forbidden() {
     use mysql_async::prelude::Queryable;
-    let Some(server) = start(Some(Tier::T1), &[("general_log", "on")]) else { return };
+    let server = need!(start(Some(Tier::T1), &[("general_log", "on")]));
     let place = open(server.url()).await.unwrap();
     place.prepare(&Layout::plain()).await.unwrap();
     // Forbidden after it was asked.
@@ -170,10 +168,10 @@ async fn rows_go_by_statement_where_files_are_forbidden() {
 #[tokio::test]
 async fn who_may_not_and_what_is_not_there() {
     use mysql_async::prelude::Queryable;
-    let Some(url) = shared("doors") else { return };
+    let url = need!(shared("doors"));
     let mut other = other(&url).await;
     other.query_drop("CREATE USER 'guest'@'127.0.0.1' IDENTIFIED BY 'p@ss word'").await.unwrap();
-    let guest = url.replace("root@", "guest:p%40ss%20word@");
+    let guest = crate::programs::with_login(&url, "guest:p%40ss%20word");
     let error = open(&guest).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     other
@@ -185,7 +183,7 @@ async fn who_may_not_and_what_is_not_there() {
     place.load(&people(0..100)).await.unwrap();
     let error = place.drop_table().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
-    let error = open(&url.replace("root@", "guest:wrong@")).await.unwrap_err();
+    let error = open(&crate::programs::with_login(&url, "guest:wrong")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
     assert!(!format!("{error:?}").contains("wrong"), "{error:?}");
     for (url, kind) in [

@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn columns_hold_what_they_are_declared_for() {
-    let server = shared!();
+    let server = need!(shared());
     let url = format!("{}?table=columns&layout=columns", server.url());
     let place = store::open(&url).await.unwrap();
     let time = |nanos| Value::Time(Time::from_unix(1_234_567_890, nanos).unwrap());
@@ -59,7 +59,7 @@ async fn columns_hold_what_they_are_declared_for() {
 
 #[tokio::test]
 async fn tables_of_other_programs_are_read_and_written_as_they_are() {
-    let server = shared!();
+    let server = need!(shared());
     let own = client(server).await;
     own.batch_execute(
         "CREATE SCHEMA shop; CREATE TYPE shop.mood AS ENUM ('sad', 'happy');
@@ -164,7 +164,7 @@ async fn tables_of_other_programs_are_read_and_written_as_they_are() {
 
 #[tokio::test]
 async fn two_hundred_thousand_people_are_loaded_and_counted() {
-    let server = shared!();
+    let server = need!(shared());
     let place = ready(server, "table=people").await;
     let rows = people(0, 200_000);
     let begin = Instant::now();

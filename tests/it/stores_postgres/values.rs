@@ -4,7 +4,7 @@ use super::*;
 
 #[tokio::test]
 async fn names_and_values_are_never_statements() {
-    let server = shared!();
+    let server = need!(shared());
     let names = ["x\"; DROP TABLE x; --", "ta'ble", "Größe 😀", "a.b", "select", "$1", "%s\\"];
     for (i, name) in names.iter().enumerate() {
         let place = store::open(&format!("{}?table=hostile{i}", server.url())).await.unwrap();
@@ -45,7 +45,7 @@ async fn names_and_values_are_never_statements() {
 
 #[tokio::test]
 async fn what_cannot_be_held_is_refused_before_anything_is_written() {
-    let server = shared!();
+    let server = need!(shared());
     let place = ready(server, "table=refused").await;
     let mut nul_name = Document::new();
     nul_name.push("a\0b", 1i64);
@@ -98,7 +98,7 @@ async fn what_cannot_be_held_is_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn numbers_keep_their_kind_and_digits() {
-    let server = shared!();
+    let server = need!(shared());
     let place = ready(server, "table=numbers").await;
     let floats = [
         0.0,
@@ -139,7 +139,7 @@ async fn numbers_keep_their_kind_and_digits() {
 
 #[tokio::test]
 async fn of_equal_keys_in_a_batch_the_last_stays() {
-    let server = shared!();
+    let server = need!(shared());
     for layout in ["document", "blob"] {
         let place = ready(server, &format!("table=twice_{layout}&layout={layout}")).await;
         let batch: Vec<Row> = (0..3000i64).map(|n| one(&format!("k{}", n % 1000), n)).collect();

@@ -10,6 +10,7 @@ use steelyard::{
 };
 
 use super::{hostile_keys, key, open, row, server};
+use crate::programs::need;
 
 fn numbered(n: i64) -> Row {
     let group = if n % 3 == 0 { Value::Null } else { Value::Int(n % 3) };
@@ -25,7 +26,7 @@ async fn found(place: &steelyard::store::Place, query: Query) -> Vec<Row> {
 
 #[tokio::test]
 async fn thousands_of_documents_are_written_paged_found_and_deleted() {
-    let Some(server) = server("couchdb") else { return };
+    let server = need!(server("couchdb"));
     let place = open(&format!("{}/shop?table=Orders&pool=1", server.url())).await;
     let rows: Vec<Row> = (0..3000).map(numbered).collect();
     place.load(&rows[..1000]).await.unwrap();
@@ -88,7 +89,7 @@ async fn thousands_of_documents_are_written_paged_found_and_deleted() {
 
 #[tokio::test]
 async fn conflicts_are_named_document_by_document() {
-    let Some(server) = server("couchdb") else { return };
+    let server = need!(server("couchdb"));
     let place = open(server.url()).await;
     let rows: Vec<Row> = (0..100).map(numbered).collect();
     place.load(&rows[10..12]).await.unwrap();
@@ -125,7 +126,7 @@ async fn conflicts_are_named_document_by_document() {
 
 #[tokio::test]
 async fn keys_and_names_that_trip_come_back() {
-    let Some(server) = server("couchdb") else { return };
+    let server = need!(server("couchdb"));
     let blobs = format!("{}/a?table=blobs&format=msgpack", server.url());
     for url in [format!("{}/a", server.url()), blobs] {
         let place = open(&url).await;
@@ -180,7 +181,7 @@ async fn keys_and_names_that_trip_come_back() {
     let of = |filter: &str| Query::new(filter.parse().unwrap());
     for filter in [
         r"a\.b^=x",
-        "$ne=1",
+        r#""$ne"=1"#,
         "toString=1",
         "constructor.hasOwnProperty=2",
         "!constructor.x",
@@ -193,7 +194,7 @@ async fn keys_and_names_that_trip_come_back() {
 
 #[tokio::test]
 async fn what_couchdb_cannot_hold_is_refused_before_anything_is_written() {
-    let Some(server) = server("couchdb") else { return };
+    let server = need!(server("couchdb"));
     let place = open(server.url()).await;
     let good = row("good", [("n", Value::Int(1))]);
     for (bad, kind, want) in [
@@ -257,8 +258,8 @@ async fn what_couchdb_cannot_hold_is_refused_before_anything_is_written() {
 
 #[tokio::test]
 async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
-    let Some(mut server) = server("couchdb") else { return };
-    let url = format!("{}?timeout=0.5&connect_timeout=0.5", server.url());
+    let mut server = need!(server("couchdb"));
+    let url = format!("{}?timeout=3&connect_timeout=3", server.url());
     let place = open(&url).await;
     let rows: Vec<Row> = (0..10).map(numbered).collect();
     place.put(&rows).await.unwrap();
@@ -269,7 +270,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
         let error = place.get(&[key("000001")]).await.unwrap_err();
         assert!(error.is_timeout(), "{error}");
     }
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     server.thaw();
     assert_eq!(place.count().await.unwrap(), 10);
 
@@ -286,7 +287,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
 
 #[tokio::test]
 async fn it_says_what_it_is() {
-    let Some(server) = server("couchdb") else { return };
+    let server = need!(server("couchdb"));
     let place = open(server.url()).await;
     let description = place.describe().await.unwrap();
     assert!(["CouchDB", "express-pouchdb"].contains(&&*description.product), "{description:?}");

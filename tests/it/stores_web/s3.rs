@@ -10,6 +10,7 @@ use steelyard::{
 };
 
 use super::{Server, contents, hostile_keys, key, open, row, server};
+use crate::programs::need;
 
 /// The server's URL with this prefix and these options more.
 fn at(server: &Server, prefix: &str, options: &str) -> String {
@@ -23,7 +24,7 @@ async fn listed(place: &Place, range: KeyRange) -> Vec<Row> {
 
 #[tokio::test]
 async fn keys_that_trip_come_back_in_order() {
-    let Some(server) = server("s3") else { return };
+    let server = need!(server("s3"));
     let place = open(&at(&server, "", "pool=3&format=json")).await;
     let mut rows: Vec<Row> = hostile_keys()
         .iter()
@@ -59,7 +60,7 @@ async fn keys_that_trip_come_back_in_order() {
 
 #[tokio::test]
 async fn pages_are_read_while_they_are_written() {
-    let Some(server) = server("s3") else { return };
+    let server = need!(server("s3"));
     let place = open(&at(&server, "many", "pool=1")).await;
     // More than a page of a list has.
     let rows: Vec<Row> =
@@ -79,7 +80,7 @@ async fn pages_are_read_while_they_are_written() {
 
 #[tokio::test]
 async fn tenants_do_not_see_each_other() {
-    let Some(server) = server("s3") else { return };
+    let server = need!(server("s3"));
     let one = row("b/x", [("of", Value::from("a"))]);
     let places = [
         open(&at(&server, "a", "table=b")).await,
@@ -106,7 +107,7 @@ async fn tenants_do_not_see_each_other() {
 
 #[tokio::test]
 async fn large_objects_come_back_and_keys_that_are_too_long_are_refused() {
-    let Some(server) = server("s3") else { return };
+    let server = need!(server("s3"));
     let place = open(&at(&server, "", "layout=blob")).await;
     let (blobs, _) = place.blobs().unwrap();
     let large = Blob { key: key("large"), bytes: contents(10 << 20) };
@@ -127,8 +128,8 @@ async fn large_objects_come_back_and_keys_that_are_too_long_are_refused() {
 
 #[tokio::test]
 async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
-    let Some(mut server) = server("s3") else { return };
-    let url = at(&server, "", "timeout=0.5&connect_timeout=0.5");
+    let mut server = need!(server("s3"));
+    let url = at(&server, "", "timeout=3&connect_timeout=3");
     let place = open(&url).await;
     let rows: Vec<Row> = (0..20).map(|n| row(&format!("{n:05}"), [("n", Value::Int(n))])).collect();
     place.put(&rows).await.unwrap();
@@ -139,7 +140,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
         let error = place.get(&[key("00001")]).await.unwrap_err();
         assert!(error.is_timeout(), "{error}");
     }
-    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", begin.elapsed());
     server.thaw();
     assert_eq!(place.count().await.unwrap(), 20);
 
@@ -158,7 +159,7 @@ async fn a_server_that_stands_still_is_an_error_in_time_and_comes_back() {
 
 #[tokio::test]
 async fn what_is_wrong_with_a_place_is_said() {
-    let Some(server) = server("s3") else { return };
+    let server = need!(server("s3"));
     let url = at(&server, "", "");
     let description = open(&url).await.describe().await.unwrap();
     assert!(!description.product.is_empty() && description.set.is_none(), "{description:?}");
@@ -167,7 +168,7 @@ async fn what_is_wrong_with_a_place_is_said() {
     let error = steelyard::open(&other).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
     if description.product.contains("VERSITY") {
-        let wrong = url.replace("steelyard-secret", "wrong-secret");
+        let wrong = url.replace(crate::programs::password(&url).unwrap(), "wrong-secret");
         let error = steelyard::open(&wrong).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
         assert!(!format!("{error:?}").contains("wrong-secret"), "{error:?}");
@@ -181,6 +182,6 @@ async fn what_is_wrong_with_a_place_is_said() {
     }
     let error = steelyard::open(&format!("{url}&durability=t3")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
-    let error = steelyard::open("s3:nowhere").await.unwrap_err();
+    let error = steelyard::open("s3:///nowhere").await.unwrap_err();
     assert!(error.to_string().contains("one bucket"), "{error}");
 }

@@ -23,7 +23,7 @@ use crate::{
         histogram::Histogram,
         schedule::{Moments, Pace},
     },
-    store::alarm::Timer,
+    timer::Timer,
 };
 
 /// What is sent later than this after its moment is late, in nanoseconds.

@@ -232,6 +232,30 @@ impl Bout<'_> {
         self.right(said, &ops, true)
     }
 
+    /// Reads all that was written before a crash, and some records that were there before: those that
+    /// are there must have the contents they were given. Those that are not are counted elsewhere.
+    ///
+    /// # Errors
+    /// As [`answered`](Bout::answered); those of the store.
+    pub(super) async fn survived(&self, table: &str, sent: Vec<Row>, batch: usize) -> Result<()> {
+        let (records, store) = (self.records(table)?, self.table(table)?);
+        let mut keys: Vec<Key> = sent.iter().map(|row| row.key.clone()).collect();
+        let step = (records.count / batch as u64).max(1);
+        let earlier = (0..records.count).step_by(step as usize).map(|n| records.key(n));
+        keys.extend(earlier.collect::<Result<Vec<_>>>()?);
+        let mut said = Vec::new();
+        for keys in keys.chunks(batch) {
+            let found = store.get(keys).await?;
+            let there = keys.iter().zip(found).filter_map(|(key, record)| {
+                let how = "read after the crash".into();
+                Some(Said { table, key: key.clone(), record: record?, how })
+            });
+            said.extend(there);
+        }
+        let ops: Vec<Op> = sent.into_iter().map(|row| Op::Put(Box::new(row))).collect();
+        self.right(said, &ops, false)
+    }
+
     /// Looks whether the records that fit are gone, and the others are not.
     ///
     /// # Errors

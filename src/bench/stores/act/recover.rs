@@ -3,6 +3,8 @@
 //!
 //! What is tried is a crash of the process, not of the machine: what the process had handed to the
 //! system is still there, synced or not. So all tiers but t0 and some of t2 have to keep all of it.
+//! Records that are lost are counted. A record that is there with other contents fails the run, whatever
+//! the tier.
 
 use std::{
     path::{Path, PathBuf},
@@ -46,24 +48,24 @@ enum Killed {
     Writer(PathBuf),
 }
 
-/// The keys that were sent, and of them those whose writes were acknowledged.
-type Keys = (Vec<Key>, Vec<Key>);
+/// The rows that were sent, and the keys of those whose writes were acknowledged.
+type Sent = (Vec<Row>, Vec<Key>);
 
 /// The same while it goes on.
 #[derive(Default)]
-struct Sent {
-    sent: Mutex<Vec<Key>>,
+struct Sending {
+    sent: Mutex<Vec<Row>>,
     acknowledged: Mutex<Vec<Key>>,
     enough: Notify,
     left: AtomicU64,
 }
 
-impl Sent {
+impl Sending {
     /// Writes rows one after another until one fails.
     async fn write(&self, store: &dyn Store, mut row: impl FnMut() -> Result<Row>) -> Result<()> {
         loop {
             let row = row()?;
-            lock(&self.sent).push(row.key.clone());
+            lock(&self.sent).push(row.clone());
             store.put(std::slice::from_ref(&row)).await?;
             lock(&self.acknowledged).push(row.key);
             if self.left.fetch_sub(1, Relaxed) == 1 {
@@ -84,7 +86,7 @@ impl Bout<'_> {
             self.make(phase).await?;
         }
         let there = self.there.get(&phase.table).copied().unwrap_or(0);
-        let (all, acknowledged) = match &killed {
+        let (sent, acknowledged) = match &killed {
             Killed::Server => self.interrupted(phase).await?,
             Killed::Writer(program) => self.writer_killed(phase, program).await?,
         };
@@ -95,8 +97,10 @@ impl Bout<'_> {
         self.answers(phase).await?;
         let done = self.after(before, 1);
         let store = Arc::clone(self.table(&phase.table)?);
+        let all: Vec<Key> = sent.iter().map(|row| row.key.clone()).collect();
         let found = found(&*store, &acknowledged).await?;
         let earlier = there - self.left(phase, &*store, there, &all).await?;
+        self.survived(&phase.table, sent, BATCH).await?;
         // What came after the load is taken out again, for the phases that follow.
         store.remove(&all).await?;
         if earlier > 0 {
@@ -128,7 +132,7 @@ impl Bout<'_> {
 
     /// Has another process write until enough is acknowledged, and kills it while more is on its way.
     /// This one has closed the store meanwhile.
-    async fn writer_killed(&mut self, phase: &Phase, program: &Path) -> Result<Keys> {
+    async fn writer_killed(&mut self, phase: &Phase, program: &Path) -> Result<Sent> {
         self.tables.clear();
         if let Some(opened) = &mut self.opened {
             opened.place = store::open("memory:").await?;
@@ -146,10 +150,10 @@ impl Bout<'_> {
     }
 
     /// Writes until enough is acknowledged, and kills the server while more is on its way.
-    async fn interrupted(&mut self, phase: &Phase) -> Result<Keys> {
+    async fn interrupted(&mut self, phase: &Phase) -> Result<Sent> {
         let store = Arc::clone(self.table(&phase.table)?);
         let (records, first) = self.further(phase)?;
-        let sent = Arc::new(Sent { left: AtomicU64::new(wanted(phase)), ..Sent::default() });
+        let sent = Arc::new(Sending { left: AtomicU64::new(wanted(phase)), ..Sending::default() });
         let mut writers = JoinSet::new();
         for writer in 0..WRITERS {
             let (store, sent, records) = (Arc::clone(&store), Arc::clone(&sent), records.clone());

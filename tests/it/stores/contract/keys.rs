@@ -1,7 +1,7 @@
 //! Finding and deleting by key, and whose keys they are.
 
 use steelyard::{
-    ErrorKind,
+    Error, ErrorKind,
     store::{Filter, KeyRange, Query, Store},
 };
 
@@ -204,6 +204,30 @@ pub async fn tables(subject: &Subject) -> Outcome {
             _ => {}
         }
     }
+    fresh.done().await
+}
+
+/// Tables whose names differ in capital and small letters only are two, or the second one is refused.
+pub async fn tables_by_case(subject: &Subject) -> Outcome {
+    let fresh = subject.ready(&rows(1)).await?;
+    let name = places::name("case");
+    let (small, capital) = (fresh.store.table(&name)?, fresh.store.table(&name.to_uppercase()));
+    let plain = layout(fresh.store.shape(), &rows(1))?;
+    let made = async |store: &dyn Store, row: &Row| {
+        store.prepare(&plain).await?;
+        store.put(std::slice::from_ref(row)).await
+    };
+    let (first, second) = (row("k", 1), row("k", 2));
+    made(&*small, &first).await?;
+    let refused = match &capital {
+        Ok(capital) => made(&**capital, &second).await.err(),
+        Err(e) => Some(Error::new(e.kind(), e.context())),
+    };
+    match &refused {
+        Some(e) => of_kind(e, &[ErrorKind::Invalid, ErrorKind::Conflict])?,
+        None => has(&*capital?, std::slice::from_ref(&second)).await?,
+    }
+    has(&*small, std::slice::from_ref(&first)).await?;
     fresh.done().await
 }
 

@@ -11,7 +11,7 @@ use super::{Fault, Outcome, Subject, ensure, get_one, is_columns, key, limits::R
 
 /// Telling values of a kind: limits, and what stores are known to stumble over. What no store has
 /// to hold (NUL, NaN, names without a letter) is tried elsewhere.
-fn samples(kind: Kind) -> Vec<Value> {
+pub fn samples(kind: Kind) -> Vec<Value> {
     let text = |s: &str| Value::Text(s.to_owned());
     match kind {
         Kind::Null => vec![Value::Null],
@@ -70,7 +70,7 @@ fn holding(value: Value, i: usize) -> Row {
 }
 
 /// What became of a row: the record as it came back, or why it was refused.
-async fn through(store: &dyn Store, row: &Row) -> Result<Result<Document, ErrorKind>, Fault> {
+pub async fn through(store: &dyn Store, row: &Row) -> Result<Result<Document, ErrorKind>, Fault> {
     match store.put(std::slice::from_ref(row)).await {
         Ok(()) => {
             let found = get_one(store, &row.key).await?;

@@ -39,7 +39,34 @@ pub const FLOATS: [f64; 12] = [
     -1e300,
     5e-324,
 ];
-const TIMES: [i64; 7] = [0, 1, 1_234_567_890, 1_234_567_891, -86_400, 951_782_400, 4_102_444_800];
+/// In seconds and thousandths of them.
+const TIMES: [(i64, u32); 10] = [
+    (0, 0),
+    (1, 0),
+    (1_234_567_890, 0),
+    (1_234_567_890, 500),
+    (1_234_567_890, 530),
+    (1_234_567_890, 53),
+    (1_234_567_891, 0),
+    (-86_400, 0),
+    (951_782_400, 0),
+    (4_102_444_800, 999),
+];
+
+fn time(random: &mut Random) -> Value {
+    let (seconds, thousandths) = random.pick(&TIMES);
+    Value::Time(Time::from_unix(seconds, thousandths * 1_000_000).expect("in range"))
+}
+
+/// Whole numbers beyond 64 bits, and decimals: some equal to others, or to floats.
+pub fn long() -> Vec<Value> {
+    let big = ["9223372036854775808", "18446744073709551615", "-9223372036854775809"];
+    let more = ["18446744073709551616", "100000000000000000000"];
+    let decimals =
+        ["1.50", "2", "-2.500", "1e20", "0.125", "12345678901234567890.5", "9007199254740992.5"];
+    let big = big.into_iter().chain(more).map(|text| Value::BigInt(text.into()));
+    big.chain(decimals.map(|text| Value::Decimal(text.into()))).collect()
+}
 
 /// What records and queries are made of in one store.
 #[derive(Clone)]
@@ -49,6 +76,8 @@ pub struct Corpus {
     large: bool,
     /// Floats that the store holds.
     floats: Vec<Value>,
+    /// Those of [`long`] that the store holds.
+    pub long: Vec<Value>,
     /// Names beyond the usual: of [`NESTED`] fields, and odd ones of fields with small numbers.
     pub names: Vec<&'static str>,
 }
@@ -61,6 +90,7 @@ impl Corpus {
             times: keeps.contains(&Kind::Time),
             large,
             floats,
+            long: Vec::new(),
             names: Vec::new(),
         }
     }
@@ -80,11 +110,12 @@ impl Corpus {
     fn value(&self, name: &str, random: &mut Random) -> Value {
         match name {
             "n" if !self.flat && random.chance(0.4) => self.float(random),
+            "n" if !self.long.is_empty() && random.chance(0.3) => pick(&self.long, random),
             "n" => self.int(random),
             "f" => self.float(random),
             "t" => random.pick(&TEXTS).into(),
             "b" => random.chance(0.5).into(),
-            "d" => Value::Time(Time::from_unix(random.pick(&TIMES), 0).expect("in range")),
+            "d" => time(random),
             "list" => Value::List(match random.below(4) {
                 0 => vec![],
                 1 => vec![Value::Int(1)],
@@ -155,6 +186,8 @@ impl Corpus {
         let mut query = Query::new(filter);
         let sorts: &[&str] = match self.flat {
             true => &["n", "f", "t", "d", "b", "_key", "n"],
+            // Where times become texts, their order is that of the texts.
+            false if !self.times => &["n", "t", "b", "m.x", "m.y.z", "_key", "none"],
             false => &["n", "t", "d", "b", "m.x", "m.y.z", "_key", "none"],
         };
         if random.chance(0.5) {
@@ -258,9 +291,10 @@ impl Corpus {
 
     /// What the values under a path are compared with: mostly such as are there.
     fn literal(&self, path: &str, random: &mut Random) -> Value {
-        let number = |random: &mut Random| match random.chance(0.5) {
-            true => self.int(random),
-            false => Value::Float(random.pick(&FLOATS)),
+        let number = |random: &mut Random| match random.below(5) {
+            0 | 1 => self.int(random),
+            2 | 3 => Value::Float(random.pick(&FLOATS)),
+            _ => pick(&long(), random),
         };
         let kind = match path {
             "n" | "f" | "m.x" => 0,
@@ -281,11 +315,15 @@ impl Corpus {
             0 => number(random),
             1 => random.pick(&TEXTS).into(),
             2 => random.chance(0.5).into(),
-            3 => Value::Time(Time::from_unix(random.pick(&TIMES), 0).expect("in range")),
+            3 => time(random),
             4 => Value::Text(key_text(random.below(330).into())),
             _ => Value::Null,
         }
     }
+}
+
+fn pick(values: &[Value], random: &mut Random) -> Value {
+    values[random.below(values.len() as u32) as usize].clone()
 }
 
 /// Keys that do not sort as their numbers do.

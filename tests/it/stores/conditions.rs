@@ -1,0 +1,186 @@
+//! Conditions mean the same whoever answers: the store, or steelyard, which goes through the records.
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use steelyard::{
+    marc::{Record, sample},
+    record::{self, Document, Value, dataset::random::Random},
+    store::{
+        Column, Filter, Key, Layout, Query, Row, Shape, Store, one_by_one,
+        query::{self, Condition},
+    },
+};
+
+use super::places::{self, Fault, Outcome, Subject, Wrap, ensure};
+
+/// Tests of documents; each with parts that stores answer, that they do not, and both.
+const TESTS: [&str; 26] = [
+    "n>=30",
+    "n<70",
+    "n=41",
+    "n in (1, 2, 41, 77)",
+    "text=\"number 7\"",
+    "text~\"er 4\"",
+    "text!~\"er 4\"",
+    "text~\"NUMBER 1\"i",
+    "text=\"NUMBER 12\"i",
+    "text~/ [13579]$/",
+    "text~/NUMBER 2/i",
+    "text^=\"number 3\"",
+    "text!^=\"number 3\"",
+    "text^=\"Number 3\"i",
+    "len(text)=8",
+    "len(text)>8",
+    "count(text)=1",
+    "count(none)=0",
+    "none",
+    "!none",
+    "none~x",
+    "none!~x",
+    "_key~5",
+    "_key^=k01",
+    "_key in (k007, \"k008\", k999)",
+    "_key not in (k007)",
+];
+
+/// A condition of one to four tests.
+fn condition(random: &mut Random) -> String {
+    let one = |random: &mut Random| {
+        let test = TESTS[random.below(TESTS.len() as u32) as usize];
+        if random.chance(0.2) { format!("not {test}") } else { test.to_owned() }
+    };
+    let mut text = one(random);
+    for _ in 0..random.below(4) {
+        let word = if random.chance(0.6) { "and" } else { "or" };
+        text = match random.chance(0.3) {
+            true => format!("({text}) {word} {}", one(random)),
+            false => format!("{text} {word} {}", one(random)),
+        };
+    }
+    text
+}
+
+fn rows() -> Vec<Row> {
+    let row = |n: i64| {
+        let fields = [("n", Value::Int(n)), ("text", Value::from(format!("number {n}")))];
+        Row {
+            key: Key::new(format!("k{n:03}")).expect("not empty"),
+            record: Document::from_iter(fields),
+        }
+    };
+    (0..90).map(row).collect()
+}
+
+async fn found(store: &dyn Store, query: &Query) -> Result<Vec<Key>, Fault> {
+    let rows: Vec<Row> = one_by_one(query::find(store, query).await?.rows).try_collect().await?;
+    let mut keys: Vec<Key> = rows.into_iter().map(|row| row.key).collect();
+    keys.sort();
+    Ok(keys)
+}
+
+async fn of_documents(subject: Arc<Subject>, seed: u64) -> Outcome {
+    let mut rows = rows();
+    let layout = match subject.shape() {
+        Shape::Columns => {
+            let columns = Column::infer(rows.iter().map(|row| &row.record))?;
+            Layout::plain().with_columns(columns)
+        }
+        _ => Layout::plain(),
+    };
+    let fresh = subject.open("").await?;
+    let store = &*fresh.store;
+    store.prepare(&layout).await?;
+    store.load(&rows).await?;
+    for number in 0..60 {
+        let text = condition(&mut Random::new(seed, 9, number));
+        let filter = Condition::for_store(&[text.parse()?], store).await?;
+        let mut query = Query::new(filter);
+        let want: Vec<Key> = rows
+            .iter()
+            .filter(|row| query.matches(&row.key, &row.record))
+            .map(|row| row.key.clone())
+            .collect();
+        let keys = found(store, &query).await?;
+        ensure!(keys == want, "{text}: {keys:?} instead of {want:?}");
+        query.limit = Some(7);
+        let some = found(store, &query).await?;
+        let fits = some.iter().all(|key| want.contains(key));
+        ensure!(fits && some.len() == want.len().min(7), "{text}, at most 7: {some:?}");
+        // What is found is deleted, if it is little, and nothing else.
+        if number % 5 == 0 && want.len() < 10 {
+            let (deleted, _) = query::delete(store, &query.filter).await?;
+            ensure!(deleted == want.len() as u64, "{text}: {deleted} of {} deleted", want.len());
+            rows.retain(|row| !want.contains(&row.key));
+            let left = found(store, &Query::new(Filter::All)).await?;
+            ensure!(left.len() == rows.len(), "{text} left {} of {}", left.len(), rows.len());
+        }
+    }
+    fresh.done().await
+}
+
+/// Tests of MARC records that some of the sample catalogue fit.
+const MARC: [&str; 9] = [
+    "650a~a",
+    "count(650)>1",
+    "count(650)=0 or 245/ind2=0",
+    "008/35-37=eng and not 650x",
+    "245a~/^[A-M]/ and len(245a)>20",
+    "LDR/06=a",
+    "!100 or 100a~\"A\"i",
+    "650[2]a",
+    "_key~1 and 245",
+];
+
+async fn of_catalogues(subject: Arc<Subject>) -> Outcome {
+    if subject.shape() == Shape::Columns {
+        return Ok(());
+    }
+    let fresh = subject.open("").await?;
+    let store = &*fresh.store;
+    let catalogue = sample::Catalogue::new(3).oddities(false);
+    let records: Vec<Record> = (0..40).map(|number| catalogue.record(number)).collect();
+    let row = |(i, record): (usize, &Record)| {
+        let Value::Map(record) = record::to_value(&record.as_ref()).expect("a value") else {
+            unreachable!("a MARC record is a map")
+        };
+        Row { key: Key::new(format!("{i:03}")).expect("not empty"), record }
+    };
+    let rows: Vec<Row> = records.iter().enumerate().map(row).collect();
+    store.prepare(&Layout::plain()).await?;
+    if rows.iter().any(|row| store.check(row).is_err()) {
+        // It holds no lists.
+        return fresh.done().await;
+    }
+    store.load(&rows).await?;
+    for text in MARC {
+        let condition: Condition = text.parse()?;
+        let filter = Condition::for_store(std::slice::from_ref(&condition), store).await?;
+        let marc = condition.marc_filter()?;
+        let fits = |(row, record): (&Row, &Record)| {
+            marc.fits_marc(Some(&row.key), record.as_ref()).then(|| row.key.clone())
+        };
+        let want: Vec<Key> = rows.iter().zip(&records).filter_map(fits).collect();
+        ensure!(!want.is_empty(), "{text}: none of the sample fits");
+        let keys = found(store, &Query::new(filter)).await?;
+        ensure!(keys == want, "{text}: {keys:?} instead of {want:?}");
+    }
+    fresh.done().await
+}
+
+#[test]
+fn conditions_mean_the_same_in_every_store() {
+    let seed = places::seed("conditions");
+    places::each(Wrap::Bare, |subject| of_documents(subject, seed));
+}
+
+#[test]
+fn conditions_mean_the_same_in_all_wrappers() {
+    let seed = places::seed("conditions");
+    places::each(Wrap::All, |subject| of_documents(subject, seed));
+}
+
+#[test]
+fn conditions_on_catalogues_mean_the_same_in_every_store() {
+    places::each(Wrap::Bare, of_catalogues);
+}
