@@ -124,7 +124,8 @@ impl Known {
 
     /// The number of a column that may change what a row has for it, if there is one.
     pub fn may_change(&self, row: &[Cell]) -> Option<usize> {
-        self.changing.iter().copied().find(|i| !matches!(row.get(i + 1), None | Some(Cell::NULL)))
+        let is_sure = |i: usize| row.get(i + 1).is_none_or(|cell| self.fields.body[i].keeps(cell));
+        self.changing.iter().copied().find(|i| !is_sure(*i))
     }
 
     /// How many of them there are.

@@ -176,7 +176,23 @@ impl Described for Column {
     }
 }
 
+/// Whether a text is a date of the calendar as the database writes it, from the first year that it supports.
+fn is_date(text: &[u8]) -> bool {
+    let date = str::from_utf8(text).ok().and_then(|text| text.parse::<civil::Date>().ok());
+    date.is_some_and(|date| date.year() >= 1000 && date.to_string().as_bytes() == text)
+}
+
 impl Column {
+    /// Whether a column of a type that may change what it is given keeps this as it is: a date in the form in which
+    /// dates are read.
+    pub fn keeps(&self, cell: &Cell) -> bool {
+        match cell {
+            Cell::NULL => true,
+            Cell::Bytes(text) => self.changes.as_deref() == Some("date") && is_date(text),
+            _ => false,
+        }
+    }
+
     /// A value as what is bound.
     ///
     /// # Errors

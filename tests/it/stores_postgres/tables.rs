@@ -120,7 +120,7 @@ async fn tables_of_other_programs_are_read_and_written_as_they_are() {
     for (name, value, want) in [
         ("name", Value::from("longer"), "longer than its column"),
         ("name", "four    ".into(), "longer than its column"),
-        ("one", "abcd".into(), "too long"),
+        ("one", "abcd".into(), "longer than its column"),
         ("price", Value::Decimal("1.005".into()), "would round to 2"),
         ("price", Value::Decimal("10000".into()), "more than 4 digits"),
         ("small", Value::Int(40_000), "16 bits"),

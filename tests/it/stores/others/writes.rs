@@ -340,7 +340,7 @@ fn what_is_put_is_what_is_got_or_is_refused() {
     each(|desk| async move { writes(&desk).await });
 }
 
-/// What has no transactions cannot undo what a column changed: it takes nothing for such a column.
+/// What has no transactions cannot undo what a column changed: it takes only what such a column keeps for sure.
 async fn without_transactions(desk: &Desk) -> Outcome {
     if desk.subject.driver() != "mysql" {
         return Ok(());
@@ -349,14 +349,22 @@ async fn without_transactions(desk: &Desk) -> Outcome {
     let make = format!("CREATE TABLE {table} (k int PRIMARY KEY, v date, n int) ENGINE = MyISAM");
     desk.program.run(&make).await?;
     let store = desk.open(&table, "&engine=myisam").await?;
-    let dated = row(1, &Value::from("2020-01-01"));
+    let dated = row(1, &Value::from("2020-1-1"));
     for rows in [slice::from_ref(&dated), &[row(2, &Value::Null), dated.clone()]] {
         let e = store.put(rows).await.expect_err("a date may be changed").to_string();
         ensure!(e.contains("\"v\"") && e.contains("\"1\""), "{e}");
     }
     ensure!(store.count().await? == 0, "something was written");
-    store.put(&[row(1, &Value::Null), row(2, &Value::Null)]).await?;
+    let sure = [row(1, &Value::from("2020-02-29")), row(2, &Value::Null)];
+    store.put(&sure).await?;
+    let got = store.get(&[key(1), key(2)]).await?;
+    let date = got[0].as_ref().and_then(|record| record.get("v"));
+    ensure!(date == Some(&"2020-02-29".into()), "{got:?}");
     ensure!(store.count().await? == 2, "what has no date is written");
+    for no_date in ["2021-02-29", "0000-00-00", "2020-02-29 10:00:00", "0999-01-01", "20200101"] {
+        let done = store.put(&[row(3, &Value::from(no_date))]).await;
+        ensure!(done.is_err(), "{no_date} is taken");
+    }
     Ok(())
 }
 
