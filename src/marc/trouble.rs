@@ -46,6 +46,7 @@ kinds! {
     Encoding "encoding-mark" Note "leader 9 and the bytes disagree about the encoding; the bytes were believed";
     Shape "field-shape" Note "a field that is not what its tag says; kept as it is";
     Oversized "oversized" Note "over 99,999 bytes or a field over 9,999: read by its terminators";
+    Padding "padding" Note "zeros behind the last record, 64 KiB at most; passed over";
     Junk "junk-between-records" Repaired "bytes before the record that belong to none; passed over";
     RecordLength "record-length" Repaired "the length in the leader is wrong; the record was cut at its terminator";
     BaseAddress "base-address" Repaired "the base address in the leader is wrong; the end of the directory was searched";

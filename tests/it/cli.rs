@@ -21,6 +21,7 @@ mod resuming;
 mod secrets;
 mod stopped;
 mod terminal;
+mod zeros;
 
 use std::{
     ffi::OsStr,
