@@ -193,7 +193,11 @@ pub fn read<'de>(tag: u64, at: usize, reader: &mut Reader<'de, Cbor>) -> Result<
             };
             let exponent = match exponent {
                 Whole::I64(exponent) if exponent.abs() < FAR => exponent,
-                _ => return Err(wrong("with an exponent beyond 2,147,483,647: no number has it here")),
+                _ => {
+                    return Err(wrong(
+                        "with an exponent beyond 2,147,483,647: no number has it here",
+                    ));
+                }
             };
             let digits = digits.into_digits();
             let text = match tag {
@@ -334,7 +338,9 @@ fn bigfloat(
     }
     match exponent {
         0.. => Some(spelled(&(number << power).to_string(), 0)),
-        _ => Some(spelled(&(number * IBig::from(UBig::from(5u8).pow(power))).to_string(), exponent)),
+        _ => {
+            Some(spelled(&(number * IBig::from(UBig::from(5u8).pow(power))).to_string(), exponent))
+        }
     }
 }
 

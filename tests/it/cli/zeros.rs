@@ -20,10 +20,12 @@ fn zeros_between_records_are_rejected_with_offset_and_length() {
     for zeros in [1, 25, 63, 64, 4096, 65_536, 700_000] {
         let (bytes, at) = with_zeros(&desk, zeros);
         desk.write("z.mrc", &bytes);
-        let bytes_of = if zeros == 1 { "1 byte of zeros".into() } else { format!("{zeros} bytes of zeros") };
+        let bytes_of =
+            if zeros == 1 { "1 byte of zeros".into() } else { format!("{zeros} bytes of zeros") };
         let checked = desk.run("check z.mrc");
         assert_eq!(checked.status, Some(1), "{zeros}");
-        let said = format!("z.mrc: record 2, byte {at}: syntax: {bytes_of} where a record should begin");
+        let said =
+            format!("z.mrc: record 2, byte {at}: syntax: {bytes_of} where a record should begin");
         assert!(checked.text().contains(&said), "{}", checked.text());
         assert!(checked.text().contains("4 records in marc21: 3 sound, 0 repaired, 1 rejected"));
         let copied = desk.run("copy z.mrc out.mrc --json");
@@ -86,7 +88,10 @@ fn a_record_that_zeros_cut_off_costs_no_other() {
     desk.write("z.mrc", &bytes);
     let text = desk.run("check z.mrc").text().to_owned();
     let (first, zeros) = (all[0].len(), all[0].len() + half);
-    assert!(text.contains(&format!("record 3, byte {zeros}: syntax: 4096 bytes of zeros")), "{text}");
+    assert!(
+        text.contains(&format!("record 3, byte {zeros}: syntax: 4096 bytes of zeros")),
+        "{text}"
+    );
     assert!(text.contains("5 records in marc21: 3 sound"), "{text}");
     let shown = desk.run("show z.mrc").text().to_owned();
     assert!(shown.contains(&format!("record 2, byte {first}\n")), "{shown}");
