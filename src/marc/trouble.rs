@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt, fmt::Write};
 
 use serde::Serialize;
 
+use crate::error::cut;
+
 /// How bad a [`Trouble`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -105,6 +107,9 @@ impl Trouble {
     /// A trouble at `offset`, relative to whatever the caller counts from.
     pub fn new(kind: TroubleKind, offset: usize, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
+        if let Cow::Owned(short) = cut(&detail) {
+            detail = short;
+        }
         if let Cow::Owned(escaped) = escaped(&detail) {
             detail = escaped;
         }
