@@ -8,7 +8,7 @@ use std::{
 use serde::Serialize;
 use steelyard::{
     Result,
-    file::Reading,
+    file::{Reading, Shown},
     format::{As, Content, Found, Framed, Reader, Wrapped},
     marc::{Severity, Trouble, TroubleKind, iso2709, worst},
 };
@@ -82,7 +82,7 @@ struct Summary<'a> {
 }
 
 pub fn run(args: Args) -> Result<Outcome> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(Shown::new(args.json));
     let mut found = None;
     for file in &args.files {
         found = found.max(check(&args, file, &mut out)?);

@@ -11,6 +11,7 @@ mod errors;
 mod honest;
 mod interrupted;
 mod keeping;
+mod long;
 mod moving;
 mod numbers;
 mod parts;
