@@ -4,10 +4,35 @@
 //! "failed to …: ", the [`Place`] it happened at where one is known, and its source. It must not
 //! know any other room.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
 /// What [`Error`]s are returned as.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// How many bytes of a text are told; the rest is only counted.
+const TOLD: usize = 2000;
+/// What is longer by this much is told whole: words around a text that was cut already.
+const AROUND: usize = 500;
+
+/// What stands between the part of a text that is told and how long it was.
+pub(crate) const CUT: &str = "… (";
+
+/// Whether a terminal or a browser takes a character for an order: control characters, and those that turn the
+/// direction of text.
+pub fn gives_orders(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text as messages tell it: cut where it is long, as what it quotes (an answer, a key, a record) can have any
+/// length. Every error and every trouble of a record is told by this.
+pub fn cut(text: &str) -> Cow<'_, str> {
+    if text.len() <= TOLD + AROUND {
+        return text.into();
+    }
+    let end = text.floor_char_boundary(TOLD);
+    format!("{}{CUT}{} bytes)", &text[..end], text.len()).into()
+}
 
 /// What went wrong, for programs that branch on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -53,7 +78,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut gap = "";
         if !self.name.is_empty() {
-            write!(f, "{}", self.name)?;
+            f.write_str(&cut(&self.name))?;
             gap = ", ";
         }
         if let Some(record) = self.record {
@@ -78,14 +103,13 @@ struct Inner {
 }
 
 impl Error {
-    /// An error of `kind`, with a fragment that says what is wrong and what to do.
+    /// An error of `kind`, with a fragment that says what is wrong and what to do, [`cut`] where it is long.
     pub fn new(kind: ErrorKind, context: impl Into<String>) -> Self {
-        Error(Box::new(Inner {
-            kind,
-            context: context.into(),
-            place: Place::default(),
-            source: None,
-        }))
+        let mut context = context.into();
+        if let Cow::Owned(short) = cut(&context) {
+            context = short;
+        }
+        Error(Box::new(Inner { kind, context, place: Place::default(), source: None }))
     }
 
     /// Shorthand for [`ErrorKind::Malformed`].
@@ -164,6 +188,13 @@ impl Error {
         &self.0.place
     }
 
+    /// What the sources say, the nearest first, each [`cut`] where it is long: the sources themselves are whole.
+    pub fn causes(&self) -> impl Iterator<Item = String> {
+        let first = std::error::Error::source(self);
+        std::iter::successors(first, |&cause| cause.source())
+            .map(|cause| cut(&cause.to_string()).into_owned())
+    }
+
     /// What is wrong, without place and source.
     pub fn context(&self) -> &str {
         &self.0.context
@@ -182,12 +213,7 @@ impl fmt::Display for Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}: {self}", self.0.kind)?;
-        let mut source = std::error::Error::source(self);
-        while let Some(cause) = source {
-            write!(f, ": {cause}")?;
-            source = cause.source();
-        }
-        Ok(())
+        self.causes().try_for_each(|cause| write!(f, ": {cause}"))
     }
 }
 
@@ -230,6 +256,22 @@ mod tests {
         assert!(told_again.is_timeout() && told_again.is_outage());
         let other = Error::unavailable("no answer from a server that is not there");
         assert!(!other.is_timeout() && other.is_outage());
+    }
+
+    #[test]
+    fn long_texts_are_cut_and_sources_are_whole() {
+        let long = "ä".repeat(150_000);
+        let source = std::io::Error::other(long.clone());
+        let error = Error::malformed(format!("x{long}")).in_place(&*long).with_source(source);
+        assert!(error.context().ends_with("ä… (300001 bytes)"), "{}", error.context());
+        assert!(error.to_string().len() < 3 * TOLD && format!("{error:?}").len() < 4 * TOLD);
+        assert!(error.causes().all(|cause| cause.ends_with("… (300000 bytes)")));
+        let source = std::error::Error::source(&error).unwrap();
+        assert_eq!(source.to_string(), long);
+        // Told again with words around it, it is not cut again.
+        let again = Error::malformed(format!("key 7: {}; try less", error.context()));
+        assert!(again.context().ends_with("(300001 bytes); try less"));
+        assert_eq!(cut(&"x".repeat(TOLD + AROUND)).len(), TOLD + AROUND);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 use serde::Serialize;
 use steelyard::{
     Result,
-    file::Reading,
+    file::{Reading, Shown},
     format::{As, Content, Found, Framed, Reader, Wrapped},
     marc::{Severity, Trouble, TroubleKind, iso2709, worst},
 };
@@ -82,7 +82,7 @@ struct Summary<'a> {
 }
 
 pub fn run(args: Args) -> Result<Outcome> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(Shown::new(args.json));
     let mut found = None;
     for file in &args.files {
         found = found.max(check(&args, file, &mut out)?);
@@ -123,6 +123,7 @@ fn check(args: &Args, file: &str, out: &mut impl Write) -> Result<Option<Severit
         }
     }
     drop(progress);
+    check.tell(frames.notes())?;
     check.end()
 }
 
@@ -148,9 +149,16 @@ impl<W: Write> Check<'_, W> {
                 trouble.offset = found.offset + if found.exact { trouble.offset } else { 0 };
             }
         }
+        let number = summary.records;
+        troubles.iter_mut().for_each(|trouble| trouble.record = number);
+        self.tell(troubles)
+    }
+
+    /// Tells what is wrong with a record, or odd about the file as a whole (with record 0), and counts it.
+    fn tell(&mut self, troubles: &[Trouble]) -> Result<()> {
+        let summary = &mut self.summary;
         self.worst = self.worst.max(worst(troubles).map(|t| t.kind.severity()));
-        for trouble in troubles.iter_mut() {
-            trouble.record = summary.records;
+        for trouble in troubles {
             *summary.kinds.entry(trouble.kind.name()).or_default() += 1;
             let severity = trouble.kind.severity();
             if self.args.quiet || severity == Severity::Note && !self.args.pedantic {

@@ -35,7 +35,7 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand};
 use steelyard::{
     Error, ErrorKind, Result,
-    file::Staged,
+    file::{Shown, Staged},
     report::{visible, visible_lines},
     store::is_url,
 };
@@ -168,9 +168,9 @@ fn missing_fields(names: &[String]) -> String {
     format!("no record has the {what} {}, which --fields names", names.join(", "))
 }
 
-/// Prints all of `text` on standard output.
+/// Prints all of `text` on standard output; on a terminal, with control characters as escapes.
 fn print(text: impl AsRef<[u8]>) -> Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = Shown::new(false);
     out.write_all(text.as_ref())?;
     // What is left to the end of the process fails unseen.
     Ok(out.flush()?)
@@ -179,15 +179,12 @@ fn print(text: impl AsRef<[u8]>) -> Result<()> {
 /// The error and what caused it, on one line.
 fn chain(error: &Error) -> String {
     let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
+    for cause in error.causes() {
         // An I/O error is its own cause, and what wraps one says the same.
-        let wraps = cause_text.strip_suffix(said(&text)).is_some_and(|w| w.ends_with(": "));
-        if !text.ends_with(&cause_text) && !wraps {
-            text += &format!(": {cause_text}");
+        let wraps = cause.strip_suffix(said(&text)).is_some_and(|w| w.ends_with(": "));
+        if !text.ends_with(&cause) && !wraps {
+            text += &format!(": {cause}");
         }
-        source = cause.source();
     }
     text
 }

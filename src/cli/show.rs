@@ -162,7 +162,7 @@ impl<W: Write> Show<W> {
                     // As it stands; some of it may not be text.
                     Err(e) => {
                         self.marc(record, record)?;
-                        writeln!(self.out, "{bad}! {}{off}", e.context())?;
+                        writeln!(self.out, "{bad}! {}{off}", visible(e.context().as_bytes()))?;
                         self.outcome = Outcome::Found;
                     }
                 }

@@ -4,6 +4,7 @@ use std::{io::Write, time::Duration};
 
 use steelyard::{
     Error, Result,
+    file::Shown,
     format::{Coder, Wrapped, framing::Glue},
     record::Document,
     store::{self, DRIVERS, Place, Row, query::Path},
@@ -96,13 +97,15 @@ pub struct Printer {
     coder: Coder,
     glue: Glue,
     out: Vec<u8>,
+    shown: Shown,
 }
 
 impl Printer {
     pub fn new(format: Option<Wrapped>) -> Result<Printer> {
         let format = format.unwrap_or_else(|| steelyard::format::Format::Json.into());
         let glue = Glue::new(&format);
-        Ok(Printer { coder: Coder::new(format)?, glue, out: Vec::new() })
+        let shown = Shown::of(&format);
+        Ok(Printer { coder: Coder::new(format)?, glue, out: Vec::new(), shown })
     }
 
     /// The record, with its key first, under the name that `put` looks for it.
@@ -126,7 +129,7 @@ impl Printer {
     }
 
     fn flush(&mut self) -> Result<()> {
-        std::io::stdout().lock().write_all(&self.out)?;
+        self.shown.write_all(&self.out)?;
         self.out.clear();
         Ok(())
     }
@@ -134,7 +137,7 @@ impl Printer {
     pub fn finish(mut self) -> Result<()> {
         self.glue.finish(&mut self.out);
         self.flush()?;
-        Ok(std::io::stdout().lock().flush()?)
+        Ok(self.shown.flush()?)
     }
 }
 

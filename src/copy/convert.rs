@@ -519,11 +519,7 @@ impl Converted {
             Ok(Fate::LeftOut) => self.left_out += 1,
             Err(error) => {
                 let mut reason = error.context().to_owned();
-                let mut source = std::error::Error::source(&error);
-                while let Some(cause) = source {
-                    reason += &format!(": {cause}");
-                    source = cause.source();
-                }
+                error.causes().for_each(|cause| reason += &format!(": {cause}"));
                 self.rejects.push(Reject {
                     record: self.read,
                     offset,

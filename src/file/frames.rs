@@ -14,7 +14,7 @@ use crate::{
         Framing, Wrapped,
         framing::{Framer, MAX_RECORD, Next},
     },
-    marc::{Trouble, xml},
+    marc::{Trouble, TroubleKind, xml},
 };
 
 /// How to read a file; what is not said, its name and its bytes tell.
@@ -302,7 +302,8 @@ impl Frames {
                     return Ok(Some(Frame { bytes, offset, number: self.number, bad: None }));
                 }
                 Next::Skip(len) => self.start += len,
-                Next::Bad { len, error } => {
+                Next::Bad { len, before, error } => {
+                    let offset = offset - before;
                     let start = self.start;
                     self.start += len;
                     self.number += 1;
@@ -318,8 +319,23 @@ impl Frames {
                     }));
                 }
                 Next::More => self.fill().map_err(|e| e.at(offset).in_place(&*self.name))?,
-                Next::End => return Ok(None),
+                Next::End => {
+                    self.note_padding();
+                    return Ok(None);
+                }
             }
+        }
+    }
+
+    /// Notes zeros at the end, once.
+    fn note_padding(&mut self) {
+        if let Some(run) = self.framer.padding()
+            && !self.notes.iter().any(|note| note.kind == TroubleKind::Padding)
+        {
+            let at = self.offset() - run;
+            let mut note = Trouble::new(TroubleKind::Padding, 0, format!("{run} bytes"));
+            note.offset = at;
+            self.notes.push(note);
         }
     }
 

@@ -82,7 +82,7 @@ pub(super) enum Border {
 
 /// More than the mark of an element or of a line has.
 const MARK: usize = 128;
-/// How many line ends and zeros are looked behind before a MARC record.
+/// How many line ends are looked behind before a MARC record.
 const BETWEEN: usize = 128;
 /// How far back it is looked whether an element stands in a comment or a CDATA section.
 const BACK: usize = 1 << 20;

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Packer, Packing, Staged, kind::format_by_name, pack::write_all, usual_threads};
+use super::{Packer, Packing, Shown, Staged, kind::format_by_name, pack::write_all, usual_threads};
 use crate::{
     Error, Result,
     format::{Coder, Format, Wrapped, framing::Glue},
@@ -59,7 +59,7 @@ pub struct Sink {
 const BLOCK: usize = 256 << 10;
 
 enum Target {
-    Stdout(io::Stdout),
+    Stdout(Shown),
     File(Staged),
 }
 
@@ -96,7 +96,7 @@ impl Sink {
             })?;
             let packing = writing.packing.or(Packing::by_name(name).0).unwrap_or_default();
             let target = match name {
-                "-" => Target::Stdout(io::stdout()),
+                "-" => Target::Stdout(Shown::of(&wrapped)),
                 _ => Target::File(Staged::create(Path::new(name), writing.sync)?),
             };
             let staged = matches!(&target, Target::File(file) if file.is_staged());

@@ -90,6 +90,73 @@ mod tests {
         assert_eq!(theirs.get_decimal128("price").unwrap().to_string(), "-12.50");
     }
 
+    /// Kinds that only MongoDB knows are maps in the words of its Extended JSON; the rest is of a kind of ours.
+    #[test]
+    fn every_kind_of_bson_is_read_as_what_it_is() {
+        use bson::{Binary, Bson, spec::BinarySubtype};
+        let word = |name: &str, value: Value| Value::Map(Document::from_iter([(name, value)]));
+        let map = |pairs: Vec<(&str, Value)>| Value::Map(Document::from_iter(pairs));
+        let decimal = |text: &str| Bson::Decimal128(text.parse().unwrap());
+        let date = |millis| Bson::DateTime(bson::DateTime::from_millis(millis));
+        let far = |millis: &str| word("$date", word("$numberLong", millis.into()));
+        let id = bson::oid::ObjectId::from_bytes([7; 12]);
+        let code =
+            bson::JavaScriptCodeWithScope { code: "f()".into(), scope: bson::doc! { "x": 1 } };
+        let regex =
+            bson::Regex { pattern: "^a".try_into().unwrap(), options: "i".try_into().unwrap() };
+        let binary = |subtype| Bson::Binary(Binary { subtype, bytes: vec![1, 2, 3] });
+        for (theirs, want) in [
+            (Bson::Double(-0.5), Value::Float(-0.5)),
+            (Bson::Int32(i32::MIN), Value::Int(i32::MIN.into())),
+            (Bson::Int64(i64::MAX), Value::Int(i64::MAX)),
+            (Bson::Null, Value::Null),
+            (decimal("1.50"), Value::Decimal("1.50".into())),
+            (
+                decimal("9.999999999999999999999999999999999E+6144"),
+                Value::Decimal("9.999999999999999999999999999999999E+6144".into()),
+            ),
+            (decimal("NaN"), word("$numberDecimal", "NaN".into())),
+            (decimal("-Infinity"), word("$numberDecimal", "-Infinity".into())),
+            (date(-1), Value::Time(Time::from_unix(-1, 999_000_000).unwrap())),
+            (date(i64::MAX), far("9223372036854775807")),
+            (date(i64::MIN), far("-9223372036854775808")),
+            (Bson::MinKey, word("$minKey", 1.into())),
+            (Bson::MaxKey, word("$maxKey", 1.into())),
+            (Bson::Undefined, word("$undefined", true.into())),
+            (Bson::ObjectId(id), word("$oid", id.to_hex().into())),
+            (Bson::Symbol("s".into()), word("$symbol", "s".into())),
+            (Bson::JavaScriptCode("f()".into()), word("$code", "f()".into())),
+            (
+                Bson::JavaScriptCodeWithScope(code),
+                map(vec![("$code", "f()".into()), ("$scope", word("x", 1.into()))]),
+            ),
+            (
+                Bson::RegularExpression(regex),
+                word(
+                    "$regularExpression",
+                    map(vec![("pattern", "^a".into()), ("options", "i".into())]),
+                ),
+            ),
+            (
+                Bson::Timestamp(bson::Timestamp { time: 5, increment: 6 }),
+                word("$timestamp", map(vec![("t", 5.into()), ("i", 6.into())])),
+            ),
+            (binary(BinarySubtype::Generic), Value::Bytes(vec![1, 2, 3])),
+            (
+                binary(BinarySubtype::Md5),
+                word("$binary", map(vec![("base64", "AQID".into()), ("subType", "05".into())])),
+            ),
+            (
+                binary(BinarySubtype::UserDefined(0x81)),
+                word("$binary", map(vec![("base64", "AQID".into()), ("subType", "81".into())])),
+            ),
+        ] {
+            let bytes = bson::serialize_to_vec(&bson::doc! { "v": theirs.clone() }).unwrap();
+            let read: Document = crate::format::Format::Bson.decode(&bytes).unwrap();
+            assert_eq!(read.get("v"), Some(&want), "{theirs:?}");
+        }
+    }
+
     #[test]
     fn what_does_not_fit_is_said_in_loses() {
         let long: &str = "0.1234567890123456789012345678901234567890";

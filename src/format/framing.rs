@@ -25,7 +25,11 @@ use std::ops::Range;
 use super::{Format, Framing, Wrapped, bson, cbor, csv, marshal, msgpack, pickle};
 use crate::{
     Error, ErrorKind, Result,
-    marc::{Frame, RECORD_END, iso2709, xml},
+    marc::{
+        Frame, RECORD_END,
+        iso2709::{self, Run, Zeros},
+        xml,
+    },
 };
 
 /// How large a record may be, in bytes, where nothing else is asked for.
@@ -64,6 +68,8 @@ pub enum Next {
     Bad {
         /// How many bytes are done with.
         len: usize,
+        /// How many bytes of the stretch stand before these: they were passed over already.
+        before: u64,
         /// What is wrong with them.
         error: Error,
     },
@@ -83,6 +89,9 @@ pub struct Framer {
     /// How far a record that has not ended yet was searched for its end.
     seen: usize,
     lost: Lost,
+    zeros: Zeros,
+    /// How many bytes at the end of the file are padding.
+    padding: Option<u64>,
 }
 
 #[derive(Debug)]
@@ -137,7 +146,8 @@ impl Framer {
                 }
             },
         };
-        Ok(Framer { rule, limit: MAX_RECORD, fresh: true, seen: 0, lost: Lost::No })
+        let (zeros, padding) = (Zeros::default(), None);
+        Ok(Framer { rule, limit: MAX_RECORD, fresh: true, seen: 0, lost: Lost::No, zeros, padding })
     }
 
     /// A framer for a part of such a file that begins with a record: of lines, of MARC records,
@@ -185,6 +195,11 @@ impl Framer {
         }
     }
 
+    /// How many bytes at the end of the file are zeros that pad it: known once [`Next::End`] came.
+    pub fn padding(&self) -> Option<u64> {
+        self.padding
+    }
+
     /// What comes next in `bytes`, which begin where the last answer said; `eof` says that
     /// nothing follows them.
     pub fn next(&mut self, bytes: &[u8], eof: bool) -> Next {
@@ -206,7 +221,20 @@ impl Framer {
             Rule::Prefixed => prefixed(bytes, eof),
             Rule::Delimited(length) => delimited(*length, bytes, eof),
             Rule::Header(head) => row(head, bytes, eof),
-            Rule::Marc => marc(iso2709::frame(bytes, eof)),
+            Rule::Marc => match self.zeros.look(bytes, eof) {
+                Run::None => marc(iso2709::frame(bytes, eof)),
+                Run::On(0) => Next::More,
+                Run::On(len) => Next::Skip(len),
+                Run::Padding(len, run) => {
+                    self.padding = Some(run);
+                    if len > 0 { Next::Skip(len) } else { Next::End }
+                }
+                Run::Bad { start, .. } if start > 0 => Next::Skip(start),
+                Run::Bad { end, before, .. } => {
+                    let error = Error::malformed(iso2709::told_zeros(before + end as u64));
+                    Next::Bad { len: end, before, error }
+                }
+            },
             Rule::Elements(framer) => marc(framer.next(bytes, eof)),
         };
         self.limited(next, bytes, eof)
@@ -220,17 +248,17 @@ impl Framer {
         match next {
             Next::Record { range, next } if range.len() > limit => {
                 self.seen = 0;
-                Next::Bad { len: next, error: too_large() }
+                Next::Bad { len: next, before: 0, error: too_large() }
             }
             Next::Record { .. } | Next::Skip(_) => {
                 self.seen = 0;
                 next
             }
-            Next::Bad { len, error } => {
+            Next::Bad { len, before, error } => {
                 self.seen = 0;
                 match &self.rule {
                     Rule::Delimited(_) => self.give_up(len, error),
-                    _ => Next::Bad { len, error },
+                    _ => Next::Bad { len, before, error },
                 }
             }
             // A record that says its length says so before it is all there.
@@ -243,12 +271,12 @@ impl Framer {
                     Some(record) if record > limit => {
                         let len = bytes.len().min(head + record);
                         self.lost = Lost::Bytes((head + record - len) as u64);
-                        Next::Bad { len, error: too_large() }
+                        Next::Bad { len, before: 0, error: too_large() }
                     }
                     None if bytes.len() > limit => self.give_up(bytes.len(), too_large()),
                     _ if eof && !bytes.is_empty() => {
                         let error = Error::malformed("the file ends inside a record");
-                        Next::Bad { len: bytes.len(), error }
+                        Next::Bad { len: bytes.len(), before: 0, error }
                     }
                     _ => Next::More,
                 }
@@ -263,7 +291,7 @@ impl Framer {
                     }
                     _ => Lost::Until(b'\n'),
                 };
-                Next::Bad { len: bytes.len(), error: too_large() }
+                Next::Bad { len: bytes.len(), before: 0, error: too_large() }
             }
             other => other,
         }
@@ -274,7 +302,7 @@ impl Framer {
         self.lost = Lost::Forever;
         let what = format!("{}; no record after it can be told apart", error.context());
         let at = error.place().offset.unwrap_or(0);
-        Next::Bad { len, error: Error::new(error.kind(), what).at(at) }
+        Next::Bad { len, before: 0, error: Error::new(error.kind(), what).at(at) }
     }
 
     /// Goes to where reading can begin again; `None` once it is there.
@@ -353,7 +381,7 @@ fn marc(frame: Frame) -> Next {
                 meaning => format!("{meaning}: {}", trouble.detail),
             };
             let error = Error::malformed(context).at(trouble.offset);
-            Next::Bad { len: range.end, error }
+            Next::Bad { len: range.end, before: 0, error }
         }
         Frame::More(0) => Next::More,
         Frame::More(n) => Next::Skip(n),
@@ -416,7 +444,7 @@ fn delimited(length: Length, bytes: &[u8], eof: bool) -> Next {
             Next::Record { range: 0..length, next: length }
         }
         Ok(_) => Next::More,
-        Err(error) => Next::Bad { len: bytes.len(), error },
+        Err(error) => Next::Bad { len: bytes.len(), before: 0, error },
     }
 }
 

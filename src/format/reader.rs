@@ -301,13 +301,10 @@ fn note(error: &Error, troubles: &mut Vec<Trouble>) {
 /// What is wrong and why, without the place.
 fn with_causes(error: &Error) -> String {
     let mut text = error.context().to_owned();
-    let mut source = std::error::Error::source(error);
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text += &format!(": {cause_text}");
+    for cause in error.causes() {
+        if !text.ends_with(&cause) {
+            text += &format!(": {cause}");
         }
-        source = cause.source();
     }
     text
 }

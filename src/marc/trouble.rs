@@ -4,6 +4,8 @@ use std::{borrow::Cow, fmt, fmt::Write};
 
 use serde::Serialize;
 
+use crate::error::cut;
+
 /// How bad a [`Trouble`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -46,6 +48,7 @@ kinds! {
     Encoding "encoding-mark" Note "leader 9 and the bytes disagree about the encoding; the bytes were believed";
     Shape "field-shape" Note "a field that is not what its tag says; kept as it is";
     Oversized "oversized" Note "over 99,999 bytes or a field over 9,999: read by its terminators";
+    Padding "padding" Note "zeros behind the last record, 64 KiB at most; passed over";
     Junk "junk-between-records" Repaired "bytes before the record that belong to none; passed over";
     RecordLength "record-length" Repaired "the length in the leader is wrong; the record was cut at its terminator";
     BaseAddress "base-address" Repaired "the base address in the leader is wrong; the end of the directory was searched";
@@ -104,6 +107,9 @@ impl Trouble {
     /// A trouble at `offset`, relative to whatever the caller counts from.
     pub fn new(kind: TroubleKind, offset: usize, detail: impl Into<String>) -> Self {
         let mut detail = detail.into();
+        if let Cow::Owned(short) = cut(&detail) {
+            detail = short;
+        }
         if let Cow::Owned(escaped) = escaped(&detail) {
             detail = escaped;
         }

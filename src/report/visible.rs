@@ -9,6 +9,8 @@ use std::borrow::Cow;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
+use crate::error::gives_orders;
+
 /// Texts of several lines: statements, plans, the text of a workload.
 const LINES: [&str; 3] = ["text", "statement", "plan"];
 
@@ -24,7 +26,7 @@ pub fn visible_lines(text: &str) -> Cow<'_, str> {
 }
 
 fn with(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
-    let shown = |c: char| kept(c) || !hides(c);
+    let shown = |c: char| kept(c) || !gives_orders(c);
     if text.chars().all(shown) {
         return Cow::Borrowed(text);
     }
@@ -33,12 +35,6 @@ fn with(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
         false => c.escape_debug().to_string(),
     };
     Cow::Owned(text.chars().map(one).collect())
-}
-
-/// Whether a terminal or a browser takes a character for an order.
-fn hides(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What is to be reported, with nothing hidden in any of its texts.
@@ -82,7 +78,7 @@ fn walk(value: &mut Value, lines: bool) -> bool {
 
 /// JSON in which characters that a terminal takes for an order are escapes; it stays the same JSON.
 pub fn visible_json(json: &str) -> String {
-    let one = |c: char| match hides(c) && !matches!(c, '\n' | '\t') {
+    let one = |c: char| match gives_orders(c) && !matches!(c, '\n' | '\t') {
         true => format!("\\u{:04x}", u32::from(c)),
         false => c.to_string(),
     };

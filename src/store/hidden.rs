@@ -7,9 +7,14 @@ use std::{
     sync::{PoisonError, RwLock},
 };
 
+use base64::{
+    Engine,
+    engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD},
+};
 use percent_encoding::percent_decode_str;
 
 use super::DRIVERS;
+use crate::error::CUT;
 
 /// What names of options have in them whose values are secrets.
 const MARKS: [&str; 7] =
@@ -164,6 +169,7 @@ impl Secrets {
             all.push(quoted[1..quoted.len() - 1].to_owned());
             all.push(secret.escape_debug().to_string());
             all.push(secret.to_lowercase());
+            in_base64(&secret, &mut all);
             all.push(secret);
         }
         all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
@@ -178,10 +184,62 @@ impl Secrets {
 
     /// A text with `***` for each.
     pub fn hidden(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| match text.contains(secret) {
-            true => text.replace(secret, "***"),
+        let text =
+            self.0.iter().fold(text.to_owned(), |text, secret| match text.contains(secret) {
+                true => text.replace(secret, "***"),
+                false => text,
+            });
+        match text.contains(CUT) {
+            true => self.hidden_before_cuts(&text),
             false => text,
-        })
+        }
+    }
+
+    /// The same of the beginnings of secrets behind which a text was cut.
+    fn hidden_before_cuts(&self, text: &str) -> String {
+        let begun = |piece: &str| {
+            let is_end = |secret: &str, n: &usize| {
+                secret.is_char_boundary(*n) && piece.ends_with(&secret[..*n])
+            };
+            let longest = |secret: &String| (WORD..secret.len()).rev().find(|n| is_end(secret, n));
+            self.0.iter().filter_map(longest).max().unwrap_or(0)
+        };
+        let (mut out, mut from) = (String::with_capacity(text.len()), 0);
+        for (at, _) in text.match_indices(CUT) {
+            let piece = &text[from..at];
+            match begun(piece) {
+                0 => out.push_str(piece),
+                n => out.extend([&piece[..piece.len() - n], "***"]),
+            }
+            from = at;
+        }
+        out + &text[from..]
+    }
+}
+
+/// What base64 makes of a secret wherever it stands in a text (HTTP Basic and SASL PLAIN put a name before it): the
+/// characters that its bytes alone decide, at each of the three places that it can have among sixes of bits, in both
+/// alphabets and with percent-encoding.
+fn in_base64(secret: &str, all: &mut Vec<String>) {
+    // A secret of three bytes is looked for with what separates it from the name.
+    let separated: Vec<String> = match secret.strip_prefix(':').and_then(|s| s.strip_suffix('@')) {
+        Some(short) if short.len() < WORD => vec![format!(":{short}"), format!("\0{short}")],
+        Some(_) => Vec::new(),
+        None => vec![secret.to_owned()],
+    };
+    for secret in separated {
+        for before in 0..3 {
+            let bytes = [&[0; 2][..before], secret.as_bytes()].concat();
+            let own = (8 * before).div_ceil(6)..8 * bytes.len() / 6;
+            if own.len() < WORD {
+                continue;
+            }
+            for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                let text = engine.encode(&bytes)[own.clone()].to_owned();
+                let encoded = text.replace('+', "%2B").replace('/', "%2F");
+                all.extend([encoded.replace("%2B", "%2b").replace("%2F", "%2f"), encoded, text]);
+            }
+        }
     }
 }
 
@@ -365,6 +423,60 @@ mod tests {
                     prop_assert!(!typed.contains("MARKED"), "{typed}");
                 }
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn base64_shows_no_part_of_a_password(
+            before in prop::collection::vec(any::<u8>(), 0..40),
+            after in prop::collection::vec(any::<u8>(), 0..40),
+            password in "[ -~]{4,24}",
+        ) {
+            let url = format!("redis://user:{}@h/0", percent_encoding::utf8_percent_encode(
+                &password, percent_encoding::NON_ALPHANUMERIC,
+            ));
+            let secrets = Secrets::of([&url]);
+            let bytes = [&before[..], password.as_bytes(), &after[..]].concat();
+            // The characters that only bytes of the password decide.
+            let end = before.len() + password.len();
+            let (start, end) = ((8 * before.len()).div_ceil(6), 8 * end / 6);
+            for engine in [STANDARD_NO_PAD, URL_SAFE_NO_PAD] {
+                let text = engine.encode(&bytes);
+                let hidden = secrets.hidden(&text);
+                let outside = format!("{}\n{}", &text[..start + 3], &text[end - 3..]);
+                for at in start..end - 3 {
+                    let part = &text[at..at + 4];
+                    prop_assert!(!hidden.contains(part) || outside.contains(part), "{hidden}: {part}");
+                }
+                let encode = |text: &str| text.replace('+', "%2b").replace('/', "%2f");
+                let (text, hidden) = (encode(&text[start..end]), secrets.hidden(&encode(&text)));
+                prop_assert!(!hidden.contains(&text), "{hidden}");
+            }
+        }
+    }
+
+    #[test]
+    fn short_passwords_hide_what_is_theirs_and_no_more() {
+        let secrets = Secrets::of(["redis://user:abc@h/0"]);
+        // "user:abc", "\0u\0abc".
+        assert_eq!(secrets.hidden("Basic dXNlcjphYmM="), "Basic dXNlcj***M=");
+        for plain in ["abc and abcd", "a file abc.mrc", "YWJj"] {
+            assert_eq!(secrets.hidden(plain), plain);
+        }
+        let text = secrets.hidden(&STANDARD_NO_PAD.encode("\0u\0abc"));
+        assert!(text.contains("***") && !text.contains("YWJj"), "{text}");
+    }
+
+    #[test]
+    fn a_text_cut_inside_of_a_password_does_not_show_its_beginning() {
+        let secrets = Secrets::of(["redis://user:hushhush1@h/0"]);
+        for (said, want) in [
+            ("no hushhus… (300000 bytes)", "no ***… (300000 bytes)"),
+            ("no hush… (9 bytes), then hushh… (8 bytes)", "no ***… (9 bytes), then ***… (8 bytes)"),
+            ("no hus… (9 bytes)", "no hus… (9 bytes)"),
+        ] {
+            assert_eq!(secrets.hidden(said), want);
         }
     }
 

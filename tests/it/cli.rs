@@ -11,6 +11,7 @@ mod errors;
 mod honest;
 mod interrupted;
 mod keeping;
+mod long;
 mod moving;
 mod numbers;
 mod parts;
@@ -21,6 +22,7 @@ mod resuming;
 mod secrets;
 mod stopped;
 mod terminal;
+mod zeros;
 
 use std::{
     ffi::OsStr,

@@ -40,8 +40,8 @@ fn read(mut framer: Framer, bytes: &[u8], cuts: &[usize]) -> Read {
                 assert!(n > 0 && read.end + n <= have);
                 read.end += n;
             }
-            Next::Bad { len, error } => {
-                read.bad.push((read.end, read.end + len, error.to_string()));
+            Next::Bad { len, before, error } => {
+                read.bad.push((read.end - before as usize, read.end + len, error.to_string()));
                 read.end += len;
             }
             Next::More => {

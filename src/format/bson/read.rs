@@ -61,7 +61,11 @@ impl<'de> Reader<'de> {
                 let time = Time::from_unix(millis.div_euclid(1000), nanoseconds).ok()?;
                 Some((TIME, time.to_string()))
             }
-            RawBsonRef::Decimal128(decimal) => Some((DECIMAL, decimal.to_string())),
+            // What is no number stays Extended JSON too: decimals of ours are numbers.
+            RawBsonRef::Decimal128(decimal) => {
+                let text = decimal.to_string();
+                text.ends_with(|c: char| c.is_ascii_digit()).then_some((DECIMAL, text))
+            }
             _ => None,
         }
     }
@@ -111,6 +115,10 @@ impl<'de> Deserializer<'de> for Reader<'de> {
                 None => {
                     if let RawBsonRef::DateTime(at) = other {
                         return far_date(at).into_deserializer().deserialize_any(visitor);
+                    }
+                    if let RawBsonRef::Decimal128(decimal) = other {
+                        let map = BTreeMap::from([("$numberDecimal", decimal.to_string())]);
+                        return map.into_deserializer().deserialize_any(visitor);
                     }
                     let other = bson::Bson::try_from(other).map_err(malformed)?;
                     bson::Deserializer::new(other).deserialize_any(visitor).map_err(malformed)

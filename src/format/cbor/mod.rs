@@ -4,11 +4,14 @@
 //! |---|---|---|
 //! | time | tag 0, RFC 3339 text; before the year 0, tag 1001 | tag 1, seconds since 1970 |
 //! | whole number beyond 64 bits | tag 2 or 3, its bytes | |
-//! | decimal | tag 4, exponent and digits | |
+//! | decimal | tag 4, exponent and digits | tag 5, the same of a power of two; tags 264 and 265 |
 //!
-//! Other tags are passed over: what they stand before is read as it is.
+//! Other tags are passed over: what they stand before is read as it is. Those that make another value of it
+//! (fractions, references) are refused, as are tags 2 to 5 before what is no number.
 
 mod tags;
+#[cfg(test)]
+mod tests;
 
 use serde::{Serialize, de::DeserializeSeed};
 
@@ -142,7 +145,7 @@ impl Heads for Cbor {
         // Tags that are not known are passed over, however many stand one after another.
         while first & 0xe0 == TAG {
             let Some(tag) = argument(reader, first & 0x1f)? else { return Err(unused(first, at)) };
-            if let Some(native) = tags::read(tag, reader)? {
+            if let Some(native) = tags::read(tag, at, reader)? {
                 return Ok(native);
             }
             at = reader.pos();

@@ -1,8 +1,14 @@
 //! Times, big numbers and decimals under their tags.
+//!
+//! A tag is passed over where what follows is the value all the same (a hint, a kind of text), or is no
+//! less than what stands in the file. Where it would be another value (the parts of a number, the number of a
+//! value that stands elsewhere), it is read for what it is or refused, at the tag: never passed over.
+
+use dashu_int::{IBig, UBig};
 
 use super::{BYTES, Cbor, LIST, MAP, NEGATIVE, TAG, TEXT, put};
 use crate::{
-    Result,
+    Error, Result,
     format::{
         heads::{Head, Heads, Reader},
         objects::whole::{Whole, magnitude_of},
@@ -23,6 +29,22 @@ const BIG: u64 = 2;
 const BIG_NEGATIVE: u64 = 3;
 /// A list of a power of ten and what is multiplied by it.
 const DECIMAL_FRACTION: u64 = 4;
+/// The same with a power of two.
+const BIGFLOAT: u64 = 5;
+/// The same two with exponents of any size.
+const DECIMAL_FRACTION_ANY: u64 = 264;
+const BIGFLOAT_ANY: u64 = 265;
+
+/// What stands for another value, or is a number in parts that no decimal is: alone it would be read as
+/// something else.
+const REFUSED: [(u64, &str); 6] = [
+    (25, "the number of a text that stands elsewhere"),
+    (29, "the number of a value that stands elsewhere"),
+    (30, "a fraction of two numbers"),
+    (268, "an extended decimal fraction"),
+    (269, "an extended bigfloat"),
+    (270, "an extended fraction of two numbers"),
+];
 
 /// A map of seconds (1) and parts of a second (RFC 9581), for years that RFC 3339 has not.
 const TIME_EXTENDED: u64 = 1001;
@@ -34,6 +56,13 @@ const YEAR_0: i64 = -62_167_219_200;
 
 /// Digits that an exponent may stand away from its number: no more zeros are ever spelled out.
 const FAR: i64 = 1 << 31;
+
+/// A power of two has more digits than bytes that say it. In all, a record may have this many times its bytes,
+/// [`FEW`] in a small one; a number by itself [`MOST`].
+const DIGITS_PER_BYTE: usize = 32;
+/// Enough for any float of 64 bits.
+const FEW: usize = 2048;
+const MOST: usize = 1 << 20;
 
 /// Appends a value that travels under `name` with this text; false where it has no form here.
 pub fn write(name: &'static str, text: &str, out: &mut Vec<u8>) -> Result<bool> {
@@ -144,9 +173,46 @@ fn spelled(digits: &str, exponent: i64) -> String {
     format!("{sign}{first}{point}{more}E{leading:+}")
 }
 
-/// The value of its own kind that the tag and what follows it are; none where they are none, and
-/// then nothing after the tag is taken.
-pub fn read<'de>(tag: u64, reader: &mut Reader<'de, Cbor>) -> Result<Option<Head<'de>>> {
+/// The value of its own kind that the tag at `at` and what follows it are; none where the tag is passed over, and
+/// then nothing after it is taken.
+pub fn read<'de>(tag: u64, at: usize, reader: &mut Reader<'de, Cbor>) -> Result<Option<Head<'de>>> {
+    let wrong = |what: &str| Error::malformed(format!("tag {tag}, {what}")).at(at as u64);
+    match tag {
+        BIG | BIG_NEGATIVE => {
+            let read = match kind(reader)? {
+                BYTES => big(tag, reader)?,
+                _ => None,
+            };
+            let wrong = || wrong("a whole number by its bytes, before something else than bytes");
+            return read.map(|whole| Some(Head::Whole(whole))).ok_or_else(wrong);
+        }
+        DECIMAL_FRACTION | BIGFLOAT | DECIMAL_FRACTION_ANY | BIGFLOAT_ANY => {
+            let Some((exponent, digits)) = exponent_and_digits(reader)? else {
+                let what = "a decimal or a bigfloat, before something else than a list of two whole numbers";
+                return Err(wrong(what));
+            };
+            let exponent = match exponent {
+                Whole::I64(exponent) if exponent.abs() < FAR => exponent,
+                _ => {
+                    return Err(wrong(
+                        "with an exponent beyond 2,147,483,647: no number has it here",
+                    ));
+                }
+            };
+            let digits = digits.into_digits();
+            let text = match tag {
+                DECIMAL_FRACTION | DECIMAL_FRACTION_ANY => spelled(&digits, exponent),
+                _ => bigfloat(&digits, exponent, at, reader).ok_or_else(|| {
+                    wrong("a power of two with too many digits for the bytes of the record")
+                })?,
+            };
+            return Ok(Some(Head::Native(DECIMAL, text)));
+        }
+        _ => (),
+    }
+    if let Some((_, what)) = REFUSED.iter().find(|(refused, _)| *refused == tag) {
+        return Err(wrong(&format!("{what}: not supported")));
+    }
     let before = reader.pos();
     let read = match (tag, reader.peek().map(|b| b & 0xe0)) {
         // Text or a number in one head, not under more tags, which could go on for ever.
@@ -164,8 +230,6 @@ pub fn read<'de>(tag: u64, reader: &mut Reader<'de, Cbor>) -> Result<Option<Head
         }
         .map(Head::Time),
         (TIME_EXTENDED, Some(MAP)) => extended(reader)?.map(Head::Time),
-        (BIG | BIG_NEGATIVE, Some(BYTES)) => big(tag, reader)?.map(Head::Whole),
-        (DECIMAL_FRACTION, Some(LIST)) => decimal(reader)?,
         _ => return Ok(None),
     };
     if read.is_none() {
@@ -234,17 +298,58 @@ fn big(tag: u64, reader: &mut Reader<'_, Cbor>) -> Result<Option<Whole>> {
     Ok(Some(Whole::from_magnitude(tag == BIG_NEGATIVE, &bytes)))
 }
 
-/// The decimal in a list of exponent and digits; none where that is not what is there.
-fn decimal<'de>(reader: &mut Reader<'de, Cbor>) -> Result<Option<Head<'de>>> {
-    if !matches!(Cbor::head(reader)?, Head::List(Some(2))) {
+/// The two whole numbers in a list of exponent and digits; none where that is not what is there.
+fn exponent_and_digits(reader: &mut Reader<'_, Cbor>) -> Result<Option<(Whole, Whole)>> {
+    // Looked at first: a head of anything else could have more tags before it, without end.
+    if kind(reader)? != LIST {
         return Ok(None);
     }
-    let Some(Whole::I64(exponent)) = number(reader)? else { return Ok(None) };
-    let Some(digits) = number(reader)? else { return Ok(None) };
-    if exponent.abs() >= FAR {
+    let Head::List(count @ (Some(2) | None)) = Cbor::head(reader)? else { return Ok(None) };
+    let (Some(exponent), Some(digits)) = (number(reader)?, number(reader)?) else {
+        return Ok(None);
+    };
+    if count.is_none() && reader.byte()? != 0xff {
         return Ok(None);
     }
-    Ok(Some(Head::Native(DECIMAL, spelled(&digits.into_digits(), exponent))))
+    Ok(Some((exponent, digits)))
+}
+
+/// `digits` times so many twos, all digits of it; none where those are too many.
+fn bigfloat(
+    digits: &str,
+    exponent: i64,
+    at: usize,
+    reader: &mut Reader<'_, Cbor>,
+) -> Option<String> {
+    let number = digits.parse::<IBig>().ok()?;
+    let twos = i64::try_from(number.trailing_zeros().unwrap_or(0)).ok()?;
+    // Twos that are in it already are taken out of it, so that 1 is 1 however it is written.
+    let out = if exponent < 0 { twos.min(-exponent) } else { 0 };
+    let (number, exponent) = (number >> out as usize, exponent + out);
+    if number == IBig::ZERO {
+        return Some("0".into());
+    }
+    let power = usize::try_from(exponent.unsigned_abs()).ok()?;
+    // Digits of a power of five, no fewer than of one of two.
+    let more = power.checked_mul(7)? / 10 + 1;
+    let budget = (reader.size() * DIGITS_PER_BYTE).max(FEW);
+    if more > MOST || !reader.spend(at, more, budget) {
+        return None;
+    }
+    match exponent {
+        0.. => Some(spelled(&(number << power).to_string(), 0)),
+        _ => {
+            Some(spelled(&(number * IBig::from(UBig::from(5u8).pow(power))).to_string(), exponent))
+        }
+    }
+}
+
+/// The major type of what comes next; an error where nothing does.
+fn kind(reader: &mut Reader<'_, Cbor>) -> Result<u8> {
+    match reader.peek() {
+        Some(first) => Ok(first & 0xe0),
+        None => reader.byte(),
+    }
 }
 
 /// A whole number of any size, if one comes.

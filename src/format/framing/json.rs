@@ -240,7 +240,7 @@ impl State {
         }
         self.searching = found.is_none() && !eof;
         match self.bad.take() {
-            Some(error) => Next::Bad { len, error },
+            Some(error) => Next::Bad { len, before: 0, error },
             None if len > 0 => Next::Skip(len),
             None if eof => Next::End,
             None => Next::More,

@@ -18,6 +18,7 @@ use crate::{
 impl<'de, H: Heads> Reader<'de, H> {
     #[inline]
     fn visit<V: Visitor<'de>>(&mut self, visitor: V) -> Result<V::Value> {
+        let at = self.pos;
         match H::head(self)? {
             Head::Text(bytes) => visit_text(bytes, visitor),
             Head::Map(count) => self.visit_map(count, visitor),
@@ -34,7 +35,7 @@ impl<'de, H: Heads> Reader<'de, H> {
             },
             Head::Time(time) => visitor.visit_enum(Native::time(time)),
             Head::Native(name, text) => visitor.visit_enum(Native::new(name, text)),
-            Head::Extension(kind, bytes) => visitor.visit_seq(Extension(Some(kind), Some(bytes))),
+            Head::Extension(kind, bytes) => Err(extension(kind, bytes).at(at as u64)),
         }
     }
 
@@ -319,16 +320,15 @@ impl<'de, H: Heads> de::VariantAccess<'de> for Variant<'_, 'de, H> {
     }
 }
 
-/// An extension that no agreed name stands for: a list of its number and its bytes.
-struct Extension<'de>(Option<i8>, Option<&'de [u8]>);
-
-impl<'de> de::SeqAccess<'de> for Extension<'de> {
-    type Error = Error;
-    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>> {
-        if let Some(kind) = self.0.take() {
-            return seed.deserialize(de::value::I8Deserializer::new(kind)).map(Some);
-        }
-        let Some(bytes) = self.1.take() else { return Ok(None) };
-        seed.deserialize(de::value::BorrowedBytesDeserializer::new(bytes)).map(Some)
-    }
+/// Why an extension is no value: read as a list of its number and its bytes it would be one of those.
+#[cold]
+fn extension(kind: i8, bytes: &[u8]) -> Error {
+    let len = bytes.len();
+    Error::malformed(match kind {
+        -1 => "a timestamp that no time here is: beyond the years -9999 to 9999, or no timestamp at all".to_owned(),
+        _ => format!(
+            "an extension of type {kind} and {len} bytes, which only the program that wrote it can read: \
+             have it write plain values"
+        ),
+    })
 }

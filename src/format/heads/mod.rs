@@ -129,7 +129,7 @@ pub enum Head<'de> {
     Time(Time),
     /// Another value that travels under a name, and its text.
     Native(&'static str, String),
-    /// A kind that only programs know: its number and its bytes.
+    /// A kind that only programs know, which is refused: its number and its bytes.
     Extension(i8, &'de [u8]),
 }
 
@@ -156,17 +156,34 @@ pub struct Reader<'de, H> {
     input: &'de [u8],
     pos: usize,
     depth: usize,
+    /// Digits spelled out that the bytes do not say one by one, and up to where: a head may be read again.
+    spent: (usize, usize),
     heads: PhantomData<H>,
 }
 
 impl<'de, H: Heads> Reader<'de, H> {
     fn new(input: &'de [u8]) -> Self {
-        Reader { input, pos: 0, depth: 0, heads: PhantomData }
+        Reader { input, pos: 0, depth: 0, spent: (0, 0), heads: PhantomData }
     }
 
     /// Where the next byte is.
     pub fn pos(&self) -> usize {
         self.pos
+    }
+
+    /// How many bytes the record has.
+    pub fn size(&self) -> usize {
+        self.input.len()
+    }
+
+    /// Counts digits of a number at `at` against what all of a record may have; false where they are more.
+    pub fn spend(&mut self, at: usize, digits: usize, budget: usize) -> bool {
+        let (spent, until) = &mut self.spent;
+        if at >= *until {
+            *spent = spent.saturating_add(digits);
+            *until = at + 1;
+        }
+        *spent <= budget
     }
 
     /// Goes back to where it was before.

@@ -2,7 +2,7 @@
 //! names.
 //!
 //! Numbers beyond 64 bits and decimals have no form in MessagePack that other programs know: they
-//! are text. Extensions other than timestamps are read as a list of their number and their bytes.
+//! are text. Extensions other than timestamps are refused: only the program that wrote them knows what they are.
 
 use serde::{Serialize, de::DeserializeSeed};
 

@@ -143,8 +143,19 @@ impl Block {
                         return None;
                     }
                 }
-                Frame::More(_) => return Some(Step::More),
-                Frame::Bad(..) | Frame::End => return Some(Step::End),
+                Frame::More(n) => {
+                    self.at += n;
+                    return Some(Step::More);
+                }
+                Frame::Bad(range, trouble) => {
+                    let at = self.at + range.start;
+                    let offset = trouble.offset + self.at as u64;
+                    self.scratch.troubles.push(Trouble { offset, ..trouble });
+                    self.go_to(self.at + range.end);
+                    self.current = Current { at, length: range.len(), ..Current::default() };
+                    return Some(Step::Record);
+                }
+                Frame::End => return Some(Step::End),
             }
         }
         let rest = &block[self.at..self.until];

@@ -3,9 +3,12 @@
 use super::{SHORTEST, number, start::next_start};
 use crate::marc::{Frame, RECORD_END};
 
-/// What may stand between records without being worth a word: line ends, zeros, the end mark of old
-/// systems.
-pub(crate) const BETWEEN: &[u8] = b"\n\r\0\x1a";
+/// What may stand between records without being worth a word: line ends, the end mark of old systems.
+/// No zeros: they may be a block of the file that was never written (see `zeros`).
+pub(crate) const BETWEEN: &[u8] = b"\n\r\x1a";
+
+/// No record has so many zeros in a row: what stands before them is cut off there.
+const TORN: [u8; 64] = [0; 64];
 
 /// How many bytes at the front of `buf` belong to no record and need not be spoken of.
 pub(super) fn between(buf: &[u8]) -> usize {
@@ -17,7 +20,8 @@ pub(super) fn between(buf: &[u8]) -> usize {
 ///
 /// The leader's length is believed if a record terminator stands where it says. Otherwise the
 /// stretch reaches to the next terminator, which also serves records over 99,999 bytes. What the
-/// end of the file cuts off is a stretch without terminator. Never [`Frame::Bad`].
+/// end of the file cuts off is a stretch without terminator, and so is what 64 zeros or more cut off in a
+/// record that contradicts itself. Never [`Frame::Bad`].
 ///
 /// Where all is well the stretch is one record. Where it is not, there may be junk in it, or several
 /// records: [`Records::framed`](super::Records::framed) looks.
@@ -46,7 +50,13 @@ pub fn frame(buf: &[u8], eof: bool) -> Frame {
 /// The stretch up to the next terminator; none if that is not there yet.
 #[cold]
 fn search(rest: &[u8], eof: bool) -> Option<usize> {
-    let first = memchr::memchr(RECORD_END, rest)? + 1;
+    let first = memchr::memchr(RECORD_END, rest).map(|last| last + 1);
+    let torn = memchr::memmem::find(&rest[..first.unwrap_or(rest.len())], &TORN);
+    // Zeros at the very front are no part of a record that was cut off.
+    if let Some(torn) = torn.filter(|torn| *torn > 0) {
+        return Some(torn);
+    }
+    let first = first?;
     // Behind junk a record may begin that has a terminator inside, and says so by its length.
     let mut from = 0;
     while let Some(at) = next_start(&rest[..first], from) {

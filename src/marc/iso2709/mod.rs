@@ -12,6 +12,7 @@
 //! - [`repair`](self): any other record, slowly: every contradiction is a [`Trouble`], and what
 //!   can be read is read;
 //! - `shape`: what is wrong inside of fields that were found, in records of every format;
+//! - `zeros`: blocks of a file that were never written;
 //! - [`frame`]: where the next record ends, for splitting files;
 //! - [`Reader`] and [`Records`]: the above over a stream and over a slice;
 //! - [`read()`]: one record by itself;
@@ -30,6 +31,7 @@ pub(crate) mod simd;
 mod start;
 mod stretch;
 mod write;
+mod zeros;
 
 pub use block::Item;
 pub(crate) use frame::BETWEEN;
@@ -40,6 +42,7 @@ pub use reader::{Reader, Records};
 pub(crate) use shape::look;
 pub(crate) use start::{LONGEST as START, begins};
 pub use write::{fits, leader, write};
+pub(crate) use zeros::{Run, Zeros, told as told_zeros};
 
 /// Leader and the shortest possible rest: directory end and record end.
 pub(crate) const SHORTEST: usize = 26;

@@ -6,8 +6,12 @@ use super::{
     Item,
     block::{Block, Step},
     frame::frame,
+    zeros::{Run, Zeros, told},
 };
-use crate::{Error, ErrorKind, Result, marc::Frame};
+use crate::{
+    Error, ErrorKind, Result,
+    marc::{Frame, Trouble, TroubleKind},
+};
 
 /// How much is looked at at once: small enough that block and marks stay in the cache.
 const BLOCK: usize = 256 << 10;
@@ -47,22 +51,48 @@ struct Walk {
     begun: bool,
     offset: u64,
     number: u64,
+    zeros: Zeros,
+    /// How many bytes of the item stepped to stood before this window: zeros.
+    before: u64,
+}
+
+/// What stands at `at`; `eof` says that nothing comes after the window.
+fn stretch(zeros: &mut Zeros, window: &[u8], at: usize, eof: bool) -> Frame {
+    let rest = &window[at..];
+    match zeros.look(rest, eof) {
+        Run::None => frame(rest, eof),
+        Run::On(n) => Frame::More(n),
+        Run::Padding(..) => Frame::End,
+        Run::Bad { start, end, before } => {
+            let detail = told(before + (end - start) as u64);
+            Frame::Bad(start..end, Trouble::new(TroubleKind::Unreadable, start, detail))
+        }
+    }
 }
 
 impl Walk {
     /// Steps to the next record of the window.
     #[inline]
-    fn step(&mut self, window: &[u8], stretch: impl FnMut(&[u8], usize) -> Frame) -> Step {
+    fn step(
+        &mut self,
+        window: &[u8],
+        mut stretch: impl FnMut(&mut Zeros, &[u8], usize) -> Frame,
+    ) -> Step {
         if !self.begun {
             self.block.begin(window);
             self.begun = true;
         }
-        let step = self.block.step(window, stretch);
+        let zeros = &mut self.zeros;
+        let step = self.block.step(window, |window, at| stretch(zeros, window, at));
+        self.before = 0;
         if matches!(step, Step::Record) {
             self.number += 1;
+            if !self.block.troubles().is_empty() {
+                self.before = self.zeros.take_before();
+            }
             for trouble in self.block.troubles_mut() {
                 trouble.record = self.number;
-                trouble.offset += self.offset;
+                trouble.offset = self.offset + trouble.offset - self.before;
             }
         }
         step
@@ -72,7 +102,7 @@ impl Walk {
     #[inline]
     fn item<'a>(&'a self, window: &'a [u8]) -> Item<'a> {
         let (at, raw, record) = self.block.current(window);
-        let offset = self.offset + at as u64;
+        let offset = self.offset + at as u64 - self.before;
         Item { number: self.number, offset, raw, record, troubles: self.block.troubles() }
     }
 
@@ -100,7 +130,8 @@ impl<R: Read> Reader<R> {
     pub fn next(&mut self) -> Result<Option<Item<'_>>> {
         loop {
             let eof = self.eof;
-            let stretch = |window: &[u8], at: usize| frame(&window[at..], eof);
+            let stretch =
+                |zeros: &mut Zeros, window: &[u8], at: usize| stretch(zeros, window, at, eof);
             match self.walk.step(&self.buffer[self.start..self.end], stretch) {
                 Step::Record => {
                     return Ok(Some(self.walk.item(&self.buffer[self.start..self.end])));
@@ -168,8 +199,8 @@ impl<'d> Records<'d> {
         loop {
             let window = &self.data[self.start..self.end];
             let (eof, start, ends) = (self.end == self.data.len(), self.start, &mut self.ends);
-            let stretch = |window: &[u8], at: usize| match ends {
-                None => frame(&window[at..], eof),
+            let stretch = |zeros: &mut Zeros, window: &[u8], at: usize| match ends {
+                None => stretch(zeros, window, at, eof),
                 Some(ends) => known(ends, start + at, start + window.len()),
             };
             match self.walk.step(window, stretch) {

@@ -298,3 +298,109 @@ fn no_trouble_of_a_record_reaches_the_terminal_raw() {
     }
     assert!(told > 5, "{told}");
 }
+
+/// Keys, names of fields and values that would give a terminal orders.
+#[test]
+fn records_give_no_orders() {
+    need!(programs::found("script"));
+    let desk = Desk::new();
+    let orders = ["\u{9b}2J", "\u{7f}\u{7f}", "\u{1b}[2J", "\u{202e}x", "\u{90}q"];
+    let mut json = String::new();
+    for (n, order) in orders.iter().enumerate() {
+        let record = serde_json::json!({
+            "_key": format!("k{n}{order}"), "age": n, "name": order, format!("f{order}"): [order],
+        });
+        json += &format!("{record}\n");
+    }
+    desk.write("a\u{9b}2J.json", &json);
+    desk.write("bad\u{9b}2J.json", format!("{json}{{\"x\u{9b}\": \n[\"\u{9b}\"]\n"));
+    desk.write("a.json", &json);
+    let marc =
+        "=LDR  00000nam a2200000 i 4500\n=001  x\u{9b}2J\n=245  10$aT\u{1b}[2J\u{7f}$b\u{202e}\n\n";
+    desk.write("a.line", marc);
+    desk.run("copy a.json sqlite:a.db --key _key -q").well();
+    desk.run("copy a.json sqlite:b.db?format=marshal --key _key -q").well();
+    let key = "'k0\u{9b}2J'";
+    let mut runs = Vec::new();
+    for to in [
+        "json",
+        "msgpack",
+        "cbor",
+        "marshal",
+        "bson",
+        "json+base64",
+        "csv",
+        "line",
+        "marc21",
+        "marcxml",
+    ] {
+        runs.push(format!("copy a.json - --to {to}"));
+        runs.push(format!("copy a.line - --to {to}"));
+        runs.push(format!("each sqlite:a.db --to {to}"));
+        runs.push(format!("get sqlite:a.db {key} --to {to}"));
+    }
+    for args in [
+        "copy a.json - --to json --packing gzip",
+        "get sqlite:a.db",
+        "get sqlite:a.db 'nothing\u{9b}2J'",
+        "get sqlite:b.db",
+        "each sqlite:a.db",
+        "each sqlite:b.db --where 'name\u{9b}=\u{9b}'",
+        "each sqlite:a.db --fields 'f\u{9b}2J'",
+        "each sqlite:a.db --fields 'no\u{9b}2J'",
+        "show a.json",
+        "show a.line",
+        "show sqlite:a.db",
+        "show sqlite:b.db",
+        "show 'a\u{9b}2J.json'",
+        "show 'none\u{9b}2J.json'",
+        "check 'a\u{9b}2J.json'",
+        "check --json 'a\u{9b}2J.json'",
+        "check --pedantic 'bad\u{9b}2J.json'",
+        "check --json --pedantic 'bad\u{9b}2J.json'",
+        "check --pedantic a.line",
+        "copy 'bad\u{9b}2J.json' - --json",
+        "copy 'bad\u{9b}2J.json' out.msgpack --strict",
+        "copy a.json 'out\u{9b}2J.nothing'",
+        "copy a.json sqlite:c.db --key 'f\u{9b}2J'",
+        "copy a.json sqlite:a.db --key _key --on-duplicate reject",
+        "put sqlite:d.db a.json",
+        "put sqlite:d.db 'bad\u{9b}2J.json'",
+        "delete sqlite:d.db 'no\u{9b}2J'",
+        "delete sqlite:d.db --where 'f\u{9b}2J=1'",
+    ] {
+        match args.starts_with("get") && args.ends_with("db") {
+            true => runs.push(format!("{args} {key}")),
+            false => runs.push(args.to_owned()),
+        }
+    }
+    let (mut seen, mut odd) = (0, Vec::new());
+    for args in runs {
+        let mut script = Command::new("script");
+        script.args(["-qec", &format!("'{STEELYARD}' {args} 2>err"), "/dev/null"]);
+        script.current_dir(desk.path()).env("NO_COLOR", "1").stdin(Stdio::null());
+        let out = script.output().unwrap().stdout;
+        for (text, is_terminal) in [(out, true), (desk.read("err"), false)] {
+            // Bytes that are no UTF-8 reach no terminal: some take single ones for orders.
+            let whole = std::str::from_utf8(&text).map(str::to_owned);
+            let text =
+                whole.unwrap_or_else(|_| format!("{}\u{9b}", String::from_utf8_lossy(&text)));
+            let order =
+                |c: char| c.is_control() && !matches!(c, '\n' | '\t' | '\r') || c == '\u{202e}';
+            if text.contains(order) || text.contains("\r") && !text.contains("\r\n") {
+                odd.push(format!("{args}: {:?}", text.lines().find(|line| line.contains(order))));
+            }
+            seen +=
+                usize::from(is_terminal && (text.contains("\\u009b") || text.contains("\\u{9b}")));
+        }
+    }
+    assert!(odd.is_empty(), "{}", odd.join("\n"));
+    assert!(seen > 20, "{seen}");
+    // To a pipe the bytes go as they are.
+    let piped = desk.run("copy a.json - --to json");
+    assert!(
+        piped.text().contains("\u{9b}2J") && piped.text().contains('\u{7f}'),
+        "{}",
+        piped.text()
+    );
+}

@@ -71,7 +71,7 @@ fn without_comments(xml: &[u8]) -> String {
 /// What may stand between records and is none.
 fn is_between(format: Format, bytes: &[u8]) -> bool {
     match format {
-        Format::Marc21 => bytes.iter().all(|b| b"\r\n\0\x1a".contains(b)),
+        Format::Marc21 => bytes.iter().all(|b| b"\r\n\x1a".contains(b)),
         Format::Json => bytes.iter().all(|b| b" \r\n\t[],".contains(b)),
         // Around the records of a collection stand a prologue, comments and the collection's tags.
         Format::Marcxml => {

@@ -1,0 +1,77 @@
+//! Zeros where a record should begin: a block that was never written, or the padding of a file's end.
+//! They are passed over as they are seen, so a run of any length takes no memory.
+
+use super::frame::{BETWEEN, between};
+
+/// So many bytes of zeros (and line ends) behind the last record are padding; more are lost records.
+pub const PADDING: u64 = 64 << 10;
+
+/// What was seen of a run that has not ended yet.
+#[derive(Debug, Default)]
+pub(crate) struct Zeros {
+    /// Bytes of the run that were passed over.
+    seen: u64,
+    /// The bytes of the run that [`Run::Bad`] told last which were passed over before.
+    before: u64,
+}
+
+/// What a buffer begins with, behind what may stand between records.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Run {
+    /// Something else than zeros.
+    None,
+    /// Nothing but these bytes is there. They can go; ask again with more behind them.
+    On(usize),
+    /// The file ends behind these bytes, the end of a run of so many: padding.
+    Padding(usize, u64),
+    /// A run ends behind so many bytes of the buffer; some of it may have been passed over before.
+    Bad { start: usize, end: usize, before: u64 },
+}
+
+impl Zeros {
+    /// What `buf` begins with, which follows what the last answer passed over.
+    #[inline]
+    pub fn look(&mut self, buf: &[u8], eof: bool) -> Run {
+        // A record begins with a digit.
+        match self.seen == 0 && buf.first().is_none_or(u8::is_ascii_digit) {
+            true => Run::None,
+            false => self.run(buf, eof),
+        }
+    }
+
+    #[cold]
+    fn run(&mut self, buf: &[u8], eof: bool) -> Run {
+        let start = if self.seen == 0 { between(buf) } else { 0 };
+        if self.seen == 0 && buf.get(start) != Some(&0) {
+            return Run::None;
+        }
+        // Line ends among zeros are part of the run.
+        let is_run = |b: &&u8| **b == 0 || BETWEEN.contains(b);
+        let end = start + buf[start..].iter().take_while(is_run).count();
+        let before = self.seen;
+        let run = before + (end - start) as u64;
+        match (end == buf.len(), eof) {
+            (true, false) => {
+                self.seen = run;
+                return Run::On(end);
+            }
+            (true, true) if run <= PADDING => {
+                self.seen = 0;
+                return Run::Padding(end, run);
+            }
+            _ => (self.seen, self.before) = (0, before),
+        }
+        Run::Bad { start, end, before }
+    }
+
+    /// How many bytes of the run that was told last were passed over before it ended; asked once.
+    pub fn take_before(&mut self) -> u64 {
+        std::mem::take(&mut self.before)
+    }
+}
+
+/// What is wrong with a run of so many bytes.
+pub(crate) fn told(run: u64) -> String {
+    let s = if run == 1 { "" } else { "s" };
+    format!("{run} byte{s} of zeros where a record should begin; were they ever written?")
+}
