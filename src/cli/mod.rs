@@ -35,6 +35,7 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand};
 use steelyard::{
     Error, ErrorKind, Result,
+    error::cut,
     file::{Shown, Staged},
     report::{visible, visible_lines},
     store::is_url,
@@ -144,12 +145,14 @@ fn wrong(error: &clap::Error) -> ! {
         error.exit();
     }
     let text = error.render();
-    let plain = hidden::without_passwords(&text.to_string());
+    let whole = hidden::without_passwords(&text.to_string());
+    // Arguments can be long, as they are quoted in one line.
+    let plain: String = whole.lines().map(|line| format!("{}\n", cut(line))).collect();
     let seen = visible_lines(&plain);
     // Colours only where nothing else in it gives orders to a terminal.
     let text = match std::io::stderr().is_terminal() && seen == plain {
-        true => hidden::without_passwords(&text.ansi().to_string()),
-        false => seen.into_owned(),
+        true if plain == whole => hidden::without_passwords(&text.ansi().to_string()),
+        _ => seen.into_owned(),
     };
     let _ = write!(std::io::stderr().lock(), "{text}");
     std::process::exit(error.exit_code())
@@ -165,7 +168,7 @@ fn say(line: impl Display) {
 /// That `--fields` names what no record has.
 fn missing_fields(names: &[String]) -> String {
     let what = if names.len() == 1 { "field" } else { "fields" };
-    format!("no record has the {what} {}, which --fields names", names.join(", "))
+    format!("no record has the {what} {}, which --fields names", cut(&names.join(", ")))
 }
 
 /// Prints all of `text` on standard output; on a terminal, with control characters as escapes.

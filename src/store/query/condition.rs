@@ -171,8 +171,16 @@ impl Condition {
         let shown = |text: &str| -> String {
             text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
         };
-        let before = text.get(..fault.at).map_or(0, |before| before.chars().count());
-        Error::invalid(format!("{}\n  {}\n  {:before$}^", fault.why, shown(text), ""))
+        // Of a long condition, what stands around the place.
+        const AROUND: usize = 200;
+        let (before, after) = text.split_at_checked(fault.at).unwrap_or(("", text));
+        let from = before.char_indices().rev().nth(AROUND).map_or(0, |(at, _)| at);
+        let until = after.char_indices().nth(AROUND).map_or(after.len(), |(at, _)| at);
+        let mark = |is_cut: bool| if is_cut { "…" } else { "" };
+        let before = format!("{}{}", mark(from > 0), shown(&before[from..]));
+        let after = format!("{}{}", shown(&after[..until]), mark(until < after.len()));
+        let caret = " ".repeat(before.chars().count());
+        Error::invalid(format!("{}\n  {before}{after}\n  {caret}^", fault.why))
     }
 }
 
