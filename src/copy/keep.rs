@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::{Blob, Key, KeyRange, Row, Shape, Store, same},
+    store::{Blob, Key, KeyRange, Layout, Row, Shape, Store, same},
 };
 
 /// Writes batches to a store.
@@ -124,10 +124,10 @@ impl Keeper {
         if self.ready {
             return Ok(());
         }
-        let layout = layout_for(self.store().shape(), &self.to.indexes, rows)?;
+        let layout = layout_for(self.store().shape(), &self.to.indexes, rows);
         let known = self.to.journal.as_ref().and_then(|journal| journal.empty);
         let empty = self.to.runtime.block_on(async {
-            self.store().prepare(&layout).await?;
+            self.prepared(layout).await?;
             match known {
                 Some(empty) => Ok::<_, Error>(empty),
                 None => Ok(self.is_empty().await.unwrap_or(false)),
@@ -138,6 +138,26 @@ impl Keeper {
         }
         (self.ready, self.alone) = (true, empty && !self.to.shared);
         Ok(())
+    }
+
+    /// Makes the table for a layout. One that is there is taken as it is: of the records, those that do not fit it
+    /// are refused, each for what is wrong with it, and not all for what is wrong with one.
+    async fn prepared(&self, layout: Result<Layout>) -> Result<()> {
+        let prepared = match &layout {
+            Ok(layout) => self.store().prepare(layout).await,
+            Err(_) => Ok(()),
+        };
+        let e = match (layout.map(drop), prepared) {
+            (Ok(()), Ok(())) => return Ok(()),
+            (Err(e), _) | (_, Err(e)) => e,
+        };
+        let columns = self.store().shape() == Shape::Columns;
+        if !columns || !(is_of_record(&e) || e.kind() == ErrorKind::Conflict) {
+            return Err(e);
+        }
+        // Without columns no table can be made.
+        let there = layout_for(Shape::Document, &self.to.indexes, &[])?;
+        self.store().prepare(&there).await.map_err(|_| e)
     }
 
     async fn is_empty(&self) -> Result<bool> {

@@ -243,8 +243,19 @@ pub(super) fn fidelity(results: &Results) -> Option<Section> {
     let lines: Vec<String> = results
         .competitors
         .iter()
-        .filter_map(|c| Some((c, c.proof.as_ref().filter(|p| p.equal < p.records)?)))
+        .filter_map(|c| {
+            // One that holds all records may be left out for something else: files.
+            let told = |p: &&Proof| p.equal < p.records || c.refused.is_some();
+            Some((c, c.proof.as_ref().filter(told)?))
+        })
         .map(|(c, proof)| {
+            if let (Some(why), true) = (&c.refused, proof.equal == proof.records) {
+                let of = whole(proof.records);
+                return format!(
+                    "{}: {of} of {of} came back equal in memory; not timed: {why}.",
+                    c.name
+                );
+            }
             let first = proof.first.as_deref().unwrap_or("nothing is known about the first");
             let declared = match proof.declared.as_str() {
                 "" => String::new(),

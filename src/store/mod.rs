@@ -9,7 +9,7 @@
 //!
 //! This room knows records and formats, and nothing of files, copying or measuring. Drivers talk
 //! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `pool.rs`, `limits.rs`,
-//! `net/` and `sql/`.
+//! `counts.rs`, `onward.rs`, `net/` and `sql/`.
 //!
 //! To add a driver: one file with a [`Driver`], a line in [`DRIVERS`], and, where its client is a
 //! crate of some weight, a feature. The contract suite of `tests/it` then holds it to its word.
@@ -20,8 +20,11 @@ mod blobs;
 #[allow(dead_code)]
 mod blocking;
 mod common;
+// As with blocking.
 #[cfg(feature = "couchdb")]
 mod couchdb;
+#[allow(dead_code)]
+mod counts;
 // As with blocking.
 #[allow(dead_code)]
 mod databases;

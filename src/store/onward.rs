@@ -1,5 +1,7 @@
-//! Walks that go from page to page: a server that gives a place for the second time would be asked for
-//! ever.
+//! Walks that go from page to page: a server that gives a place for the second time, or pages with nothing in them,
+//! would be asked for ever.
+
+use std::time::{Duration, Instant};
 
 use crate::{Error, Result};
 
@@ -34,11 +36,148 @@ impl<T: PartialEq + Clone> Onward<T> {
     }
 }
 
+/// The time that a reader has waited for a server since the last record came. What the caller does between two
+/// pages does not count.
+pub(crate) struct Dry {
+    limit: Duration,
+    waited: Duration,
+}
+
+impl Dry {
+    /// For a reader that waits so long for a record, over all pages.
+    pub fn new(limit: Duration) -> Dry {
+        Dry { limit, waited: Duration::ZERO }
+    }
+
+    /// Waits for a page.
+    ///
+    /// # Errors
+    /// Of the page.
+    pub async fn wait<T>(&mut self, page: impl Future<Output = Result<T>>) -> Result<T> {
+        let begun = Instant::now();
+        let page = page.await;
+        self.took(begun.elapsed());
+        page
+    }
+
+    fn took(&mut self, time: Duration) {
+        self.waited += time;
+    }
+
+    /// The page had so many records, and there are more pages.
+    ///
+    /// # Errors
+    /// [`Timeout`](crate::ErrorKind::Timeout) where none came within the limit.
+    pub fn came(&mut self, records: usize) -> Result<()> {
+        if records > 0 {
+            self.waited = Duration::ZERO;
+        }
+        match self.waited < self.limit {
+            true => Ok(()),
+            false => Err(Error::timeout(format!(
+                "no record within {} s; the server sends empty pages",
+                self.limit.as_secs_f64()
+            ))),
+        }
+    }
+}
+
+/// How many pages without a record a server may send in a row, where each is known to look at a stretch of what is
+/// there: as many as it takes to look at all of it, several times over.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Barren {
+    pages: u64,
+    /// How many there may be, once it is known how many records the server has.
+    most: Option<u64>,
+}
+
+impl Barren {
+    /// So many are nothing to wonder at, however few records there are.
+    #[cfg(not(test))]
+    pub const USUAL: u64 = 1 << 16;
+    #[cfg(test)]
+    pub const USUAL: u64 = 1 << 8;
+    /// No server has more records, whatever it says.
+    pub const RECORDS: u64 = 1 << 32;
+
+    /// A page with so many records. Says whether it has to be [known](Barren::known) how many records there are.
+    ///
+    /// # Errors
+    /// [`Malformed`](crate::ErrorKind::Malformed) beyond what there may be.
+    pub fn came(&mut self, records: usize, what: &str) -> Result<bool> {
+        if records > 0 {
+            *self = Barren::default();
+            return Ok(false);
+        }
+        self.pages += 1;
+        match self.most {
+            None => Ok(self.pages >= Barren::USUAL),
+            Some(most) if self.pages <= most => Ok(false),
+            Some(_) => Err(Error::malformed(format!(
+                "{} pages of {what} in a row have no record; the server has not enough of them for so many",
+                self.pages
+            ))),
+        }
+    }
+
+    /// The server has so many records, of which an empty page has looked at `each` at least.
+    pub fn known(&mut self, records: u64, each: u64) {
+        self.most = Some(Barren::USUAL + records.min(Barren::RECORDS) / each);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn what_is_waited_for_the_server_without_a_record_counts_and_nothing_else() {
+        let second = Duration::from_secs(1);
+        let mut dry = Dry::new(10 * second);
+        for round in 0..40 {
+            dry.took(second);
+            // Now and then there is a record.
+            dry.came(usize::from(round % 9 == 8)).unwrap();
+        }
+        let mut pages = 0;
+        let error = loop {
+            dry.took(second);
+            pages += 1;
+            if let Err(e) = dry.came(0) {
+                break e;
+            }
+        };
+        // Four of them had come before.
+        assert_eq!(pages, 6, "{error}");
+        assert!(error.is_timeout());
+        assert_eq!(error.to_string(), "no record within 10 s; the server sends empty pages");
+    }
+
+    #[test]
+    fn a_table_with_few_matches_is_read_to_its_end_and_one_without_an_end_is_not() {
+        let pages = |records: u64, pages: u64| {
+            let mut barren = Barren::default();
+            (0..pages).find(|_| match barren.came(0, "SCAN") {
+                Ok(true) => {
+                    barren.known(records, 100);
+                    false
+                }
+                done => done.is_err(),
+            })
+        };
+        // A thousand places to a page, and ten times as many of an empty one: 100 million keys, none of them ours.
+        assert_eq!(pages(100_000_000, 100_000), None);
+        // A table that was larger, and has not been made smaller yet.
+        assert_eq!(pages(0, Barren::USUAL), None);
+        assert_eq!(pages(5, 10 * Barren::USUAL), Some(Barren::USUAL));
+        let mut barren = Barren::default();
+        for round in 0..100 * Barren::USUAL {
+            let came = usize::from(round % (Barren::USUAL / 2) == 0);
+            assert!(!barren.came(came, "SCAN").unwrap());
+        }
+    }
 
     proptest! {
         #[test]

@@ -29,11 +29,12 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 use object_store::{
-    BackoffConfig, Certificate, ClientOptions, ObjectMeta, ObjectStore, ObjectStoreExt,
-    RetryConfig,
+    BackoffConfig, ClientOptions, ObjectMeta, ObjectStoreExt, RetryConfig,
     aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey},
+    list::{PaginatedListOptions, PaginatedListStore},
     path::Path,
 };
+use reqwest::Certificate;
 
 use self::{
     errors::{CONNECTING, failed, found, of},
@@ -48,7 +49,7 @@ use super::{
     limits::{Limits, late, unconnected},
     names,
     net::tls,
-    onward::Onward,
+    onward::{Dry, Onward},
     pool::{Pool, Turn, Turns},
     within,
 };
@@ -86,8 +87,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         let format = place.common.blob_format();
         let blobs = S3::new(place, &table)?;
         // Whether the bucket is there, and ours to read.
-        let mut objects = blobs.objects(None);
-        blobs.within("the first question", objects.try_next()).await?;
+        blobs.page(None, None).await?;
         blobs.place.check_tier()?;
         Ok(Arc::new(Encoded::new(Arc::new(blobs), format)?) as Arc<dyn Store>)
     }
@@ -181,17 +181,16 @@ impl Place {
         if insecure && ca.is_some() {
             return Err(Error::invalid("?ca= is for an endpoint with https://"));
         }
-        let mut options = ClientOptions::new()
-            .with_allow_http(true)
-            .with_connect_timeout(common.connect_timeout)
-            .with_timeout(common.timeout)
-            .with_pool_max_idle_per_host(common.pool);
+        tls::ready();
+        let mut http = reqwest::Client::builder()
+            .user_agent(concat!("steelyard/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(common.connect_timeout)
+            .timeout(common.timeout)
+            .pool_max_idle_per_host(common.pool);
         if let Some(ca) = &ca {
-            let wrong = |e: object_store::Error| Error::invalid(format!("?ca={ca}: {e}"));
-            for certificate in Certificate::from_pem_bundle(&tls::pem(ca)?).map_err(wrong)? {
-                options = options.with_root_certificate(certificate);
-            }
-            options = options.with_no_system_certificates(true);
+            let wrong = |e: reqwest::Error| Error::invalid(format!("?ca={ca}: {e}"));
+            let authorities = Certificate::from_pem_bundle(&tls::pem(ca)?).map_err(wrong)?;
+            http = http.tls_certs_only(authorities);
         }
         let backoff = BackoffConfig {
             init_backoff: Duration::from_millis(50),
@@ -200,14 +199,14 @@ impl Place {
         };
         let retry = RetryConfig { backoff, max_retries: 2, retry_timeout: common.timeout / 2 };
         let product = Arc::new(Mutex::new(None));
-        tls::ready();
+        let listening = Listening { client: listening::client(http)?, product: product.clone() };
         let client = builder
             .with_bucket_name(bucket)
-            .with_client_options(options)
+            .with_client_options(ClientOptions::new().with_allow_http(true))
             .with_retry(retry)
             // Not every server has the request that deletes several.
             .with_disable_bulk_delete(true)
-            .with_http_connector(Listening(product.clone()))
+            .with_http_connector(listening)
             .build()
             .map_err(|e| Error::invalid(e.to_string()).with_source(e))?;
         Ok(Place {
@@ -322,31 +321,33 @@ impl S3 {
         self.within(what, works.try_collect()).await
     }
 
-    /// The objects of the table after this key, with their keys, in order. Pages are asked for as
-    /// they are needed.
-    fn objects(&self, after: Option<&Key>) -> BoxStream<'static, Result<(Key, ObjectMeta)>> {
-        let folder = self.folder.clone();
-        let list = || {
-            let folder = Path::parse(&self.folder)?;
-            Ok::<_, object_store::path::Error>(match after {
-                None => self.place.client.list(Some(&folder)),
-                Some(key) => {
-                    let after = Path::parse(format!("{}/{}", self.folder, names::encode(key)))?;
-                    self.place.client.list_with_offset(Some(&folder), &after)
+    /// A page of the list of the table's objects, with their keys, in order: after this key or, further on, from the
+    /// token that came with the page before; and the token of the next page, if there is one.
+    async fn page(
+        &self,
+        after: Option<&Key>,
+        token: Option<String>,
+    ) -> Result<(Vec<(Key, ObjectMeta)>, Option<String>)> {
+        let after = after.map(|key| self.object(key)).transpose()?;
+        let options = PaginatedListOptions {
+            offset: after.map(|after| after.to_string()),
+            page_token: token,
+            ..PaginatedListOptions::default()
+        };
+        let prefix = format!("{}/", self.folder.trim_matches('/'));
+        let page = async {
+            let _turn = self.place.turn().await?;
+            let page = self.place.client.list_paginated(Some(&prefix), options).await;
+            let page = page.map_err(failed)?;
+            let mut objects = Vec::with_capacity(page.result.objects.len());
+            for object in page.result.objects {
+                if let Some(key) = in_folder(&self.folder, &object.location)? {
+                    objects.push((key, object));
                 }
-            })
+            }
+            Ok((objects, page.page_token.filter(|token| !token.is_empty())))
         };
-        let objects = match list() {
-            Ok(objects) => objects,
-            Err(e) => return stream::iter([Err(failed(e.into()))]).boxed(),
-        };
-        objects
-            .map_err(failed)
-            .try_filter_map(move |object: ObjectMeta| {
-                let found = in_folder(&folder, &object.location);
-                async move { Ok(found?.map(|key| (key, object))) }
-            })
-            .boxed()
+        self.within("a list", page).await
     }
 
     /// The keys in a range with what is known of their objects, in order.
@@ -364,19 +365,24 @@ impl S3 {
                     yield (from.clone(), head);
                 }
             }
-            let (mut objects, mut walk) = (self.objects(range.from.as_ref()), Onward::new());
-            loop {
-                let next = self.within("a list", async {
-                    let _turn = self.place.turn().await?;
-                    objects.try_next().await
-                }).await?;
-                if let Some((key, _)) = &next {
-                    walk.at(key, "a list")?;
+            let place = |e: Error| e.in_place(self.place.turns.place());
+            let (mut keys, mut tokens) = (Onward::new(), Onward::new());
+            let (mut token, mut dry) = (None, Dry::new(self.place.turns.limits().operation));
+            'pages: loop {
+                let page = dry.wait(self.page(range.from.as_ref(), token.take())).await?;
+                let (objects, next) = page;
+                let came = objects.len();
+                for (key, object) in objects {
+                    keys.at(&key, "a list").map_err(place)?;
+                    if !range.contains(&key) {
+                        break 'pages;
+                    }
+                    yield (key, object);
                 }
-                match next {
-                    Some((key, object)) if range.contains(&key) => yield (key, object),
-                    _ => break,
-                }
+                let Some(next) = next else { break };
+                tokens.at(&next, "a list").map_err(place)?;
+                dry.came(came).map_err(place)?;
+                token = Some(next);
             }
         })
     }
@@ -536,7 +542,8 @@ impl Blobs for S3 {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        let objects = self.objects(None).map_ok(|(_, object)| object.location);
+        let all = KeyRange::all();
+        let objects = self.listed(&all).map_ok(|(_, object)| object.location);
         let mut objects = objects.try_chunks(MANY);
         while let Some(objects) = objects.try_next().await.map_err(|e| e.1)? {
             self.within("a drop", self.delete(objects)).await?;

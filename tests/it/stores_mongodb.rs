@@ -1,6 +1,7 @@
 //! What is special about MongoDB as a store, on a real server: BSON's own kinds, its limits, its
 //! errors, and what happens when the server does not answer.
 
+mod lying;
 mod queries;
 mod trouble;
 

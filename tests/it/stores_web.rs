@@ -2,6 +2,7 @@
 
 mod couchdb;
 mod dir;
+mod lying;
 mod s3;
 
 use steelyard::{

@@ -1,6 +1,6 @@
 //! A format in the run: its data, and what it does in each phase.
 
-use std::{fs, hint::black_box, path::PathBuf};
+use std::{cell::RefCell, fs, hint::black_box, path::PathBuf, rc::Rc};
 
 use super::{
     files::{self, Pack, Place},
@@ -25,13 +25,17 @@ pub(super) struct Contender<'a, I> {
     threads: usize,
     encoded: Laid,
     out: Vec<u8>,
-    record: I,
+    record: Shared<I>,
     start: u32,
     /// How many of the records come back equal.
     equal: u64,
     /// Why it cannot be put into files.
     unfiled: Option<String>,
 }
+
+/// The record that is read into. All contenders share one, as one reads at a time: a large record takes several times
+/// its bytes, which each would have for itself.
+pub(super) type Shared<I> = Rc<RefCell<I>>;
 
 /// Which records a format does not return as they were.
 pub(super) struct Proved {
@@ -83,13 +87,14 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
 
 impl<'a, I: Item> Contender<'a, I> {
     /// A contender that keeps its files in `folder`, which must be its own, and of whose records
-    /// `equal` were seen to come back equal.
+    /// `equal` were seen to come back equal; it reads into `record`.
     pub(super) fn new(
         format: Format,
         records: &'a [I],
         equal: u64,
         folder: PathBuf,
         threads: usize,
+        record: Shared<I>,
     ) -> Self {
         Contender {
             format,
@@ -98,7 +103,7 @@ impl<'a, I: Item> Contender<'a, I> {
             threads,
             encoded: Laid::default(),
             out: Vec::new(),
-            record: I::empty(),
+            record,
             start: 0,
             equal,
             unfiled: None,
@@ -120,7 +125,8 @@ impl<'a, I: Item> Contender<'a, I> {
             master.write(self.records.iter())?;
             sizes.push((pack, fs::metadata(master.path())?.len()));
             let (mut at, mut equal) = (0, 0);
-            let read = master.read(u64::MAX, &mut self.record, |r| {
+            let record = &mut *self.record.borrow_mut();
+            let read = master.read(u64::MAX, record, |r| {
                 equal += u64::from(self.records.get(at).is_some_and(|w| w == r));
                 at += 1;
             })?;
@@ -166,11 +172,12 @@ impl<'a, I: Item> Contender<'a, I> {
 
     fn decode(&mut self, units: u64) -> Result<Counts> {
         let mut counts = Counts::default();
+        let record = &mut *self.record.borrow_mut();
         for bytes in self.encoded.spans().cycle().take(units as usize) {
-            self.record.decode(self.format, bytes)?;
-            black_box(&self.record);
+            record.decode(self.format, bytes)?;
+            black_box(&*record);
             counts.done += 1;
-            counts.items += self.record.parts();
+            counts.items += record.parts();
             counts.bytes += bytes.len() as u64;
         }
         Ok(counts)
@@ -193,8 +200,9 @@ impl<'a, I: Item> Contender<'a, I> {
     /// Reads files until so many records have come, from the beginning each time.
     fn read(&mut self, pack: Pack, units: u64) -> Result<Counts> {
         let place = self.copy(pack, self.start)?;
+        let record = &mut *self.record.borrow_mut();
         passes(units, self.records.len(), |some| {
-            place.read(some, &mut self.record, |r| {
+            place.read(some, record, |r| {
                 black_box(r);
             })
         })

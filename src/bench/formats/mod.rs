@@ -16,15 +16,17 @@ mod records;
 
 use std::{
     borrow::Cow,
+    cell::RefCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
+    rc::Rc,
     sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 pub use records::Records;
 
 use self::{
-    contender::{Contender, Null},
+    contender::{Contender, Null, Shared},
     files::Pack,
     records::Item,
 };
@@ -37,7 +39,7 @@ use super::{
     scratch::Scratch,
     trial,
 };
-use crate::{Error, Result, format::Format};
+use crate::{Error, ErrorKind, Result, format::Format};
 
 /// A format that refuses a larger share of the records than this is not timed; for one that
 /// refuses fewer, those are left out for all.
@@ -131,6 +133,11 @@ fn weigh<I: Item>(
     let scratch = Scratch::new(options.folder.as_deref())?;
     let (taking, left_out) = prove_all(options, records, &mut results, progress);
     let records = &remaining(records, &left_out, &mut results)[..];
+    if records.is_empty() {
+        return Err(Error::invalid(
+            "there is no record that all of these formats can hold; name fewer with --formats",
+        ));
+    }
     let mut entries = enter_all(options, &taking, records, scratch.path(), &mut results, progress)?;
     results.competitors.push(results::Contender {
         name: "null".into(),
@@ -199,37 +206,48 @@ fn prove_all<I: Item>(
 /// Makes a competitor of every format that takes part, with its files, and plans the phases.
 fn enter_all<'a, I: Item>(
     options: &Options<'_>,
-    taking: &[Taking],
+    all: &[Taking],
     records: &'a [I],
     folder: &Path,
     results: &mut Results,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Vec<Entry<'a>>> {
-    let formats: Vec<Format> = taking.iter().map(|t| t.format).collect();
-    let baseline = baseline(options.baseline, &formats)?;
+    let mut formats: Vec<Format> = all.iter().map(|t| t.format).collect();
+    baseline(options.baseline, &formats)?;
     let packs = if options.compressed { &Pack::ALL[..] } else { &[Pack::Plain] };
-    results.baseline = baseline.name().to_owned();
-    results.phases = plan::phases(records.len() as u64, packs);
-    results.contrasts = plan::contrasts(&formats, baseline.name(), &results.phases);
+    let record: Shared<I> = Rc::new(RefCell::new(I::empty()));
 
     let enter = |taking: &Taking, name: &str| -> Result<_> {
         let (format, equal) = (taking.format, taking.equal);
-        let mut made = Contender::new(format, records, equal, folder.join(name), options.threads);
+        let (folder, record) = (folder.join(name), record.clone());
+        let mut made = Contender::new(format, records, equal, folder, options.threads, record);
         let sizes = made.put_into_files(packs).map_err(|e| e.in_place(name))?;
         Ok((made, sizes))
     };
     let mut entries: Vec<Entry<'a>> = Vec::new();
-    for (i, taking) in taking.iter().enumerate() {
+    for (i, taking) in all.iter().enumerate() {
         let name = taking.format.name();
-        let n = formats.len();
+        let n = all.len();
         proving(options, taking.format, (n + i, 2 * n), progress);
-        let (made, sizes) = enter(taking, name)?;
-        if let Some(row) = results.competitors.iter_mut().find(|c| c.name == name) {
-            row.sizes = sizes.into_iter().map(|(p, n)| (p.name().to_owned(), n)).collect();
+        let row = results.competitors.iter_mut().find(|c| c.name == name);
+        match (enter(taking, name), row) {
+            (Ok((made, sizes)), Some(row)) => {
+                row.sizes = sizes.into_iter().map(|(p, n)| (p.name().to_owned(), n)).collect();
+                entries.push(Entry { name: name.into(), competitor: Box::new(made) });
+            }
+            // It holds the records in memory and not in a file: the others are none the worse for it.
+            (Err(e), Some(row)) if is_refused(&e) => {
+                row.refused = Some(contender::chain(&e));
+                formats.retain(|format| *format != taking.format);
+            }
+            (made, _) => drop(made?),
         }
-        entries.push(Entry { name: name.into(), competitor: Box::new(made) });
     }
-    let tried = taking.iter().find(|t| options.trial && t.format == baseline);
+    let baseline = baseline(options.baseline, &formats)?;
+    results.baseline = baseline.name().to_owned();
+    results.phases = plan::phases(records.len() as u64, packs);
+    results.contrasts = plan::contrasts(&formats, baseline.name(), &results.phases);
+    let tried = all.iter().find(|t| options.trial && t.format == baseline);
     if let Some(taking) = tried {
         let row = results.competitor(baseline.name()).cloned().unwrap_or_default();
         for name in [trial::AGAIN, trial::SLOWED] {
@@ -247,6 +265,12 @@ fn enter_all<'a, I: Item>(
         }
     }
     Ok(entries)
+}
+
+/// Whether it is a format that refuses records, and not a file or counts that are wrong.
+fn is_refused(e: &Error) -> bool {
+    use ErrorKind::{Invalid, Malformed, TooLarge, Unsupported};
+    matches!(e.kind(), Invalid | Malformed | TooLarge | Unsupported)
 }
 
 fn proving(

@@ -139,3 +139,23 @@ fn records_that_one_format_cannot_hold_are_left_out_for_all() {
         assert_eq!(cell.units % 49, 0, "{}", cell.competitor);
     }
 }
+
+/// Longer than files may have records: which format makes it so long is that format's trouble alone.
+#[test]
+fn a_format_that_cannot_put_a_record_into_a_file_stops_no_other() {
+    const MAX: usize = crate::format::framing::MAX_RECORD;
+    // JSON writes a line break as two bytes, MessagePack as one.
+    let text = "\n".repeat(MAX / 2 + 1);
+    let records = Records::Documents(vec![Document::from_iter([("t", Value::Text(text))])]);
+    let formats = ["json", "msgpack"].map(|f| Format::named(f).unwrap()).into();
+    let stop = StopRule { min_starts: 1, max_rounds: 1, ..StopRule::default() };
+    let plan = Plan { stop, ..quick() };
+    let options = Options { plan, formats, compressed: false, ..Options::new(&records) };
+    let results = run(&options, &mut |_| {}).unwrap();
+    let json = results.competitor("json").unwrap();
+    let why = json.refused.as_deref().unwrap();
+    assert!(why.contains("record 1") && why.contains("json"), "{why}");
+    assert_eq!(results.baseline, "msgpack");
+    assert!(results.cell("json", "decode").is_none());
+    assert!(results.cell("msgpack", "decode").is_some());
+}

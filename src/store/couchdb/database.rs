@@ -18,9 +18,9 @@ use crate::{
     Error, ErrorKind, Result,
     record::Document,
     store::{
-        Key, KeyRange,
+        Key, KeyRange, counts,
         net::{Fewer, is_too_long},
-        onward::Onward,
+        onward::{Dry, Onward},
     },
 };
 
@@ -151,6 +151,7 @@ impl Database {
         let mut from = range.from.clone().filter(said).map(|from| name::id(&from).into_owned());
         let mut limit = MANY / 4;
         let mut walk = Onward::new();
+        let mut dry = Dry::new(self.http.limit());
         Box::pin(async_stream::try_stream! {
             loop {
                 if let Some(from) = &from {
@@ -165,7 +166,8 @@ impl Database {
                     body["endkey"] = until.clone();
                     body["inclusive_end"] = false.into();
                 }
-                let (mut listing, bytes): (Listing, _) = match self.post("/_all_docs", &body).await {
+                let page = dry.wait(self.post("/_all_docs", &body)).await;
+                let (mut listing, bytes): (Listing, _) = match page {
                     // Large documents: fewer at a time.
                     Err(e) if limit > 1 && is_too_long(&e) => {
                         limit /= 2;
@@ -184,12 +186,14 @@ impl Database {
                     let one = if whole { line.found(self.script)? } else { line.named() };
                     batch.extend(one.filter(|one| range.contains(&one.key)));
                 }
+                let came = batch.len();
                 if !batch.is_empty() {
                     yield batch;
                 }
                 if next.is_none() {
                     break;
                 }
+                dry.came(came).map_err(|e| self.http.placed(e))?;
                 from = next;
             }
         })
@@ -221,6 +225,7 @@ impl Database {
             warning: Option<Json>,
         }
         let mut limit = MANY / 4;
+        let mut dry = Dry::new(self.http.limit());
         Box::pin(async_stream::try_stream! {
             let (mut bookmark, mut walk): (Option<String>, _) = (None, Onward::new());
             loop {
@@ -228,7 +233,8 @@ impl Database {
                 if let Some(bookmark) = &bookmark {
                     body["bookmark"] = bookmark.as_str().into();
                 }
-                let (mut page, bytes): (Page, _) = match self.post("/_find", &body).await {
+                let found_page = dry.wait(self.post("/_find", &body)).await;
+                let (mut page, bytes): (Page, _) = match found_page {
                     Err(e) if limit > 1 && is_too_long(&e) => {
                         limit /= 2;
                         continue;
@@ -270,12 +276,14 @@ impl Database {
                 for document in page.docs {
                     batch.extend(found(document, self.script)?);
                 }
+                let came = batch.len();
                 if !batch.is_empty() {
                     yield batch;
                 }
                 if !full {
                     break;
                 }
+                dry.came(came).map_err(|e| self.http.placed(e))?;
             }
         })
     }
@@ -290,7 +298,9 @@ impl Database {
         let counts: Counts = answer.read().map_err(|e| self.missing(e))?;
         let body = json!({ "startkey": "_design/", "endkey": "_design0" });
         let (designs, _): (Listing, _) = self.post("/_all_docs", &body).await?;
-        Ok(counts.doc_count.saturating_sub(designs.rows.len() as u64))
+        let count = counts::records("a question about the database", counts.doc_count);
+        let count = count.map_err(|e| self.http.placed(e))?;
+        Ok(count.saturating_sub(designs.rows.len() as u64))
     }
 
     /// The key of the document at this place in the order of keys; none where that is an index.

@@ -126,6 +126,16 @@ impl Http {
         }
     }
 
+    /// How long an operation may take.
+    pub fn limit(&self) -> Duration {
+        self.turns.limits().operation
+    }
+
+    /// The error of an answer, which names the server.
+    pub fn placed(&self, e: Error) -> Error {
+        e.in_place(self.turns.place())
+    }
+
     /// What was done, and, where the server is the trouble, its name.
     pub fn told<T>(&self, done: Result<T>) -> Result<T> {
         done.map_err(|e| match e.is_outage() {

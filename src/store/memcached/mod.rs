@@ -37,6 +37,7 @@ use super::{
     Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
     Shape, Store, Url,
     blobs::{CANNOT, fits},
+    counts,
     kv::{Portion, Spool},
     within,
 };
@@ -142,6 +143,8 @@ struct Servers {
     each: Vec<AsyncClient>,
     ring: Ring,
     limit: std::time::Duration,
+    /// Of all of them, for errors.
+    names: String,
 }
 
 impl Servers {
@@ -155,7 +158,9 @@ impl Servers {
             1 => vec![all.clone()],
             _ => servers.iter().map(alone).collect::<Result<_>>()?,
         };
-        Ok(Servers { ring: Ring::new(Spread::Rendezvous, &servers), each, limit, all })
+        let names: Vec<_> = servers.iter().map(|server| server.address.to_string()).collect();
+        let names = names.join(", ");
+        Ok(Servers { names, ring: Ring::new(Spread::Rendezvous, &servers), each, limit, all })
     }
 
     /// Waits for all the portions of an operation, no longer than one operation may take.
@@ -292,7 +297,8 @@ impl Blobs for Table {
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
         let full = self.full(keys).1;
-        self.servers.in_time("a remove", delete(&self.servers.all, &full)).await?
+        let count = self.servers.in_time("a remove", delete(&self.servers.all, &full)).await??;
+        counts::of_keys("md", keys, count).map_err(|e| e.in_place(self.servers.names.clone()))
     }
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {

@@ -20,10 +20,10 @@ use crate::{
     Error, Result,
     durability::{Bound, Tier},
     store::{
-        Client as Speaks, Common, Description, Key, KeyRange, Shape,
+        Client as Speaks, Common, Description, Key, KeyRange, Shape, counts,
         key::padded,
         limits::{Limits, unconnected},
-        onward::Onward,
+        onward::{Dry, Onward},
         pool::{Pool, Turns},
         within,
     },
@@ -191,10 +191,12 @@ impl Table {
                     asked = asked.projection(fields);
                 }
                 let mut cursor = self.within("find", asked.batch()).await?;
-                while let Some(batch) =
-                    self.within("find", async { cursor.next().await.transpose() }).await?
-                {
+                let mut dry = Dry::new(self.server.common.timeout);
+                loop {
+                    let next = self.within("find", async { cursor.next().await.transpose() });
+                    let Some(batch) = dry.wait(next).await? else { break };
                     let rows = made(&batch, make)?;
+                    dry.came(rows.len()).map_err(|e| self.placed(e))?;
                     if !rows.is_empty() {
                         yield rows;
                     }
@@ -337,7 +339,13 @@ impl Table {
     /// Deletes what fits, and says how many those were.
     pub async fn delete(&self, filter: Document) -> Result<u64> {
         let gone = async { self.collection.delete_many(filter).await };
-        Ok(self.within("delete", gone).await?.deleted_count)
+        let count = self.within("delete", gone).await?.deleted_count;
+        counts::records("delete", count).map_err(|e| self.placed(e))
+    }
+
+    /// The error of an answer, which names the server.
+    fn placed(&self, e: Error) -> Error {
+        e.in_place(self.server.turns.place())
     }
 
     /// Deletes what is stored under these keys, and says how many there were.
@@ -345,9 +353,10 @@ impl Table {
         let removed = async {
             let mut count = 0;
             for keys in keys.chunks(KEYS) {
-                count += self.delete(among(keys)).await?;
+                let removed = self.delete(among(keys)).await?;
+                count += counts::of_keys("delete", keys, removed).map_err(|e| self.placed(e))?;
             }
-            Ok(count)
+            counts::of_keys("delete", keys, count).map_err(|e| self.placed(e))
         };
         // One deadline for all portions.
         within(self.server.common.timeout, "a remove", removed).await
@@ -355,7 +364,9 @@ impl Table {
 
     /// Counted, where the server's statistics would be quicker and wrong.
     pub async fn count(&self) -> Result<u64> {
-        self.within("count", async { self.collection.count_documents(doc! {}).await }).await
+        let count = async { self.collection.count_documents(doc! {}).await };
+        let count = self.within("count", count).await?;
+        counts::records("count", count).map_err(|e| self.placed(e))
     }
 
     /// Deletes the collection.

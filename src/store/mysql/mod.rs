@@ -64,7 +64,7 @@ use self::{
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Login, Query, Request, Row, Rows, Shape, Store, Url,
+    KeyRange, Layout, Login, Query, Request, Row, Rows, Shape, Store, Url, counts,
     sql::{BlobTable, Names, Others, ranges},
 };
 use crate::{Error, Result, record::Document};
@@ -143,7 +143,8 @@ impl MySql {
 
     async fn removed(&self, keys: &[Key]) -> Result<u64> {
         // One deadline for all portions.
-        self.pool.within("a remove", self.removed_in_portions(keys)).await
+        let removed = self.pool.within("a remove", self.removed_in_portions(keys)).await;
+        removed.map_err(|e| self.pool.placed(e))
     }
 
     async fn removed_in_portions(&self, keys: &[Key]) -> Result<u64> {
@@ -167,9 +168,10 @@ impl MySql {
                 texts.resize(sought.len(), last);
                 sought.extend(texts);
             }
-            count += self.pool.run(&statement, sought).await?;
+            let removed = self.pool.run(&statement, sought).await?;
+            count += counts::of_keys("DELETE", keys, removed)?;
         }
-        Ok(count)
+        counts::of_keys("DELETE", keys, count)
     }
 
     async fn counted(&self) -> Result<u64> {
@@ -180,6 +182,8 @@ impl MySql {
             .next()
             .and_then(|row| mysql_async::from_row_opt::<u64>(row).ok())
             .ok_or_else(|| Error::malformed("a count that is no number"))
+            .and_then(|count| counts::records("COUNT(*)", count))
+            .map_err(|e| self.pool.placed(e))
     }
 
     async fn parts(&self, parts: u32) -> Result<Vec<KeyRange>> {
@@ -276,7 +280,8 @@ impl Store for MySql {
         let known = self.known().await?;
         let query = self.fitted(&known, &query)?;
         let sql = known.table.delete(&known.dialect, &query.filter)?;
-        self.pool.run(&sql.text, read::values(&sql)).await
+        let count = self.pool.run(&sql.text, read::values(&sql)).await?;
+        counts::records("DELETE", count).map_err(|e| self.pool.placed(e))
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

@@ -202,7 +202,8 @@ impl Pool {
         }
     }
 
-    fn placed(&self, e: Error) -> Error {
+    /// The error, naming the server where that is the trouble.
+    pub fn placed(&self, e: Error) -> Error {
         match (&self.of, e.is_outage() || e.kind() == ErrorKind::Malformed) {
             (_, false) => e,
             (Of::Own(direct), true) => e.in_place(direct.lines.place()),

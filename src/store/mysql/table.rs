@@ -96,6 +96,9 @@ impl Lazy {
         if let Some(engine) = engine_of(pool, &self.name).await? {
             self.facts.expects(&self.name, &engine)?;
         }
+        if self.shape == Shape::Columns {
+            all_are_shown(pool, &self.name).await?;
+        }
         let unique = unique_of(pool, &self.name).await?;
         let key = fields.key.name.clone();
         fields.key.promise.unique = unique.iter().any(|index| index.is_of(&key));
@@ -370,6 +373,22 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Column>> {
         }
     };
     Ok(rows.into_iter().map(column).collect())
+}
+
+/// Columns that the user has no right to are not among those that the server shows, and would be missing in each record
+/// without a word.
+async fn all_are_shown(pool: &Pool, table: &str) -> Result<()> {
+    let statement = format!("SELECT * FROM {} LIMIT 0", quote(table));
+    match pool.query(&statement).await {
+        Err(e) if e.kind() == ErrorKind::Denied => {
+            let what = format!(
+                "table {table:?} has columns that this user may not read: grant SELECT on the table, or name a view of \
+                 those that are wanted"
+            );
+            Err(Error::new(ErrorKind::Denied, what).with_source(e))
+        }
+        done => done.map(drop),
+    }
 }
 
 /// The name of a table's engine; none of a view, and where there is no table.

@@ -16,7 +16,7 @@ use crate::{
     Error, ErrorKind, Result,
     record::Value,
     store::{
-        Key,
+        Key, counts,
         sql::{
             kept, only_read,
             row::{about, of_field},
@@ -62,7 +62,8 @@ impl MySql {
                 ([one], Taken::Replace)
                     if known.writes == Writes::AsTheyAre && known.may_change(one).is_none() =>
                 {
-                    self.pool.run(&known.put_one, rows.swap_remove(0)).await.map(drop)
+                    let touched = self.pool.run(&known.put_one, rows.swap_remove(0)).await;
+                    touched.and_then(|touched| self.all_written(taken, 1, touched))
                 }
                 // Apart, so that what is usual stays small.
                 _ => self.write_many(known, taken, rows).boxed().await,
@@ -111,21 +112,23 @@ impl MySql {
         while !rows.as_slice().is_empty() {
             let chunk = chunk(rows.as_slice(), known.width(), most);
             let values: Vec<Cell> = rows.by_ref().take(chunk).flatten().collect();
-            statements.push((insert(known, chunk, taken), values));
+            statements.push((insert(known, chunk, taken), values, chunk));
         }
         if looks.is_empty()
             && statements.len() == 1
-            && let Some((statement, values)) = statements.pop()
+            && let Some((statement, values, sent)) = statements.pop()
         {
-            return self.pool.run(&statement, values).await.map(drop);
+            let touched = self.pool.run(&statement, values).await?;
+            return self.all_written(taken, sent, touched);
         }
         let begun = Instant::now();
         let in_one = self.pool.within("a write", async {
             let mut session = self.pool.session().await?;
             begin(&mut session).await?;
-            for (statement, values) in statements {
+            for (statement, values, sent) in statements {
                 self.pool.in_time("a write", begun)?;
-                if let Err(e) = session.exec(&statement, values).await {
+                let touched = session.exec(&statement, values).await;
+                if let Err(e) = touched.and_then(|touched| self.all_written(taken, sent, touched)) {
                     return Err(undo(session, e).await);
                 }
             }
@@ -156,13 +159,32 @@ impl MySql {
             for row in rows {
                 self.pool.in_time("a write", begun)?;
                 let key = row.first().cloned();
-                if let Err(e) = session.exec(statement, row).await {
+                let touched = session.exec(statement, row).await;
+                if let Err(e) = touched.and_then(|touched| self.all_written(taken, 1, touched)) {
                     return Err(of_row(known, key.as_ref(), undo(session, e).await));
                 }
             }
             keep(known, session, &looks).await
         });
         in_one.await
+    }
+
+    /// Whether a statement for so many rows did what it should, as far as its count tells: a row that is new counts
+    /// as one, one that takes the place of another as two, or as none where it is the same.
+    fn all_written(&self, taken: Taken, sent: usize, touched: u64) -> Result<()> {
+        let sent = sent as u64;
+        let most = match taken {
+            Taken::Replace => 2 * sent,
+            Taken::Refuse => sent,
+        };
+        counts::at_most("INSERT", most, "rows at most", touched)
+            .map_err(|e| self.pool.placed(e))?;
+        if taken == Taken::Refuse && touched < sent {
+            let what =
+                format!("{touched} of {sent} records were kept, and the server does not say why");
+            return Err(Error::new(ErrorKind::Mismatch, what));
+        }
+        Ok(())
     }
 
     /// The error of a write, saying so where it may have been half done.

@@ -456,7 +456,9 @@ impl Answer {
 fn touched(tag: &[u8]) -> u64 {
     let digits = tag.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit());
     let (count, _) = digits.fold((0u64, 1u64), |(count, place), digit| {
-        (count.wrapping_add(place.wrapping_mul(u64::from(digit - b'0'))), place.wrapping_mul(10))
+        // A number that is too long is the largest, which no count is.
+        let more = place.saturating_mul(u64::from(digit - b'0'));
+        (count.saturating_add(more), place.saturating_mul(10))
     });
     count
 }

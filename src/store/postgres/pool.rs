@@ -15,7 +15,7 @@ use super::{
     wire::Bound,
 };
 use crate::{
-    Result,
+    Error, Result,
     store::{
         Client,
         limits::{Limits, late, within},
@@ -133,6 +133,11 @@ impl Pool {
             true => e.in_place(self.place()),
             false => e,
         })
+    }
+
+    /// The error of an answer, which names the server.
+    pub fn placed(&self, e: Error) -> Error {
+        e.in_place(self.place())
     }
 
     /// The same for who waits in the thread, where no clock breaks in: between statements.

@@ -19,7 +19,7 @@ use crate::{
     Error, Result,
     record::Value,
     store::{
-        Filter, Key, KeyRange, Query, in_batches,
+        Filter, Key, KeyRange, Query, counts, in_batches,
         net::{Fewer, is_too_long},
         sql::{
             Sql, quote,
@@ -342,7 +342,8 @@ impl PostgreSql {
         let text = format!("SELECT count(*) FROM {}", quote(&known.table.name));
         let mut connection = self.pool.get().await?;
         let rows = self.noted(connection.query(&text, &[]).await)?;
-        Ok(rows[0].try_get::<i64>(0)? as u64)
+        let count = rows.first().ok_or_else(|| Error::malformed("a count without a row"))?;
+        counts::records("count(*)", count.try_get::<i64>(0)?).map_err(|e| self.pool.placed(e))
     }
 
     pub(super) async fn deleted(&self, filter: &Filter) -> Result<u64> {
@@ -351,7 +352,8 @@ impl PostgreSql {
         let sql =
             known.table.delete(&known.dialect, &LIMITS.exact(filter, known.table.columns()))?;
         let values = bound(&sql, &known)?;
-        self.noted(self.pool.execute(&sql.text, &values).boxed().await)
+        let count = self.noted(self.pool.execute(&sql.text, &values).boxed().await)?;
+        counts::records("DELETE", count).map_err(|e| self.pool.placed(e))
     }
 }
 

@@ -93,6 +93,14 @@ impl Field {
         self
     }
 
+    /// The same as one of several columns, where JSON is a text as any other type's that has no counterpart.
+    pub fn into_column(mut self) -> Field {
+        if self.wire == Wire::Jsonb {
+            (self.wire, self.direct) = (Wire::Text, false);
+        }
+        self
+    }
+
     /// Why no key can be written into the column, if none can.
     pub fn only_read(&self) -> Option<String> {
         (self.texts == Texts::Alike).then(|| {

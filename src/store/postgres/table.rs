@@ -123,7 +123,11 @@ impl Lazy {
         let found = look(pool, &self.name).await?;
         let fields = self.understood(&found)?;
         let Fields { shape, key, key_is_field, body } = fields;
-        let body = body.into_iter().map(|column| column.field).collect();
+        let body = body.into_iter().map(|column| match shape {
+            Shape::Columns => column.field.into_column(),
+            _ => column.field,
+        });
+        let body = body.collect();
         let Found { promise, by_bytes, unlogged, .. } = key;
         let fields = Fields { shape, key: key.field.into_key(), key_is_field, body };
         let in_order = by_bytes && promise.unique;

@@ -18,7 +18,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     store::{
-        Key,
+        Key, counts,
         sql::{row::about, taken},
     },
 };
@@ -40,10 +40,15 @@ fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
     if kept == sent as u64 || known.fields.body.is_empty() {
         return Ok(());
     }
-    let what = format!(
-        "{kept} of {sent} records were kept: a trigger or a rule of table {:?} leaves the others out",
-        known.table.name
-    );
+    let table = &known.table.name;
+    let what = match kept > sent as u64 {
+        true => {
+            format!("the server says that {kept} of {sent} records were kept in table {table:?}")
+        }
+        false => format!(
+            "{kept} of {sent} records were kept: a trigger or a rule of table {table:?} leaves the others out"
+        ),
+    };
     Err(Error::new(ErrorKind::Mismatch, what))
 }
 
@@ -250,8 +255,9 @@ impl PostgreSql {
             return Ok(0);
         }
         let known = self.known().await?;
-        let keys = [table::keys(&known, keys)];
-        self.noted(self.pool.execute(&known.say.remove, &keys).await)
+        let removed = [table::keys(&known, keys)];
+        let count = self.noted(self.pool.execute(&known.say.remove, &removed).await)?;
+        counts::of_keys("DELETE", keys, count).map_err(|e| self.pool.placed(e))
     }
 
     /// The error for keys that are taken, with the first of them.

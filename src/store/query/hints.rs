@@ -4,12 +4,12 @@
 use futures_util::TryStreamExt;
 
 use super::{
-    Filter, Matcher, Path, Test,
+    Filter, Matcher, Path, Query, Test,
     look::{Check, Part, Step, any},
     shown,
 };
 use crate::{
-    Result,
+    ErrorKind, Result,
     record::{Document, Kind, Time, Value},
     store::{Key, KeyRange, Store},
 };
@@ -256,8 +256,11 @@ fn written(steps: &[Step]) -> String {
     text
 }
 
-/// What to tell of a filter that fits no record of a store: what some of its first records hold otherwise than the
-/// filter compares it.
+/// How many records are looked at.
+const SOME: u64 = 1000;
+
+/// What to tell of a filter that fits no record of a store: what some of its records hold otherwise than the
+/// filter compares it. Whichever these are: in the order of keys a store without an index of them would sort all it has.
 ///
 /// # Errors
 /// Of the store.
@@ -267,7 +270,10 @@ pub async fn hints(store: &dyn Store, filter: &Filter) -> Result<Vec<String>> {
         return Ok(Vec::new());
     }
     let matcher = Matcher::new(filter.clone(), store.abilities().keeps);
-    let mut rows = store.scan(&KeyRange::all()).await?;
+    let mut rows = match store.find(&Query::default().limited(SOME)).await {
+        Err(e) if e.kind() == ErrorKind::Unsupported => store.scan(&KeyRange::all()).await?,
+        rows => rows?,
+    };
     // The first batch that has records.
     while let Some(batch) = rows.try_next().await? {
         batch.iter().for_each(|row| hints.see(Some(&row.key), &matcher.read(&row.record)));

@@ -6,6 +6,11 @@
 //! falls together in one place of the narrower one. A window of the last keys therefore finds them:
 //! 65,536 keys, or four mebibytes of long ones. What comes again beyond that (a table that shrinks
 //! to less than a thirty-thousandth within a scan) is not found.
+//!
+//! In a large space of keys with few of the table's, many answers have none, and all is well: no time is held
+//! against that. Each answer has looked at a thousand places, though, so that there is an end to them: a server
+//! that gives a cursor twice, or 65,536 empty answers and one more for every hundred keys it has (`DBSIZE`), is
+//! asked no more.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -13,12 +18,18 @@ use redis::cmd;
 
 use super::pool::Pool;
 use crate::{
-    Result,
-    store::{Key, kv::Namespace, onward::Onward},
+    ErrorKind, Result,
+    store::{
+        Key, counts,
+        kv::Namespace,
+        onward::{Barren, Onward},
+    },
 };
 
 /// How many places of the table of keys to look at with one command.
 const PLACES: u32 = 1000;
+/// For how many keys a server may send an empty answer more: a tenth of the places.
+const EACH: u64 = 100;
 
 /// A walk through the keys of a table.
 pub struct Keys<'a> {
@@ -29,6 +40,7 @@ pub struct Keys<'a> {
     cursor: Option<u64>,
     recent: Recent,
     walk: Onward<u64>,
+    barren: Barren,
     /// How many of its commands were asked.
     pub rounds: u64,
 }
@@ -36,8 +48,19 @@ pub struct Keys<'a> {
 impl<'a> Keys<'a> {
     pub fn new(pool: &'a Pool, space: &'a Namespace) -> Keys<'a> {
         let pattern = format!("{}*", literally(space.prefix()));
-        let (recent, walk) = (Recent::default(), Onward::new());
-        Keys { pool, space, pattern, cursor: Some(0), recent, walk, rounds: 0 }
+        let (recent, walk, barren) = (Recent::default(), Onward::new(), Barren::default());
+        Keys { pool, space, pattern, cursor: Some(0), recent, walk, barren, rounds: 0 }
+    }
+
+    /// How many keys the server has, as it says; who may not ask takes it to have as many as any.
+    async fn size(&self) -> Result<u64> {
+        match self.pool.ask::<i64>("DBSIZE", &cmd("DBSIZE")).await {
+            Ok(size) => counts::records("DBSIZE", size).map_err(|e| self.pool.placed(e)),
+            Err(e) if matches!(e.kind(), ErrorKind::Denied | ErrorKind::Unsupported) => {
+                Ok(Barren::RECORDS)
+            }
+            Err(e) => Err(e),
+        }
     }
 
     /// Some keys more, perhaps none; `None` at the end.
@@ -46,7 +69,7 @@ impl<'a> Keys<'a> {
         let mut scan = cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(PLACES);
         let (next, found): (u64, Vec<Vec<u8>>) = self.pool.ask("SCAN", &scan).await?;
-        self.walk.at(&next, "SCAN")?;
+        self.walk.at(&next, "SCAN").map_err(|e| self.pool.placed(e))?;
         self.cursor = Some(next).filter(|next| *next != 0);
         self.rounds += 1;
         let mut keys = Vec::with_capacity(found.len());
@@ -56,6 +79,11 @@ impl<'a> Keys<'a> {
             {
                 keys.push(key);
             }
+        }
+        // Keys that come again are none that come.
+        let barren = self.barren.came(keys.len(), "SCAN").map_err(|e| self.pool.placed(e))?;
+        if barren && self.cursor.is_some() {
+            self.barren.known(self.size().await?, EACH);
         }
         Ok(Some(keys))
     }

@@ -10,11 +10,21 @@ use futures_util::TryStreamExt;
 
 use crate::{
     ErrorKind, Result,
-    store::{self, Key, KeyRange},
+    store::{self, Key, KeyRange, onward::Barren},
 };
 
 /// A server that answers each of these commands so, and all others with OK; gone when the test is over.
 fn lying(answers: &'static [(&'static str, &'static [u8])]) -> String {
+    serving(|command, _| {
+        let known = answers.iter().find(|answer| answer.0 == command);
+        known.map(|known| known.1.to_vec())
+    })
+}
+
+/// A server that answers commands so, each with its first argument, and those it does not know with OK.
+fn serving(
+    answer: impl Fn(&str, &str) -> Option<Vec<u8>> + Copy + Send + Sync + 'static,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     thread::spawn(move || {
@@ -34,13 +44,13 @@ fn lying(answers: &'static [(&'static str, &'static [u8])]) -> String {
                         input.read_line(&mut line)?;
                         let mut part = vec![0; line[1..].trim().parse::<usize>().unwrap() + 2];
                         input.read_exact(&mut part)?;
-                        command.push(part);
+                        command.push(String::from_utf8_lossy(&part).trim().to_owned());
                     }
-                    let name = String::from_utf8_lossy(&command[0]).trim().to_owned();
-                    let known = answers.iter().find(|answer| answer.0 == name);
+                    let first = command.get(1).map_or("", String::as_str);
                     // Of its settings it says nothing.
-                    let usual: &[u8] = if name == "CONFIG" { b"*0\r\n" } else { b"+OK\r\n" };
-                    output.write_all(known.map_or(usual, |known| known.1))?;
+                    let usual: &[u8] = if command[0] == "CONFIG" { b"*0\r\n" } else { b"+OK\r\n" };
+                    let known = answer(&command[0], first);
+                    output.write_all(known.as_deref().unwrap_or(usual))?;
                 }
             });
         }
@@ -83,4 +93,58 @@ async fn keys_that_come_in_circles_end_a_scan() {
     let error = scanned.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
     assert!(error.to_string().contains("SCAN go in circles"), "{error}");
+}
+
+/// The answer to SCAN: where to go on, and perhaps a key.
+fn page(next: u64, key: Option<&str>) -> Vec<u8> {
+    let next = next.to_string();
+    let keys = key.map_or("*0\r\n".into(), |key| format!("*1\r\n${}\r\n{key}\r\n", key.len()));
+    format!("*2\r\n${}\r\n{next}\r\n{keys}", next.len()).into_bytes()
+}
+
+/// However fast it answers, and though no cursor comes twice.
+#[tokio::test]
+async fn pages_without_an_end_and_without_keys_end_a_scan() {
+    for size in ["-1", "5"] {
+        let url = if size == "5" {
+            serving(|command, cursor| match command {
+                "SCAN" => Some(page(cursor.parse::<u64>().unwrap() + 1, None)),
+                "DBSIZE" => Some(b":5\r\n".to_vec()),
+                _ => None,
+            })
+        } else {
+            serving(|command, cursor| match command {
+                "SCAN" => Some(page(cursor.parse::<u64>().unwrap() + 1, None)),
+                "DBSIZE" => Some(b":-1\r\n".to_vec()),
+                _ => None,
+            })
+        };
+        let place = store::open(&url).await.unwrap();
+        for counted in [place.count().await.map(drop), place.drop_table().await] {
+            let error = counted.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
+            let said = if size == "5" { "in a row have no record" } else { "counts -1" };
+            assert!(error.to_string().contains(said), "{error}");
+            assert!(error.to_string().starts_with("127.0.0.1:"), "{error}");
+        }
+    }
+}
+
+/// A true server with many keys, of which few are the table's.
+#[tokio::test]
+async fn many_empty_pages_of_a_large_server_are_no_end() {
+    const PAGES: u64 = 10 * Barren::USUAL;
+    let url = serving(|command, cursor| match command {
+        "SCAN" => {
+            let next = (cursor.parse::<u64>().unwrap() + 1) % PAGES;
+            Some(page(next, (next == 0).then_some("records:last")))
+        }
+        // A thousand places to a page.
+        "DBSIZE" => Some(format!(":{}\r\n", 1000 * PAGES).into_bytes()),
+        "UNLINK" => Some(b":1\r\n".to_vec()),
+        _ => None,
+    });
+    let place = store::open(&url).await.unwrap();
+    assert_eq!(place.count().await.unwrap(), 1);
+    assert_eq!(place.delete(&store::Filter::All).await.unwrap(), 1);
 }

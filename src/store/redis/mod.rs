@@ -37,6 +37,7 @@ use self::{keys::Keys, pool::Pool};
 use super::{
     Abilities, Common, Description, Driver, Encoded, Key, Login, Shape, Store, Url,
     blobs::CANNOT,
+    counts,
     kv::{Namespace, as_many, chunks},
 };
 use crate::{
@@ -167,8 +168,11 @@ impl Table {
         for key in keys {
             exist.cmd("EXISTS").arg(self.space.full(key));
         }
-        let found: Vec<bool> = self.pool.run("EXISTS", &exist).await?;
+        let found: Vec<i64> = self.pool.run("EXISTS", &exist).await?;
         let found = as_many("EXISTS", keys.len(), found)?;
+        let found: Result<Vec<bool>> =
+            found.into_iter().map(|found| counts::yes("EXISTS", found)).collect();
+        let found = found.map_err(|e| self.pool.placed(e))?;
         Ok(keys.iter().zip(found).find(|(_, found)| *found).map(|(key, _)| key.clone()))
     }
 
@@ -180,9 +184,10 @@ impl Table {
                 for key in keys {
                     unlink.arg(self.space.full(key));
                 }
-                count += self.pool.ask::<u64>("UNLINK", &unlink).await?;
+                let unlinked: i64 = self.pool.ask("UNLINK", &unlink).await?;
+                count += counts::of_keys("UNLINK", keys, unlinked)?;
             }
-            Ok(count)
+            counts::of_keys("UNLINK", keys, count)
         };
         self.pool.in_time("UNLINK", portions).await
     }

@@ -243,6 +243,11 @@ impl Pool {
         self.settle(within(self.limits.operation, what, portions).boxed().await)
     }
 
+    /// The error of an answer, which names the server.
+    pub fn placed(&self, e: Error) -> Error {
+        e.in_place(self.address.clone())
+    }
+
     /// Does something over a line.
     async fn directly<T>(
         &self,

@@ -10,7 +10,7 @@ use super::Table;
 use crate::{
     Error, ErrorKind, Result,
     store::{
-        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape,
+        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape, counts,
         kv::{Portion, as_many, chunks},
         net::Fewer,
     },
@@ -61,8 +61,11 @@ impl Strings {
             for blob in blobs {
                 set.arg(self.0.space.full(&blob.key)).arg(&blob.bytes);
             }
-            if twice.is_none() && self.0.pool.ask::<bool>("MSETNX", &set).await? {
-                continue;
+            if twice.is_none() {
+                let set: i64 = self.0.pool.ask("MSETNX", &set).await?;
+                if counts::yes("MSETNX", set)? {
+                    continue;
+                }
             }
             let taken = match twice {
                 Some(blob) => Some(blob),

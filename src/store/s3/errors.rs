@@ -5,7 +5,7 @@ use crate::{
     store::{Key, blobs::named, limits::unreached},
 };
 
-use super::listening::TOO_LONG;
+use super::listening::{TOO_LONG, WRONG};
 
 /// An error of a key's object; the server's troubles are not the key's.
 pub fn of(key: &Key, error: Error) -> Error {
@@ -75,8 +75,8 @@ pub fn failed(error: object_store::Error) -> Error {
         (Of::NotSupported { .. } | Of::NotImplemented { .. }, _) => ErrorKind::Unsupported,
         (_, "KeyTooLongError" | "EntityTooLarge") => ErrorKind::TooLarge,
         (Of::InvalidPath { .. } | Of::UnknownConfigurationKey { .. }, _) => ErrorKind::Invalid,
+        _ if text.contains(TOO_LONG) || text.contains(WRONG) => ErrorKind::Malformed,
         _ if text.contains("status code: 4") => ErrorKind::Invalid,
-        _ if text.contains(TOO_LONG) => ErrorKind::Malformed,
         _ if timed_out(&error) => ErrorKind::Timeout,
         _ => ErrorKind::Unavailable,
     };

@@ -36,6 +36,7 @@ use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Shape, Store,
     Url,
     blobs::CANNOT,
+    counts,
     kv::{Namespace, Portion, SCALARS, Spool, chunks},
     limits::Limits,
     net::{Address, Fewer},
@@ -253,6 +254,7 @@ impl Table {
             for keys in chunks(keys, |key| key.len()) {
                 count += self.server.out(&self.all_full(keys)).await?;
             }
+            let count = counts::of_keys("out", keys, count)?;
             if count > 0 {
                 self.settle().await?;
             }

@@ -8,6 +8,7 @@
 use crate::{
     Error, ErrorKind, Result,
     store::{
+        counts,
         kv::{Namespace, Spool, out_of_step},
         limits::Limits,
         net::{Address, too_long},
@@ -208,7 +209,9 @@ impl Server {
         conditions.push(b"count".into());
         let found = self.misc("search", &conditions).await?;
         let text = found.first().and_then(|found| std::str::from_utf8(found).ok());
-        text.and_then(|text| text.parse().ok()).ok_or_else(|| out_of_step("search", b"no count"))
+        let count = text.and_then(|text| text.parse::<i64>().ok());
+        let count = count.ok_or_else(|| out_of_step("search", b"no count"));
+        count.and_then(|count| counts::records("search", count)).map_err(|e| self.place(e))
     }
 
     /// Reads a list of keys as fast as it comes.
