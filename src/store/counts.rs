@@ -1,5 +1,4 @@
-//! Counts that a server gives: held to what it was asked, as a server that says more than there can be is not
-//! right about anything.
+//! Counts that a server gives, checked against what it was asked.
 
 use std::{collections::HashSet, fmt::Display};
 
@@ -32,7 +31,7 @@ pub fn at_most(what: &str, most: u64, of: impl Display, count: impl Into<i128>) 
     match u64::try_from(count) {
         Ok(count) if count <= most => Ok(count),
         _ => Err(Error::malformed(format!(
-            "the server's answer to {what} counts {count}, of {most} {of}: it is not to be believed"
+            "the server's answer to {what} is invalid: it counts {count} of {most} {of}"
         ))),
     }
 }
@@ -46,7 +45,7 @@ pub fn records(what: &str, count: impl Into<i128>) -> Result<u64> {
     match u64::try_from(count) {
         Ok(count) if count <= MOST => Ok(count),
         _ => Err(Error::malformed(format!(
-            "the server's answer to {what} counts {count} records: it is not to be believed"
+            "the server's answer to {what} is invalid: it counts {count} records"
         ))),
     }
 }
@@ -60,7 +59,7 @@ pub fn yes(what: &str, count: impl Into<i128>) -> Result<bool> {
         0 => Ok(false),
         1 => Ok(true),
         count => Err(Error::malformed(format!(
-            "the server's answer to {what} is {count}, where it is 0 or 1: it is not to be believed"
+            "the server's answer to {what} is invalid: {count}, not 0 or 1"
         ))),
     }
 }
@@ -84,7 +83,7 @@ mod tests {
             prop_assert_eq!(held.is_ok(), (0..=different).contains(&count));
             if let Err(e) = held {
                 prop_assert_eq!(e.kind(), crate::ErrorKind::Malformed);
-                let said = format!("counts {count},");
+                let said = format!("counts {count} of");
                 prop_assert!(e.to_string().contains(&said), "{}", e);
             }
             prop_assert_eq!(records("COUNT", count).is_ok(), count >= 0);

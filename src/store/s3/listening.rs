@@ -38,7 +38,7 @@ const UNITS: u32 = LARGEST.div_ceil(UNIT) as u32;
 /// What the error says.
 pub const TOO_LONG: &str = "the server's answer has more bytes than are read";
 /// What errors of answers begin with that are none to what was asked.
-pub const WRONG: &str = "the server's answer is not to be believed";
+pub const WRONG: &str = "the server's answer is invalid";
 /// How many times a request may be sent on.
 const ONWARD: usize = 5;
 
