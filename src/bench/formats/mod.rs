@@ -237,7 +237,7 @@ fn enter_all<'a, I: Item>(
             }
             // It holds the records in memory and not in a file: the others are none the worse for it.
             (Err(e), Some(row)) if is_refused(&e) => {
-                row.refused = Some(contender::chain(&e));
+                row.refused = Some(unfiled(&e));
                 formats.retain(|format| *format != taking.format);
             }
             (made, _) => drop(made?),
@@ -265,6 +265,12 @@ fn enter_all<'a, I: Item>(
         }
     }
     Ok(entries)
+}
+
+/// Why records cannot be put into a file, without the name of the file, which nobody knows.
+fn unfiled(e: &Error) -> String {
+    let which = e.place().record.map_or(String::new(), |number| format!("record {number}: "));
+    format!("in a file, {which}{}", e.context())
 }
 
 /// Whether it is a format that refuses records, and not a file or counts that are wrong.
