@@ -8,6 +8,7 @@ use std::{
 use futures_util::TryStreamExt;
 use steelyard::{
     Error, Result,
+    error::gives_orders,
     file::Reading,
     format::{self, As, Found, Framed, MarcContent, Reader, Wrapped, has_marc_shape},
     marc::{Content, Record, RecordRef, Severity, Trouble, encoding::Look},
@@ -197,8 +198,9 @@ impl<W: Write> Show<W> {
         let json = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
         for c in json.chars() {
             match c {
+                '\n' => writeln!(self.out)?,
                 // JSON has an escape for those that a terminal might take for orders.
-                '\u{7f}'..='\u{9f}' => write!(self.out, "\\u{:04x}", c as u32)?,
+                c if gives_orders(c) => write!(self.out, "\\u{:04x}", u32::from(c))?,
                 c => write!(self.out, "{c}")?,
             }
         }
@@ -264,10 +266,10 @@ fn marc(text: &mut String, style: Style, leader: &[u8], record: RecordRef<'_>) {
     }
 }
 
-/// Text as it can be printed: no control character reaches the terminal.
+/// Text as it can be printed: nothing that gives orders reaches the terminal.
 fn visible(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    if !text.contains(char::is_control) {
+    if !text.contains(gives_orders) {
         return text.into_owned();
     }
     let mut out = String::with_capacity(text.len() + 8);
@@ -275,6 +277,7 @@ fn visible(bytes: &[u8]) -> String {
         match c {
             '\0'..' ' => out.push(char::from_u32(0x2400 + c as u32).expect("a control picture")),
             c if c.is_control() => out.push('\u{fffd}'),
+            c if gives_orders(c) => out.extend(c.escape_unicode()),
             c => out.push(c),
         }
     }
