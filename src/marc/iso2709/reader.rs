@@ -65,7 +65,7 @@ fn stretch(zeros: &mut Zeros, window: &[u8], at: usize, eof: bool) -> Frame {
         Run::Padding(..) => Frame::End,
         Run::Bad { start, end, before } => {
             let detail = told(before + (end - start) as u64);
-            Frame::Bad(start..end, Trouble::new(TroubleKind::Unreadable, start, detail))
+            Frame::Bad(start..end, Trouble::new(TroubleKind::Syntax, start, detail))
         }
     }
 }

@@ -89,7 +89,7 @@ fn lies(driver: &str) -> &'static [Lie] {
                     lie(One, b":1\r\n", b":5\r\n", "counts 5"),
                     lie(One, b":1\r\n", b":-3\r\n", "counts -3"),
                     lie(Twice, b":2\r\n", b":3\r\n", "counts 3"),
-                    lie(Load, b":1\r\n", b":7\r\n", "is 7"),
+                    lie(Load, b":1\r\n", b":7\r\n", "invalid: 7"),
                     lie(All, b":2\r\n", b":9223372036854775807\r\n", "counts 9223372036854775807"),
                 ]
             }
