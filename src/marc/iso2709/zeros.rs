@@ -1,10 +1,12 @@
 //! Zeros where a record should begin: a block that was never written, or the padding of a file's end.
-//! They are passed over as they are seen, so a run of any length takes no memory.
+//! A long run is passed over as it is seen, so it takes no memory.
 
 use super::frame::{BETWEEN, between};
 
 /// So many bytes of zeros (and line ends) behind the last record are padding; more are lost records.
 pub const PADDING: u64 = 64 << 10;
+/// A run of so many bytes is not held until it ends.
+const LONG: usize = 4 << 10;
 
 /// What was seen of a run that has not ended yet.
 #[derive(Debug, Default)]
@@ -20,7 +22,7 @@ pub(crate) struct Zeros {
 pub(crate) enum Run {
     /// Something else than zeros.
     None,
-    /// Nothing but these bytes is there. They can go; ask again with more behind them.
+    /// These bytes can go; ask again with more behind what is there.
     On(usize),
     /// The file ends behind these bytes, the end of a run of so many: padding.
     Padding(usize, u64),
@@ -51,6 +53,7 @@ impl Zeros {
         let before = self.seen;
         let run = before + (end - start) as u64;
         match (end == buf.len(), eof) {
+            (true, false) if before == 0 && end - start < LONG => return Run::On(start),
             (true, false) => {
                 self.seen = run;
                 return Run::On(end);
