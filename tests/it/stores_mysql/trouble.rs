@@ -185,14 +185,14 @@ async fn who_may_not_and_what_is_not_there() {
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     // Of a table with columns that are not shown to the user, a record would be without them.
     for statement in [
-        "CREATE TABLE partly (k INT PRIMARY KEY, v INT, secret INT)",
+        "CREATE TABLE half_shown (k INT PRIMARY KEY, v INT, secret INT)",
         "CREATE USER 'clerk'@'127.0.0.1' IDENTIFIED BY 'clerks word'",
-        "GRANT SELECT (k, v) ON steelyard.partly TO 'clerk'@'127.0.0.1'",
+        "GRANT SELECT (k, v) ON steelyard.half_shown TO 'clerk'@'127.0.0.1'",
     ] {
         other.query_drop(statement).await.unwrap();
     }
     let clerk = crate::programs::with_login(&url, "clerk:clerks%20word");
-    let clerk = clerk.split('?').next().unwrap().to_owned() + "?layout=columns&table=partly";
+    let clerk = clerk.split('?').next().unwrap().to_owned() + "?layout=columns&table=half_shown";
     let read = async {
         let place = open(&clerk).await?;
         place.scan(&KeyRange::all()).await?.try_collect::<Vec<_>>().await
@@ -200,7 +200,7 @@ async fn who_may_not_and_what_is_not_there() {
     let error = read.await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");
     assert!(error.to_string().contains("may not read: grant SELECT"), "{error}");
-    other.query_drop("GRANT SELECT ON steelyard.partly TO 'clerk'@'127.0.0.1'").await.unwrap();
+    other.query_drop("GRANT SELECT ON steelyard.half_shown TO 'clerk'@'127.0.0.1'").await.unwrap();
     assert_eq!(open(&clerk).await.unwrap().count().await.unwrap(), 0);
     let error = open(&crate::programs::with_login(&url, "guest:wrong")).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied);
