@@ -21,7 +21,8 @@ pub(crate) const CUT: &str = "… (";
 /// direction of text.
 pub fn gives_orders(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}')
+        || matches!(c, '\u{2066}'..='\u{2069}')
 }
 
 /// A text as messages tell it: cut where it is long, as what it quotes (an answer, a key, a record) can have any
@@ -199,6 +200,29 @@ impl Error {
     pub fn context(&self) -> &str {
         &self.0.context
     }
+
+    /// The error and what caused it, on one line; nothing is said twice.
+    pub fn chain(&self) -> String {
+        self.caused(self.to_string())
+    }
+
+    /// What is wrong and what caused it, without the place.
+    pub fn reason(&self) -> String {
+        self.caused(self.context().to_owned())
+    }
+
+    fn caused(&self, mut text: String) -> String {
+        for cause in self.causes() {
+            // An I/O error is its own cause, and what wraps one says the same.
+            let last = text.rfind(": ").map_or(0, |at| at + 2);
+            let wraps = cause.strip_suffix(&text[last..]).is_some_and(|w| w.ends_with(": "));
+            if !text.ends_with(&cause) && !wraps {
+                text += ": ";
+                text += &cause;
+            }
+        }
+        text
+    }
 }
 
 impl fmt::Display for Error {
@@ -272,6 +296,19 @@ mod tests {
         let again = Error::malformed(format!("key 7: {}; try less", error.context()));
         assert!(again.context().ends_with("(300001 bytes); try less"));
         assert_eq!(cut(&"x".repeat(TOLD + AROUND)).len(), TOLD + AROUND);
+    }
+
+    #[test]
+    fn a_cause_is_told_once_and_every_other_one() {
+        let of = |what: &str, cause: &str| {
+            Error::new(ErrorKind::Io, what).with_source(std::io::Error::other(cause)).chain()
+        };
+        assert_eq!(of("no way: refused", "refused"), "no way: refused");
+        assert_eq!(of("no way: refused", "while asking: refused"), "no way: refused");
+        // What merely ends alike is another cause.
+        assert_eq!(of("line 3", "byte 13"), "line 3: byte 13");
+        assert_eq!(of("at: 3", "byte 13"), "at: 3: byte 13");
+        assert_eq!(of("x", "refused (os error 3)"), "x: refused (os error 3)");
     }
 
     #[test]

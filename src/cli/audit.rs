@@ -8,7 +8,7 @@ use steelyard::{
 };
 
 use super::{
-    Outcome, bench::stores::Named, chain, hidden::without_passwords, interrupt, parsed, print, say,
+    Outcome, bench::stores::Named, hidden::without_passwords, interrupt, parsed, print, say,
     visible,
 };
 
@@ -60,7 +60,7 @@ pub fn run(args: Args) -> Result<Outcome> {
             Ok(None) => return Ok(outcome),
             // The others are still to be seen.
             Err(e) => {
-                print(line([&target.label, "-", "-", "-", "not observed", &chain(&e)]))?;
+                print(line([&target.label, "-", "-", "-", "not observed", &e.chain()]))?;
                 outcome = Outcome::Found;
                 continue;
             }

@@ -129,7 +129,7 @@ pub fn run() -> ExitCode {
         Err(e) => {
             // What other threads still write to will not become whole.
             Staged::abandon_all();
-            say(format_args!("steelyard: {}", chain(&e)));
+            say(format_args!("steelyard: {}", e.chain()));
             ExitCode::from(if e.kind() == ErrorKind::Invalid { 2 } else { 3 })
         }
     };
@@ -179,25 +179,6 @@ fn print(text: impl AsRef<[u8]>) -> Result<()> {
     Ok(out.flush()?)
 }
 
-/// The error and what caused it, on one line.
-fn chain(error: &Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.causes() {
-        // An I/O error is its own cause, and what wraps one says the same.
-        let wraps = cause.strip_suffix(said(&text)).is_some_and(|w| w.ends_with(": "));
-        if !text.ends_with(&cause) && !wraps {
-            text += &format!(": {cause}");
-        }
-    }
-    text
-}
-
-/// What a line says last, behind its last colon.
-fn said(text: &str) -> &str {
-    let last = text.rfind(": ").map_or(0, |at| at + 2);
-    &text[last..]
-}
-
 fn is_broken_pipe(error: &Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {
@@ -223,22 +204,4 @@ fn file_to_write<T: From<String>>(text: &str) -> Result<T, String> {
 /// Parses a value of a command line by its `FromStr`, for clap.
 fn parsed<T: std::str::FromStr<Err = Error>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|e: Error| e.context().to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cause_is_told_once_and_every_other_one() {
-        let of = |what: &str, cause: &str| {
-            chain(&Error::new(ErrorKind::Io, what).with_source(std::io::Error::other(cause)))
-        };
-        assert_eq!(of("no way: refused", "refused"), "no way: refused");
-        assert_eq!(of("no way: refused", "while asking: refused"), "no way: refused");
-        // What merely ends alike is another cause.
-        assert_eq!(of("line 3", "byte 13"), "line 3: byte 13");
-        assert_eq!(of("at: 3", "byte 13"), "at: 3: byte 13");
-        assert_eq!(of("x", "refused (os error 3)"), "x: refused (os error 3)");
-    }
 }

@@ -13,6 +13,7 @@ use steelyard::{
     format::{self, As, Found, Framed, MarcContent, Reader, Wrapped, has_marc_shape},
     marc::{Content, Record, RecordRef, Severity, Trouble, encoding::Look},
     record::{self, Value},
+    report::visible_json,
     store::{KeyRange, Row, is_url},
 };
 
@@ -196,15 +197,7 @@ impl<W: Write> Show<W> {
 
     fn value(&mut self, value: &Value) -> Result<()> {
         let json = serde_json::to_string_pretty(value).map_err(std::io::Error::from)?;
-        for c in json.chars() {
-            match c {
-                '\n' => writeln!(self.out)?,
-                // JSON has an escape for those that a terminal might take for orders.
-                c if gives_orders(c) => write!(self.out, "\\u{:04x}", u32::from(c))?,
-                c => write!(self.out, "{c}")?,
-            }
-        }
-        Ok(writeln!(self.out)?)
+        Ok(writeln!(self.out, "{}", visible_json(&json))?)
     }
 
     fn marc(&mut self, record: RecordRef<'_>, stands: RecordRef<'_>) -> Result<()> {

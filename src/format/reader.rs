@@ -295,18 +295,7 @@ fn note(error: &Error, troubles: &mut Vec<Trouble>) {
         return;
     }
     let at = error.place().offset.unwrap_or(0) as usize;
-    troubles.push(Trouble::new(TroubleKind::Syntax, at, with_causes(error)));
-}
-
-/// What is wrong and why, without the place.
-fn with_causes(error: &Error) -> String {
-    let mut text = error.context().to_owned();
-    for cause in error.causes() {
-        if !text.ends_with(&cause) {
-            text += &format!(": {cause}");
-        }
-    }
-    text
+    troubles.push(Trouble::new(TroubleKind::Syntax, at, error.reason()));
 }
 
 fn unreadable(troubles: &[Trouble]) -> Error {

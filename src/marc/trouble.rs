@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, fmt::Write};
 
 use serde::Serialize;
 
-use crate::error::cut;
+use crate::error::{cut, gives_orders};
 
 /// How bad a [`Trouble`] is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -94,7 +94,7 @@ impl Serialize for TroubleKind {
 pub struct Trouble {
     /// What kind of trouble.
     pub kind: TroubleKind,
-    /// The record's number in the file, from 1.
+    /// The record's number in the file, from 1; 0 where it is about the file.
     pub record: u64,
     /// Byte offset in the (uncompressed) file.
     pub offset: u64,
@@ -130,9 +130,9 @@ impl Trouble {
 /// that set the direction of writing or cannot be seen. What is escaped stays as it is.
 fn escaped(text: &str) -> Cow<'_, str> {
     let odd = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-            || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        gives_orders(c)
+            || matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2065}')
+            || matches!(c, '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
             || matches!(c, '\u{e0000}'..='\u{e007f}')
     };
     if !text.contains(odd) {
@@ -157,7 +157,10 @@ pub fn worst(troubles: &[Trouble]) -> Option<&Trouble> {
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "record {}, byte {}: {}", self.record, self.offset, self.told())
+        if self.record > 0 {
+            write!(f, "record {}, ", self.record)?;
+        }
+        write!(f, "byte {}: {}", self.offset, self.told())
     }
 }
 

@@ -114,7 +114,7 @@ impl Barren {
             None => Ok(self.pages >= Barren::USUAL),
             Some(most) if self.pages <= most => Ok(false),
             Some(_) => Err(Error::malformed(format!(
-                "{} pages of {what} in a row have no record; the server has not enough of them for so many",
+                "{} pages of {what} in a row have no record: more than the server has by its own count",
                 self.pages
             ))),
         }

@@ -63,10 +63,10 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
             proof.first.get_or_insert_with(|| format!("record {}: {text}", i + 1));
         };
         if let Err(e) = record.encode(format, &mut bytes) {
-            note(chain(&e));
+            note(e.chain());
             refused.push(i);
         } else if let Err(e) = back.decode(format, &bytes) {
-            note(format!("written, but not read back: {}", chain(&e)));
+            note(format!("written, but not read back: {}", e.chain()));
             refused.push(i);
         } else if back != *record {
             changed.push(i);
@@ -116,7 +116,7 @@ impl<'a, I: Item> Contender<'a, I> {
         let mut sizes = Vec::new();
         fs::create_dir_all(&self.folder)?;
         if let Err(e) = Framer::new(&Wrapped::from(self.format)) {
-            self.unfiled = Some(chain(&e));
+            self.unfiled = Some(e.chain());
             let length = self.laid(0)?.len();
             return Ok(vec![(Pack::Plain, length as u64)]);
         }
@@ -234,7 +234,7 @@ impl<I: Item> Competitor for Contender<'_, I> {
         match Task::of(phase) {
             Ok(Task::Read(_) | Task::Write(_)) => self.unfiled.clone(),
             Ok(Task::Decode | Task::Encode) => None,
-            Err(e) => Some(chain(&e)),
+            Err(e) => Some(e.chain()),
         }
     }
 
@@ -310,9 +310,4 @@ impl<I: Item> Competitor for Null<'_, I> {
         }
         Ok(counts)
     }
-}
-
-/// An error with what caused it, on one line.
-pub(super) fn chain(error: &Error) -> String {
-    format!("{error:?}")
 }

@@ -76,5 +76,7 @@ impl Zeros {
 /// What is wrong with a run of so many bytes.
 pub(crate) fn told(run: u64) -> String {
     let s = if run == 1 { "" } else { "s" };
-    format!("{run} byte{s} of zeros where a record should begin; were they ever written?")
+    format!(
+        "{run} byte{s} of zeros where a record should begin; that part of the file was probably never written"
+    )
 }
