@@ -115,15 +115,18 @@ fn a_copy_whose_server_is_killed_can_be_resumed() {
             }
             Err(e) => panic!("{e:?}"),
         };
-        for round in 0..kills / 3 {
-            killed_in_the_middle(program.name, &mut server, round);
+        // A busy machine may let a copy end before it is seen to be under way: another then.
+        let mut tables = 0..kills;
+        for _ in 0..kills / 3 {
+            let killed = tables.any(|table| killed_in_the_middle(program.name, &mut server, table));
+            assert!(killed, "{}: copies are over before anything is killed", program.name);
         }
         println!("{}: {kills} kills", program.name);
     }
 }
 
-/// One copy with three kills.
-fn killed_in_the_middle(name: &str, server: &mut Server, round: u32) {
+/// One copy with three kills, unless it was over before one of them.
+fn killed_in_the_middle(name: &str, server: &mut Server, table: u32) -> bool {
     const COUNT: usize = 12_000;
     let text = "x".repeat(1000);
     let lines: String = (0..COUNT)
@@ -132,11 +135,14 @@ fn killed_in_the_middle(name: &str, server: &mut Server, round: u32) {
     let desk = Desk::new();
     desk.write("p.json", &lines);
     let join = if server.url().contains('?') { '&' } else { '?' };
-    let url = format!("{}{join}table=p{round}&durability=t3&timeout=10", server.url());
+    let url = format!("{}{join}table=p{table}&durability=t3&timeout=10", server.url());
     let args = format!("copy p.json {url} --key key --resume");
     for (batches, who) in [(2, Who::Server), (3, Who::Client), (5, Who::Server)] {
-        let (child, in_the_middle) = under_way(&desk, &args, batches);
-        assert!(in_the_middle, "{name}: it was over before anything was killed");
+        let (mut child, in_the_middle) = under_way(&desk, &args, batches);
+        if !in_the_middle {
+            assert!(child.wait().unwrap().success(), "{name}");
+            return false;
+        }
         let pid = Pid::from_raw(child.id().cast_signed());
         match who {
             Who::Server => server.kill(),
@@ -161,6 +167,7 @@ fn killed_in_the_middle(name: &str, server: &mut Server, round: u32) {
     numbers.sort_unstable();
     assert!(numbers.into_iter().eq(0..COUNT as u64), "{name}: not every record once");
     assert!(back.iter().all(|record| record["text"] == *text), "{name}");
+    true
 }
 
 /// The name of a journal can be guessed: what somebody else put there is neither followed nor waited for.
