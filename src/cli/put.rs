@@ -3,11 +3,12 @@
 use futures_util::TryStreamExt;
 use steelyard::{
     Error, ErrorKind, Result,
+    copy::KeyRule,
     file::Reading,
     format::{Coder, Takes, Wrapped},
     marc::Record,
     record::{self, Document, Value},
-    store::{Key, KeyRange, Layout, Row, Shape, query::Path},
+    store::{Key, KeyRange, Layout, Row, Shape},
 };
 
 use super::{Outcome, files, parsed, print, progress::count, say, stores::Stores};
@@ -15,8 +16,8 @@ use super::{Outcome, files, parsed, print, progress::count, say, stores::Stores}
 /// Keeps records, in place of those with the same keys, and prints the keys it gave.
 ///
 /// Records are read from standard input as JSON lines, or from files in any format. A key is the
-/// field _key, as `each` and `get` print it, or the one --key names; a record without one is given a
-/// key of its own, which is printed. To move many records, `copy` is faster.
+/// field _key, as `each` and `get` print it, or the one --key names, or the 001 of a MARC record; a record without
+/// one is given a key of its own, which is printed. To move many records, `copy` is faster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -25,9 +26,9 @@ pub struct Args {
     /// Files of records; - for standard input.
     #[arg(default_value = "-")]
     files: Vec<String>,
-    /// The field that holds the key.
-    #[arg(long, value_name = "FIELD")]
-    key: Option<String>,
+    /// The field that holds the key, as `copy` takes it: id, customer.number, 001, 035a.
+    #[arg(long, value_name = "FIELD", value_parser = parsed::<KeyRule>)]
+    key: Option<KeyRule>,
     /// The format of the records, where nothing tells [default: json].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
@@ -43,6 +44,7 @@ Examples:
 const BATCH: usize = 1000;
 
 pub fn run(args: Args) -> Result<Outcome> {
+    let rule = args.key.unwrap_or_default();
     let stores = Stores::new()?;
     let place = stores.open(&args.url)?;
     let in_place = |e: Error| e.in_place(place.url().to_string());
@@ -73,17 +75,12 @@ pub fn run(args: Args) -> Result<Outcome> {
                 return Err(bad);
             }
             let mut record = document(&mut coder, frame.bytes).map_err(at)?;
-            let field = args.key.as_deref().unwrap_or(Path::KEY);
-            let key = match record.get(field) {
-                None if args.key.is_none() => {
-                    let key = Key::fresh();
-                    given += key.as_str();
-                    given.push('\n');
-                    key
-                }
-                _ => Key::of(&record, field).map_err(at)?,
-            };
-            record.remove(Path::KEY);
+            let key = rule.take(&mut record).map_err(at)?.unwrap_or_else(|| {
+                let key = Key::fresh();
+                given += key.as_str();
+                given.push('\n');
+                key
+            });
             rows.push(Row { key, record });
             if rows.len() == BATCH {
                 send(&mut rows, &mut given).map_err(in_place)?;

@@ -306,7 +306,7 @@ impl<'o> Converter<'o> {
         let own = self.own_key(&mut document, at)?;
         let key = match at.key.or(own.as_ref()) {
             _ if !keyed => None,
-            Some(key) if options.key == KeyRule::Usual => Some(key.clone()),
+            Some(key) if options.key.is_own() => Some(key.clone()),
             _ => {
                 let marc = marc.as_ref().map(Record::as_ref);
                 Some(options.key.of_document(&document, marc, at.offset)?)
@@ -357,9 +357,9 @@ impl<'o> Converter<'o> {
         if !self.output.is_keyed() || at.key.is_some() {
             return Ok(None);
         }
-        match (take_key(document), &self.options.key) {
+        match (take_key(document), self.options.key.is_own()) {
             (None, _) => Ok(None),
-            (Some(key), KeyRule::Usual) => key.map(Some),
+            (Some(key), true) => key.map(Some),
             // Another key was asked for.
             (Some(key), _) => Ok(key.ok()),
         }
@@ -475,8 +475,12 @@ impl<'o> Converter<'o> {
                 None => self.key_beside(at, || Some(options.key.of_marc(holder)))?,
             };
             let marc21 = options.to.wrapped().is_some_and(|to| to.format == Format::Marc21);
-            if options.care == Care::Strict && marc21 {
-                iso2709::fits(chosen)?;
+            if marc21 && let Err(e) = iso2709::fits(chosen) {
+                match options.care {
+                    Care::Strict => return Err(e),
+                    _ if troubles.iter().any(|t| t.kind == TroubleKind::Oversized) => {}
+                    _ => troubles.push(Trouble::new(TroubleKind::TooLong, 0, e.context())),
+                }
             }
             let tolerant = options.care == Care::Tolerant;
             self.output.marc(key, chosen, tolerant, troubles, made)?;

@@ -5,8 +5,9 @@ use std::{fmt, str::FromStr};
 use super::select::Path;
 use crate::{
     Error, Result,
-    marc::RecordRef,
-    record::{Document, Value},
+    format::has_marc_shape,
+    marc::{Record, RecordRef},
+    record::{self, Document, Value},
     store::{Key, query},
 };
 
@@ -46,6 +47,35 @@ impl fmt::Display for KeyRule {
 const CONTROL_NUMBER: &str = "001";
 
 impl KeyRule {
+    /// The key of a record on its way into a store, whose field `_key` is taken out; none where it has none.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where the field asked for is not there, or can be no key.
+    pub fn take(&self, record: &mut Document) -> Result<Option<Key>> {
+        let own = take_key(record);
+        if let (Some(key), true) = (own, self.is_own()) {
+            return key.map(Some);
+        }
+        let marc = match has_marc_shape(record) {
+            true => record::from_value::<Record>(Value::Map(record.clone())).ok(),
+            false => None,
+        };
+        match (self, self.given_by(record, marc.as_ref().map(Record::as_ref))) {
+            // Not every MARC record has a number.
+            (KeyRule::Usual, given) => Ok(given.and_then(Result::ok)),
+            (_, given) => given.transpose(),
+        }
+    }
+
+    /// Whether a record that has a key keeps it.
+    pub(super) fn is_own(&self) -> bool {
+        match self {
+            KeyRule::Usual => true,
+            KeyRule::Field(path) => path.to_string() == query::Path::KEY,
+            KeyRule::Fresh => false,
+        }
+    }
+
     /// The key of a MARC record.
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -46,8 +47,10 @@ impl Staged {
     pub fn create(path: &Path, sync: bool) -> Result<Staged> {
         // A link stays; what it points to is replaced.
         let target = match fs::symlink_metadata(path) {
-            Ok(there) if there.is_symlink() => fs::canonicalize(path)
-                .map_err(|e| Error::from(e).in_place(path.display().to_string()))?,
+            Ok(there) if there.is_symlink() => {
+                let target = trusted(path, &there).and_then(|()| fs::canonicalize(path));
+                target.map_err(|e| Error::from(e).in_place(path.display().to_string()))?
+            }
             _ => path.to_owned(),
         };
         Staged::in_place_of_links(&target, sync)
@@ -114,6 +117,25 @@ impl Staged {
         };
         let done = commit(&mut self);
         done.map_err(|e| Error::from(e).in_place(self.target.display().to_string()))
+    }
+}
+
+/// Refuses a link that somebody else may have planted: one of another user in a folder that everybody may write to. It is
+/// the rule of `fs.protected_symlinks` in proc_sys_fs(5), which is not switched on everywhere, and is kept by the kernel
+/// where it follows links, not where they are read.
+fn trusted(path: &Path, link: &fs::Metadata) -> io::Result<()> {
+    const STICKY: u32 = 0o1000;
+    const ALL_WRITE: u32 = 0o002;
+    let folder = fs::metadata(folder_of(path))?;
+    let shared = folder.mode() & (STICKY | ALL_WRITE) == STICKY | ALL_WRITE;
+    let own = [nix::unistd::geteuid().as_raw(), folder.uid()].contains(&link.uid());
+    match own || !shared {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "a link of another user in a folder that everybody may write to; it is not followed: remove it, or \
+             name another file",
+        )),
     }
 }
 
@@ -193,6 +215,36 @@ mod tests {
             .collect();
         names.sort();
         names
+    }
+
+    /// A folder as /tmp, with a link of another user to a file of ours.
+    #[test]
+    fn links_that_others_planted_are_not_followed() {
+        use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+        if !nix::unistd::geteuid().is_root() {
+            return crate::skips::Missing::allowed("not root: a link of another user").say();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (link, victim) = (folder.path().join("o.json"), folder.path().join("victim"));
+        for (mode, owner, follows) in
+            [(0o1777, 65534, false), (0o1777, 0, true), (0o755, 65534, true)]
+        {
+            fs::set_permissions(folder.path(), fs::Permissions::from_mode(mode)).unwrap();
+            fs::write(&victim, "precious").unwrap();
+            let _ = fs::remove_file(&link);
+            symlink(&victim, &link).unwrap();
+            lchown(&link, Some(owner), None).unwrap();
+            let made = Staged::create(&link, false).and_then(|mut staged| {
+                staged.write_all(b"new")?;
+                staged.commit()
+            });
+            assert_eq!(made.is_ok(), follows, "{mode:o} {owner}: {made:?}");
+            let there = fs::read_to_string(&victim).unwrap();
+            assert_eq!(there == "precious", !follows, "{mode:o} {owner}");
+            if let Err(e) = made {
+                assert!(e.to_string().contains("o.json: a link of another user"), "{e}");
+            }
+        }
     }
 
     #[test]

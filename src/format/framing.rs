@@ -160,6 +160,7 @@ impl Framer {
         framer.fresh = false;
         match &mut framer.rule {
             Rule::Json(json) => *json = json::State::lines(),
+            Rule::Marc => framer.zeros = Zeros::within(),
             Rule::Elements(elements) => {
                 **elements = xml::Framer::within().with_limit(MAX_RECORD);
             }
@@ -457,6 +458,12 @@ fn row(head: &mut Vec<u8>, bytes: &[u8], eof: bool) -> Next {
     match csv::line_end(bytes, eof) {
         None if eof => Next::End,
         None => Next::More,
+        // Of a file without any line feed all lines would be the header.
+        Some(end) if head.is_empty() && bytes[..end].trim_ascii_end().contains(&b'\r') => {
+            let error =
+                Error::malformed("its lines end with CR alone; CSV lines end with LF or CR LF");
+            Next::Bad { len: end, before: 0, error }
+        }
         Some(end) if head.is_empty() => {
             head.extend_from_slice(&bytes[..end]);
             if !head.ends_with(b"\n") {

@@ -58,6 +58,7 @@ kinds! {
     Indicators "indicators" Repaired "a field has not exactly two indicators; kept as plain text";
     ControlSubfields "subfields-in-control-field" Repaired "a control field has subfields; kept as plain text";
     Leader "leader" Repaired "the leader is damaged";
+    TooLong "too-long" Repaired "longer than ISO 2709 can say: written with zeros for the length, which few programs read";
     BadText "bad-encoding" Repaired "bytes that are not text in the record's encoding; kept as they are";
     Tag "tag" Repaired "a tag that is not three bytes; padded with blanks or cut";
     Code "subfield-code" Repaired "a subfield whose code is not one character";

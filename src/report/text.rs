@@ -38,7 +38,7 @@ pub(super) fn text(page: &Page) -> String {
 
 /// As Markdown: headings, pipe tables, a list of notes.
 pub(super) fn markdown(page: &Page) -> String {
-    let mut out = format!("# {}\n\n", page.title);
+    let mut out = format!("# {}\n\n", escaped(&page.title));
     for paragraph in &page.lead {
         out.push_str(&escaped(paragraph));
         out.push_str("\n\n");

@@ -83,6 +83,8 @@ pub enum Need {
     /// Looking at a record for more than comparisons: what a text contains, patterns, counts, lengths, elements
     /// of lists, parts of MARC records. No store does.
     Look,
+    /// Comparing with times what is kept as a text.
+    Times,
     /// Comparing with numbers of more than 34 digits, which the decimals of IEEE 754 have.
     Digits,
 }
@@ -100,6 +102,7 @@ impl Need {
             Need::Look => {
                 "test what a text contains, patterns, counts, lengths, elements of lists and parts of MARC records"
             }
+            Need::Times => "compare texts as times",
             Need::Digits => "compare with a number of more than 34 digits",
         }
     }

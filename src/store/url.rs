@@ -189,7 +189,9 @@ impl Url {
         if hidden::plainest(user).contains(':') {
             return Err(self.wrong("with %3A in its user; between user and password there is a :"));
         }
-        self.shown += user;
+        // redis-cli takes what stands there alone for a password.
+        let hides = password.is_none() && driver(&self.scheme).is_some_and(|d| d.name == "redis");
+        self.shown += if hides && !user.is_empty() { "***" } else { user };
         if let Some(password) = password {
             self.password = Some(Secret(decoded(password)?));
             self.shown += ":***";
@@ -507,6 +509,19 @@ mod tests {
                 said.ends_with(&format!("a file of such a name is written ./{text}")),
                 "{said}"
             );
+        }
+    }
+
+    #[test]
+    fn what_stands_alone_before_the_host_is_a_password_to_redis_cli() {
+        for (text, want) in [
+            ("redis://Zq9pw@127.0.0.1:1", "redis://***@127.0.0.1:1"),
+            ("rediss://Zq9pw@127.0.0.1:1/2", "rediss://***@127.0.0.1:1/2"),
+            ("redis://ann:Zq9pw@127.0.0.1", "redis://ann:***@127.0.0.1"),
+            ("redis://:Zq9pw@127.0.0.1", "redis://:***@127.0.0.1"),
+            ("mysql://ann@127.0.0.1", "mysql://ann@127.0.0.1"),
+        ] {
+            assert_eq!(Url::parse(text).unwrap().to_string(), want);
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is special about MySQL and MariaDB; what every store does, the contract suite tests.
 
+mod login;
 mod queries;
 mod tables;
 mod trouble;

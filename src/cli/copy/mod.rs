@@ -219,7 +219,7 @@ fn failure(copied: &Copied) -> Option<String> {
         [] if *kept_old => ("all records were rejected".into(), "nothing was written"),
         [] => ("all records were rejected".into(), "none was written"),
         missing => {
-            let why = missing_fields(missing);
+            let why = missing_fields(missing, "--fields");
             (
                 why,
                 if *kept_old { "nothing was written" } else { "the records were written without" },

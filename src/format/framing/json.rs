@@ -99,7 +99,15 @@ impl State {
             }
         }
         let Some(&first) = bytes.first() else {
-            return if eof { Next::End } else { Next::More };
+            return match (eof, self.mode) {
+                (false, _) => Next::More,
+                (true, Mode::Array) => {
+                    self.mode = Mode::Spans;
+                    let error = Error::malformed("the file ends before the list of records does");
+                    Next::Bad { len: 0, before: 0, error }
+                }
+                (true, _) => Next::End,
+            };
         };
         if self.mode == Mode::Undecided {
             match (first, bytes[1..].iter().find(|b| !b.is_ascii_whitespace())) {

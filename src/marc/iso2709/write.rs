@@ -61,6 +61,9 @@ pub fn fits(record: RecordRef<'_>) -> Result<()> {
         let context = format!("a record of {length} bytes; ISO 2709 can say 99,999");
         return Err(Error::new(ErrorKind::TooLarge, context));
     }
+    if record.area().len() <= 9_998 {
+        return Ok(());
+    }
     match record.fields().find(|f| f.bytes().len() > 9_998) {
         None => Ok(()),
         Some(f) => {

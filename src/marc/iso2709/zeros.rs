@@ -15,6 +15,8 @@ pub(crate) struct Zeros {
     seen: u64,
     /// The bytes of the run that [`Run::Bad`] told last which were passed over before.
     before: u64,
+    /// There was something else before: zeros alone are no padding of anything.
+    begun: bool,
 }
 
 /// What a buffer begins with, behind what may stand between records.
@@ -31,12 +33,20 @@ pub(crate) enum Run {
 }
 
 impl Zeros {
+    /// For a part of a file that need not begin where the file does.
+    pub fn within() -> Zeros {
+        Zeros { begun: true, ..Zeros::default() }
+    }
+
     /// What `buf` begins with, which follows what the last answer passed over.
     #[inline]
     pub fn look(&mut self, buf: &[u8], eof: bool) -> Run {
         // A record begins with a digit.
         match self.seen == 0 && buf.first().is_none_or(u8::is_ascii_digit) {
-            true => Run::None,
+            true => {
+                self.begun |= !buf.is_empty();
+                Run::None
+            }
             false => self.run(buf, eof),
         }
     }
@@ -45,6 +55,7 @@ impl Zeros {
     fn run(&mut self, buf: &[u8], eof: bool) -> Run {
         let start = if self.seen == 0 { between(buf) } else { 0 };
         if self.seen == 0 && buf.get(start) != Some(&0) {
+            self.begun |= start < buf.len();
             return Run::None;
         }
         // Line ends among zeros are part of the run.
@@ -58,7 +69,7 @@ impl Zeros {
                 self.seen = run;
                 return Run::On(end);
             }
-            (true, true) if run <= PADDING => {
+            (true, true) if run <= PADDING && self.begun => {
                 self.seen = 0;
                 return Run::Padding(end, run);
             }

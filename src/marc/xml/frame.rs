@@ -34,6 +34,8 @@ pub struct Framer {
     depth: Option<u64>,
     /// A document type may only stand before the first element.
     begun: bool,
+    /// There is text, but nothing yet that is MARCXML; none where a part of a file is read.
+    foreign: Option<bool>,
     /// Large, for what it is.
     name: Box<Finder<'static>>,
 }
@@ -67,7 +69,7 @@ impl Default for Framer {
 impl Framer {
     /// For a file from its beginning to its end.
     pub fn new() -> Self {
-        Framer { depth: Some(0), ..Self::within() }
+        Framer { depth: Some(0), foreign: Some(false), ..Self::within() }
     }
 
     /// For a part of a file, which need not begin or end where elements do.
@@ -78,6 +80,7 @@ impl Framer {
             free: [(0, 0); 3],
             depth: None,
             begun: false,
+            foreign: None,
             name: Box::new(Finder::new("record")),
         }
     }
@@ -92,6 +95,10 @@ impl Framer {
     /// nothing comes after it.
     pub fn next(&mut self, buf: &[u8], eof: bool) -> Frame {
         let frame = self.find(buf, eof);
+        match frame {
+            Frame::Record(_) | Frame::Bad(..) => self.foreign = None,
+            _ => {}
+        }
         self.base += match &frame {
             Frame::Record(range) | Frame::Bad(range, _) => range.end as u64,
             Frame::More(skip) => *skip as u64,
@@ -102,6 +109,9 @@ impl Framer {
 
     fn find(&mut self, buf: &[u8], eof: bool) -> Frame {
         let mut pos = 0;
+        if let Some(foreign) = &mut self.foreign {
+            *foreign |= !buf.trim_ascii().is_empty();
+        }
         while let Some(n) = memchr::memchr(b'<', &buf[pos..]) {
             let at = pos + n;
             let last = eof || buf.len() - at > self.limit;
@@ -121,7 +131,11 @@ impl Framer {
                 Step::To(next) => {
                     self.begun = true;
                     let empty = buf[..next].ends_with(b"/>");
-                    if !is_record(&buf[at + 1..next]) {
+                    let name = name_of(&buf[at + 1..next]);
+                    if name != b"record" {
+                        if name == b"collection" {
+                            self.foreign = None;
+                        }
                         self.depth = self.depth.map(|d| d + u64::from(!empty));
                         pos = next;
                         continue;
@@ -140,6 +154,10 @@ impl Framer {
             let detail = "the file ends before the element around the records does";
             let end = buf.len();
             return Frame::Bad(end..end, Trouble::new(TroubleKind::Truncated, end, detail));
+        }
+        if self.foreign == Some(true) {
+            let detail = "no MARCXML: neither a collection nor a record is in it";
+            return Frame::Bad(0..buf.len(), Trouble::new(TroubleKind::Syntax, 0, detail));
         }
         Frame::End
     }
@@ -317,10 +335,10 @@ fn document_type(rest: &[u8]) -> Option<usize> {
     }
 }
 
-/// True for the inside of a tag, from its name on, if it is that of a record.
-fn is_record(tag: &[u8]) -> bool {
+/// The name, without its prefix, of the tag whose inside this is, from its name on.
+fn name_of(tag: &[u8]) -> &[u8] {
     let end = tag.iter().position(|b| !in_name(*b)).unwrap_or(tag.len());
-    local(&tag[..end]) == b"record"
+    local(&tag[..end])
 }
 
 /// The first `<!` or `<?` in a range.

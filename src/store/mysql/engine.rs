@@ -193,8 +193,8 @@ impl Facts {
         let (keeps, loses, cannot): (_, _, &[Need]) = match shape {
             Shape::Columns => (COLUMNS, LOST_IN_COLUMNS, &[Need::Missing]),
             // MySQL's JSON is a format of its own; MariaDB's is text.
-            _ if maria => (json::KEEPS, json::LOSES, &[]),
-            _ => (json::KEEPS, LOST_IN_DOCUMENTS, &[]),
+            _ if maria => (json::KEEPS, json::LOSES, &[Need::Times]),
+            _ => (json::KEEPS, LOST_IN_DOCUMENTS, &[Need::Times]),
         };
         let abilities = Abilities {
             driver: "mysql",

@@ -1,12 +1,14 @@
 //! Logging in over a line, by the password's hash or, where the server does not know that yet, by
-//! the password itself, which goes encrypted. Servers that want another way need the crate.
+//! the password itself, over TLS or a socket of this machine. Servers that want another way need the crate.
+//!
+//! Without TLS a server can have the password sent encrypted by a key of its own. Nobody says whose key that is, so
+//! whoever answers in its place would have the password: that is refused, as by MySQL's own client.
 
 use std::{sync::Arc, time::Duration};
 
 use mysql_async::Opts;
 use mysql_common::{
     constants::CapabilityFlags as Can,
-    crypto,
     io::ParseBuf,
     packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest},
     proto::MySerialize,
@@ -33,6 +35,12 @@ pub enum Way<'a> {
 /// The server wants to be logged in to in a way that only the crate knows.
 const OTHER: &str = "the server wants a login that steelyard's own client does not know; \
                      ?client=crate may";
+
+/// The same without TLS, where the crate would tell the password to whoever asks.
+const OTHER_UNSAFE: &str = "the server wants a login that steelyard's own client does not know, and without TLS none other is \
+                            tried; use ?tls=true, or ?client=crate if the server and the network are trusted";
+const ASKS: &str = "the server asks for the password itself, which without TLS would be told to whoever answers in its \
+                    place; use ?tls=true, ?socket=, or ?client=crate if the server and the network are trusted";
 
 /// Whether an error says that another client is needed.
 pub fn needs_crate(e: &Error) -> bool {
@@ -65,8 +73,12 @@ pub async fn login(line: &mut Line, options: &Opts, way: Way<'_>, limit: Duratio
     refused(&greeting)?;
     let greeting = ParseBuf(&greeting).parse::<HandshakePacket<'_>>(()).map_err(|_| wrong())?;
     let mut can = WANTED & (greeting.capabilities() | Can::CLIENT_LONG_PASSWORD);
+    let other = || match way {
+        Way::Plain => Error::unsupported(OTHER_UNSAFE),
+        Way::Tls(..) | Way::Socket => Error::unsupported(OTHER),
+    };
     if !can.contains(NEEDED) {
-        return Err(Error::unsupported(OTHER));
+        return Err(other());
     }
     let mut nonce = greeting.scramble_1_ref().to_vec();
     nonce.extend(greeting.scramble_2_ref().unwrap_or_default());
@@ -117,16 +129,9 @@ pub async fn login(line: &mut Line, options: &Opts, way: Way<'_>, limit: Duratio
                 Way::Tls(..) | Way::Socket => {
                     packet(line.out(), next, |out| out.extend(with_zero(options)));
                 }
-                // It has a key for that, and is asked for it.
-                Way::Plain => packet(line.out(), next, |out| out.push(2)),
+                Way::Plain => return Err(Error::new(ErrorKind::Denied, ASKS)),
             },
-            [1, ref key @ ..] if key.starts_with(b"-----BEGIN PUBLIC KEY") => {
-                let mixed = with_zero(options).into_iter().zip(nonce.iter().cycle());
-                let mixed: Vec<u8> = mixed.map(|(byte, by)| byte ^ by).collect();
-                packet(line.out(), next, |out| out.extend(crypto::encrypt(&mixed, key)));
-            }
             [0xfe, ..] => {
-                let other = || Error::unsupported(OTHER);
                 let asked =
                     ParseBuf(&told).parse::<AuthSwitchRequest<'_>>(()).map_err(|_| other())?;
                 let by = asked.auth_plugin();

@@ -85,7 +85,7 @@ const DOCUMENT: Abilities = Abilities {
     loses: "names lose their order; -0.0 becomes 0.0; times become text; decimals keep their digits, but \
             no exponent, and become floats or whole numbers where those say the same number; bytes, NaN, \
             infinities, texts with a NUL and numbers of more than 131,072 digits are refused",
-    cannot: &[],
+    cannot: &[Need::Times],
     joins: true,
     atomic: true,
     ordered: true,

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     ErrorKind, Result,
     record::{Document, Kind, Time, Value},
-    store::{Key, KeyRange, Store},
+    store::{Key, KeyRange, Shape, Store},
 };
 
 /// What the fields hold that a filter compares, as far as records were [seen](Hints::see).
@@ -269,7 +269,12 @@ pub async fn hints(store: &dyn Store, filter: &Filter) -> Result<Vec<String>> {
     if hints.is_empty() {
         return Ok(Vec::new());
     }
-    let matcher = Matcher::new(filter.clone(), store.abilities().keeps);
+    // Columns of texts are compared with no time.
+    let keeps = match store.shape() {
+        Shape::Columns => &Kind::ALL,
+        _ => store.abilities().keeps,
+    };
+    let matcher = Matcher::new(filter.clone(), keeps);
     let mut rows = match store.find(&Query::default().limited(SOME)).await {
         Err(e) if e.kind() == ErrorKind::Unsupported => store.scan(&KeyRange::all()).await?,
         rows => rows?,

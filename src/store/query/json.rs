@@ -1,6 +1,6 @@
 //! Filters in the style of document databases: `{"age": {"$gte": 90}}`.
 
-use super::{Filter, Path, Test, look::Look};
+use super::{Filter, Path, Query, Test, look::Look};
 use crate::{
     Error, Result,
     format::Format,
@@ -14,7 +14,9 @@ pub(super) fn parse(text: &str) -> Result<Filter> {
     let document: Document = Format::Json
         .decode(text.as_bytes())
         .map_err(|e| Error::invalid(format!("the query {text} is no JSON")).with_source(e))?;
-    Filter::from_document(&document)
+    let filter = Filter::from_document(&document)?;
+    Query::new(filter.clone()).check()?;
+    Ok(filter)
 }
 
 impl Filter {

@@ -229,6 +229,16 @@ impl Look {
         Ok(Look { part: Part::of(path), check, shown: format!("{path} ~ /{text}/") })
     }
 
+    /// The field of a document that it looks at, up to the first list; none where it only asks whether that is there.
+    pub(super) fn path(&self) -> Option<Path> {
+        match (&self.part, &self.check) {
+            (Part::Document(steps), check) if !matches!(check, Check::There | Check::Count(_)) => {
+                Some(Path::new(steps.iter().map_while(Step::name)))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether it looks at MARC records.
     pub(super) fn is_marc(&self) -> bool {
         matches!(self.part, Part::Marc(_))

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::{Filter, Order, Path, Query, Test};
 use crate::{
+    format::has_marc_shape,
     marc::{
         Record, RecordRef,
         encoding::{self, Encoding},
@@ -114,7 +115,7 @@ impl Filter {
     /// Whether a document fits, which is a MARC record where the filter is about those. Without a key, `_key` is a
     /// field as any other.
     pub fn fits_document(&self, key: Option<&Key>, document: &Document) -> bool {
-        let marc: Option<Record> = match self.is_marc() {
+        let marc: Option<Record> = match self.is_marc() && has_marc_shape(document) {
             true => record::from_value(Value::Map(document.clone())).ok(),
             false => None,
         };

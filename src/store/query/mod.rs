@@ -38,6 +38,12 @@ mod times;
 
 use std::{fmt, str::FromStr, sync::Arc};
 
+#[allow(unused_imports)]
+use super::Need;
+use crate::{
+    Error, Result,
+    record::{Kind, Value, number},
+};
 pub use condition::Condition;
 pub use hints::{Hints, hints};
 pub use look::Look;
@@ -45,16 +51,8 @@ pub use matches::compare;
 #[allow(unused_imports)]
 pub(super) use narrow::narrowed;
 pub(super) use shown::shown;
-pub use streamed::{Answer, delete, find};
+pub use streamed::{Answer, delete, find, unheld};
 pub use times::Matcher;
-#[allow(unused_imports)]
-pub(super) use times::as_texts;
-
-use super::Need;
-use crate::{
-    Error, Result,
-    record::{Kind, Value, number},
-};
 
 /// Names that lead from a record to a value inside it: `address.city`. `_key` is the record's key.
 /// A dot in a name is written `\.`.
@@ -88,6 +86,19 @@ impl FromStr for Path {
         let mut chars = text.chars();
         while let Some(c) = chars.next() {
             match c {
+                // As in conditions.
+                '"' if names.last().is_some_and(String::is_empty) => {
+                    let end = quoted(chars.as_str()).ok_or_else(|| {
+                        Error::invalid(format!("{text:?} is no path: a quote in it is not closed"))
+                    })?;
+                    let name = format!("\"{}\"", &chars.as_str()[..end]);
+                    let name: String = serde_json::from_str(&name).map_err(|e| {
+                        Error::invalid(format!("{text:?} is no path: {name} is no text of JSON"))
+                            .with_source(e)
+                    })?;
+                    names.last_mut().expect("never empty").push_str(&name);
+                    chars = chars.as_str()[end + 1..].chars();
+                }
                 '.' => names.push(String::new()),
                 '\\' => names.last_mut().expect("never empty").extend(chars.next()),
                 c => names.last_mut().expect("never empty").push(c),
@@ -106,10 +117,26 @@ impl fmt::Display for Path {
             if i > 0 {
                 f.write_str(".")?;
             }
-            f.write_str(&name.replace('\\', "\\\\").replace('.', "\\."))?;
+            let name = name.replace('\\', "\\\\").replace('.', "\\.");
+            if name.starts_with('"') {
+                f.write_str("\\")?;
+            }
+            f.write_str(&name)?;
         }
         Ok(())
     }
+}
+
+/// Where a text that follows a quote has the one that closes it.
+fn quoted(text: &str) -> Option<usize> {
+    let mut escaped = false;
+    text.find(|c| match (escaped, c) {
+        (false, '"') => true,
+        (was, c) => {
+            escaped = !was && c == '\\';
+            false
+        }
+    })
 }
 
 /// What a value is compared for.
@@ -217,6 +244,37 @@ impl Filter {
         }
     }
 
+    /// The fields of documents that it asks to be other than something: it holds wherever there is no such field.
+    pub fn denied(&self) -> Vec<Path> {
+        let mut paths = Vec::new();
+        if !self.is_marc() {
+            self.denies(false, &mut paths);
+        }
+        paths
+    }
+
+    fn denies(&self, not: bool, paths: &mut Vec<Path>) {
+        let path = match self {
+            Filter::All => None,
+            Filter::And(all) | Filter::Or(all) => {
+                all.iter().for_each(|one| one.denies(not, paths));
+                None
+            }
+            Filter::Not(one) => {
+                one.denies(!not, paths);
+                None
+            }
+            // That asks for just this.
+            Filter::Field(_, Test::Exists(_)) => None,
+            Filter::Field(path, Test::Ne(_)) if !not => Some(path.clone()),
+            Filter::Field(_, Test::Ne(_)) => None,
+            Filter::Field(path, _) if not => Some(path.clone()),
+            Filter::Look(look) if not => look.path(),
+            Filter::Field(..) | Filter::Look(_) => None,
+        };
+        paths.extend(path.filter(|path| !path.is_key() && !paths.contains(path)));
+    }
+
     fn has_not(&self) -> bool {
         match self {
             Filter::All | Filter::Look(_) => false,
@@ -316,6 +374,9 @@ impl Query {
             }
             if test.values().iter().any(many_digits) {
                 need(Need::Digits);
+            }
+            if test.values().iter().any(|value| value.kind() == Kind::Time) {
+                need(Need::Times);
             }
             match test {
                 Test::Exists(_) => need(Need::Missing),

@@ -2,7 +2,7 @@
 
 use futures_util::TryStreamExt;
 
-use super::{Condition, Filter, Matcher, Query};
+use super::{Condition, Filter, Matcher, Path, Query, Test};
 use crate::{
     ErrorKind, Result,
     format::has_marc_shape,
@@ -29,11 +29,9 @@ pub async fn find<'s>(store: &'s dyn Store, query: &Query) -> Result<Answer<'s>>
     if *query == Query::default() {
         return Ok(Answer { rows: store.scan(&KeyRange::all()).await?, read: None });
     }
-    let (asked, looked) = query.filter.clone().split();
-    let why = match looked {
-        Filter::All => None,
-        _ => store.abilities().can(query).err().map(|e| e.context().to_owned()),
-    };
+    let cannot = |filter: &Filter| store.abilities().can(&Query::new(filter.clone())).err();
+    let (asked, looked) = query.filter.clone().split(|filter| cannot(filter).is_none());
+    let why = cannot(&looked).map(|e| e.context().to_owned());
     let asked = match why {
         None => query.clone(),
         Some(_) => Query { filter: asked, sort: query.sort.clone(), ..Query::default() },
@@ -100,9 +98,31 @@ pub async fn delete(store: &dyn Store, filter: &Filter) -> Result<(u64, Option<S
     Ok((deleted, read))
 }
 
+/// Which of these paths no record has; none where there are no records.
+///
+/// # Errors
+/// Of the store.
+pub async fn unheld(store: &dyn Store, paths: &[Path]) -> Result<Vec<Path>> {
+    let mut unheld = Vec::new();
+    if paths.is_empty() || !any(find(store, &Query::default().limited(1)).await?.rows).await? {
+        return Ok(unheld);
+    }
+    for path in paths {
+        let there = Query::new(Filter::Field(path.clone(), Test::Ne(Value::Null)));
+        if !any(find(store, &there.limited(1)).await?.rows).await? {
+            unheld.push(path.clone());
+        }
+    }
+    Ok(unheld)
+}
+
+async fn any(rows: Rows<'_>) -> Result<bool> {
+    first(rows, |_| true).await
+}
+
 impl Condition {
-    /// What conditions that all have to hold mean for the records of a store: where the first of them is a MARC
-    /// record and every condition can be asked of those, they are about MARC records; else about documents.
+    /// What conditions that all have to hold mean for the records of a store. One that can be asked of MARC records is
+    /// about those of them that are, and about the others as documents, where it can be asked of those.
     ///
     /// # Errors
     /// As [`filter`](Condition::filter) and [`marc_filter`](Condition::marc_filter); those of the store.
@@ -111,21 +131,47 @@ impl Condition {
             conditions.iter().try_fold(Filter::All, |all, one| Ok(all.and(meaning(one)?)))
         };
         let (documents, marc) = (all(Condition::filter), all(Condition::marc_filter));
-        if !matches!(&marc, Ok(filter) if filter.looks()) {
+        let Ok(marc) = marc else { return documents };
+        if !marc.looks() || !may_hold_marc(store).await? {
             return documents;
         }
-        let mut rows = store.scan(&KeyRange::all()).await?;
-        let first = loop {
-            match rows.try_next().await? {
-                Some(batch) if batch.is_empty() => {}
-                batch => break batch.and_then(|batch| batch.into_iter().next()),
-            }
-        };
-        match first {
-            Some(row) if is_marc(&row.record) => marc,
-            _ => documents,
+        // Every MARC record has a leader.
+        let is_marc = "LDR".parse::<Condition>()?.marc_filter()?;
+        match documents {
+            Ok(documents) => Ok(Filter::Or(vec![
+                is_marc.clone().and(marc),
+                Filter::Not(Box::new(is_marc)).and(documents),
+            ])),
+            Err(_) if holds_marc(store).await? => Ok(is_marc.and(marc)),
+            Err(e) => Err(e),
         }
     }
+}
+
+/// Whether there may be MARC records, as far as the store itself can tell.
+async fn may_hold_marc(store: &dyn Store) -> Result<bool> {
+    let there = |name| Filter::field(name, Test::Exists(true));
+    let query = Query::new(there("leader")?.and(there("fields")?)).limited(1);
+    match store.find(&query).await {
+        Ok(rows) => any(rows).await,
+        Err(e) if e.kind() == ErrorKind::Unsupported => Ok(true),
+        Err(e) => Err(e),
+    }
+}
+
+/// Whether there is a MARC record; every record may have to be read for it.
+async fn holds_marc(store: &dyn Store) -> Result<bool> {
+    first(store.scan(&KeyRange::all()).await?, is_marc).await
+}
+
+/// Whether there is such a record.
+async fn first(mut rows: Rows<'_>, wanted: fn(&Document) -> bool) -> Result<bool> {
+    while let Some(batch) = rows.try_next().await? {
+        if batch.iter().any(|row| wanted(&row.record)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Whether a document is a MARC record.
@@ -134,16 +180,16 @@ fn is_marc(record: &Document) -> bool {
 }
 
 impl Filter {
-    /// What a store may answer, and what only a look at the records does; both have to hold.
-    fn split(self) -> (Filter, Filter) {
+    /// What the store `can` answer, and what only a look at the records does; both have to hold.
+    fn split(self, can: impl Fn(&Filter) -> bool) -> (Filter, Filter) {
         match self {
             Filter::And(all) => {
-                let (looked, asked): (Vec<_>, Vec<_>) = all.into_iter().partition(Filter::looks);
+                let (asked, looked): (Vec<_>, Vec<_>) = all.into_iter().partition(can);
                 let joined = |all: Vec<Filter>| all.into_iter().fold(Filter::All, Filter::and);
                 (joined(asked), joined(looked))
             }
-            filter if filter.looks() => (Filter::All, filter),
-            filter => (filter, Filter::All),
+            filter if can(&filter) => (filter, Filter::All),
+            filter => (Filter::All, filter),
         }
     }
 }

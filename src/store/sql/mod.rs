@@ -35,7 +35,7 @@ pub(super) use table::{Lazy, Names, not_prepared};
 
 use super::{
     Column, Filter, Query,
-    query::{Order, Path, Test, as_texts, narrowed},
+    query::{Order, Path, Test, narrowed},
 };
 use crate::{
     Error, Result,
@@ -416,11 +416,7 @@ impl Table {
 
     fn value(&self, dialect: &dyn Dialect, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
         match &self.body {
-            Body::Document(column) => match as_texts(path, test)? {
-                // Times are text there.
-                Some(filter) => self.condition(dialect, &filter, sql),
-                None => dialect.test(&dialect.quote(column), path, test, sql),
-            },
+            Body::Document(column) => dialect.test(&dialect.quote(column), path, test, sql),
             Body::Columns(columns) => {
                 columns::test(dialect, columns, path, test, sql);
                 Ok(())

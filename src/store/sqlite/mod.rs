@@ -78,7 +78,7 @@ const DOCUMENT: Abilities = Abilities {
     driver: "sqlite",
     keeps: json::KEEPS,
     loses: json::LOSES,
-    cannot: &[],
+    cannot: &[Need::Times],
     joins: true,
     atomic: true,
     ordered: true,

@@ -333,3 +333,70 @@ fn own_records_of_a_workload_need_no_key_that_it_does_not_name() {
     let named = desk.run("bench key.toml --records own.jsonl --on memory --rounds 1 --no-audit");
     assert!(named.err.contains("no field \"id\" to take the key from"), "{}", named.err);
 }
+
+/// A slip in a name is no condition that every record fits, and no order.
+#[test]
+fn names_that_no_record_has_are_told() {
+    let desk = Desk::new();
+    let records = "{\"_key\":\"1\",\"status\":\"open\",\"x-y\":2}\n{\"_key\":\"2\",\"status\":\"done\",\"x-y\":1}\n";
+    for url in ["sqlite:a.db", "sqlite:a.db?table=c&layout=columns", "dir:d"] {
+        desk.run_on(&format!("put {url}"), records.as_bytes()).well();
+        for slip in ["Status!=open", "Status!~open", "x-y<5 and Status!=open"] {
+            let mut command = desk.command(["delete", url, "--where", slip]);
+            let done = command.output().unwrap();
+            let err = String::from_utf8(done.stderr).unwrap();
+            assert_eq!(done.status.code(), Some(2), "{url} {slip}: {err}");
+            assert!(err.contains("no record has the field Status"), "{url}: {err}");
+        }
+        // What is asked for outright is done.
+        for condition in ["status!=done and nothing", "x-y>5 and !Status"] {
+            let mut command = desk.command(["delete", url, "--where", condition]);
+            assert_eq!(command.output().unwrap().status.code(), Some(0), "{url} {condition}");
+        }
+        assert_eq!(desk.run(&format!("each {url}")).well().text().lines().count(), 2);
+        if url.starts_with("dir") {
+            continue;
+        }
+        for (sort, first, status) in [
+            ("x-y", "2", 0),
+            ("\"x-y\"", "2", 0),
+            ("-\"x-y\"", "1", 0),
+            ("-x-y", "1", 0),
+            ("x-y desc", "1", 1),
+            ("nosuch", "1", 1),
+        ] {
+            let mut command = desk.command(["each", url, "--limit", "1"]);
+            let done = command.arg(format!("--sort={sort}")).output().unwrap();
+            let err = String::from_utf8(done.stderr).unwrap();
+            assert_eq!(done.status.code(), Some(status), "{url} {sort}: {err}");
+            assert_eq!(err.contains("no record has the field"), status == 1, "{url} {sort}: {err}");
+            let out = String::from_utf8(done.stdout).unwrap();
+            assert!(out.starts_with(&format!("{{\"_key\":\"{first}\"")), "{url} {sort}: {out}");
+        }
+    }
+}
+
+/// `put` and `copy` find keys in the same places.
+#[test]
+fn put_takes_keys_as_copy_does() {
+    let desk = Desk::with_catalogue();
+    desk.run("copy a.mrc b.mrc --where 001 -q");
+    desk.write("s.json", "{\"_key\":\"a\",\"id\":1,\"in\":{\"no\":7}}\n");
+    for (n, (file, key)) in [
+        ("b.mrc", ""),
+        ("b.mrc", "--key 001"),
+        ("s.json", ""),
+        ("s.json", "--key _key"),
+        ("s.json", "--key id"),
+        ("s.json", "--key in.no"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        desk.run(&format!("put sqlite:p{n}.db {file} {key}")).well();
+        let copied = desk.run(&format!("copy {file} sqlite:c{n}.db {key}"));
+        assert!(copied.err.contains("written"), "{}", copied.err);
+        let of = |place: &str| desk.run(&format!("each sqlite:{place}{n}.db")).well().out;
+        assert_eq!(of("p"), of("c"), "{file} {key}");
+    }
+}

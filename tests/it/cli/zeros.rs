@@ -78,6 +78,20 @@ fn zeros_at_the_end_pad_the_file() {
     }
 }
 
+/// Zeros alone are no padding: nothing tells that there ever was a record.
+#[test]
+fn a_file_of_zeros_is_no_catalogue() {
+    let desk = Desk::with_catalogue();
+    for zeros in [1, 5000, 65_536, 700_000] {
+        desk.write("z.mrc", vec![0; zeros]);
+        let checked = desk.run("check z.mrc");
+        assert_eq!(checked.status, Some(1), "{zeros}: {}", checked.err);
+        let before = desk.read("a.mrc");
+        assert_eq!(desk.run("copy z.mrc a.mrc").status, Some(1));
+        assert_eq!(desk.read("a.mrc"), before);
+    }
+}
+
 #[test]
 fn a_record_that_zeros_cut_off_costs_no_other() {
     let desk = Desk::with_catalogue();

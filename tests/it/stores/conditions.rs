@@ -5,17 +5,17 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use steelyard::{
     marc::{Record, sample},
-    record::{self, Document, Value, dataset::random::Random},
+    record::{self, Document, Kind, Value, dataset::random::Random},
     store::{
         Column, Filter, Key, Layout, Query, Row, Shape, Store, one_by_one,
-        query::{self, Condition},
+        query::{self, Condition, Matcher},
     },
 };
 
 use super::places::{self, Fault, Outcome, Subject, Wrap, ensure};
 
 /// Tests of documents; each with parts that stores answer, that they do not, and both.
-const TESTS: [&str; 26] = [
+const TESTS: [&str; 31] = [
     "n>=30",
     "n<70",
     "n=41",
@@ -42,6 +42,21 @@ const TESTS: [&str; 26] = [
     "_key^=k01",
     "_key in (k007, \"k008\", k999)",
     "_key not in (k007)",
+    "at<time(2009-02-14)",
+    "at>=time(2009-02-13T23:31:30.5Z)",
+    "at=time(2009-02-14T00:31:30+01:00)",
+    "at!=time(2009-02-13T23:31:30Z)",
+    "n>=30 and at>time(2009-02-13T23:31:30Z)",
+];
+
+/// Texts of times as steelyard and as others write them, and others.
+const MOMENTS: [&str; 6] = [
+    "2009-02-13T23:31:30Z",
+    "2009-02-13T23:31:30.500Z",
+    "2009-02-14T00:31:30+01:00",
+    "2009-02-14T09:00:00Z",
+    "07",
+    "1999 or so",
 ];
 
 /// A condition of one to four tests.
@@ -63,7 +78,12 @@ fn condition(random: &mut Random) -> String {
 
 fn rows() -> Vec<Row> {
     let row = |n: i64| {
-        let fields = [("n", Value::Int(n)), ("text", Value::from(format!("number {n}")))];
+        let at = MOMENTS[n as usize % MOMENTS.len()];
+        let fields = [
+            ("n", Value::Int(n)),
+            ("text", Value::from(format!("number {n}"))),
+            ("at", Value::from(at)),
+        ];
         Row {
             key: Key::new(format!("k{n:03}")).expect("not empty"),
             record: Document::from_iter(fields),
@@ -96,9 +116,15 @@ async fn of_documents(subject: Arc<Subject>, seed: u64) -> Outcome {
         let text = condition(&mut Random::new(seed, 9, number));
         let filter = Condition::for_store(&[text.parse()?], store).await?;
         let mut query = Query::new(filter);
+        // Texts of times are times where no time stays one; in a column of texts they are texts.
+        let keeps = match subject.shape() {
+            Shape::Columns => &Kind::ALL,
+            _ => store.abilities().keeps,
+        };
+        let matcher = Matcher::new(query.filter.clone(), keeps);
         let want: Vec<Key> = rows
             .iter()
-            .filter(|row| query.matches(&row.key, &row.record))
+            .filter(|row| matcher.fits(Some(&row.key), &row.record))
             .map(|row| row.key.clone())
             .collect();
         let keys = found(store, &query).await?;
@@ -120,7 +146,7 @@ async fn of_documents(subject: Arc<Subject>, seed: u64) -> Outcome {
 }
 
 /// Tests of MARC records that some of the sample catalogue fit.
-const MARC: [&str; 9] = [
+const MARC: [&str; 12] = [
     "650a~a",
     "count(650)>1",
     "count(650)=0 or 245/ind2=0",
@@ -130,6 +156,9 @@ const MARC: [&str; 9] = [
     "!100 or 100a~\"A\"i",
     "650[2]a",
     "_key~1 and 245",
+    "!880",
+    "245a!~\"zzz\"",
+    "245/ind1!=9",
 ];
 
 async fn of_catalogues(subject: Arc<Subject>) -> Outcome {
@@ -146,7 +175,13 @@ async fn of_catalogues(subject: Arc<Subject>) -> Outcome {
         };
         Row { key: Key::new(format!("{i:03}")).expect("not empty"), record }
     };
-    let rows: Vec<Row> = records.iter().enumerate().map(row).collect();
+    let mut rows: Vec<Row> = records.iter().enumerate().map(row).collect();
+    // What is no MARC record lies among them, before all others too.
+    let other = |key: &str| Row {
+        key: Key::new(key).expect("not empty"),
+        record: Document::from_iter([("note", "no record of a catalogue")]),
+    };
+    rows.extend(["!", "015x", "~"].map(other));
     store.prepare(&Layout::plain()).await?;
     if rows.iter().any(|row| store.check(row).is_err()) {
         // It holds no lists.
@@ -157,14 +192,30 @@ async fn of_catalogues(subject: Arc<Subject>) -> Outcome {
         let condition: Condition = text.parse()?;
         let filter = Condition::for_store(std::slice::from_ref(&condition), store).await?;
         let marc = condition.marc_filter()?;
-        let fits = |(row, record): (&Row, &Record)| {
-            marc.fits_marc(Some(&row.key), record.as_ref()).then(|| row.key.clone())
+        let documents = condition.filter();
+        let fits = |(i, row): (usize, &Row)| {
+            let fits = match (records.get(i), &documents) {
+                (Some(record), _) => marc.fits_marc(Some(&row.key), record.as_ref()),
+                (None, Ok(filter)) => filter.fits_document(Some(&row.key), &row.record),
+                // It is for MARC records only.
+                (None, Err(_)) => false,
+            };
+            fits.then(|| row.key.clone())
         };
-        let want: Vec<Key> = rows.iter().zip(&records).filter_map(fits).collect();
+        let mut want: Vec<Key> = rows.iter().enumerate().filter_map(fits).collect();
+        want.sort();
         ensure!(!want.is_empty(), "{text}: none of the sample fits");
         let keys = found(store, &Query::new(filter)).await?;
         ensure!(keys == want, "{text}: {keys:?} instead of {want:?}");
     }
+    // What is deleted is what is found.
+    let filter = Condition::for_store(&["!245".parse()?], store).await?;
+    let (deleted, _) = query::delete(store, &filter).await?;
+    let left = found(store, &Query::new(Filter::All)).await?.len();
+    ensure!(
+        deleted + left as u64 == rows.len() as u64 && left >= 30,
+        "{deleted} deleted, {left} left"
+    );
     fresh.done().await
 }
 
