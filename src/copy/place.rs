@@ -89,7 +89,7 @@ fn form(store: &dyn Store) -> Form {
     match (store.blobs(), store.shape()) {
         (Some((_, format)), _) => Form::Blobs(format.clone()),
         (None, Shape::Columns) => Form::Rows,
-        (None, _) => Form::Documents(store.abilities().keeps),
+        (None, _) => Form::Documents(store.abilities().compared()),
     }
 }
 

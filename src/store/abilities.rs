@@ -49,6 +49,15 @@ impl Abilities {
         }
     }
 
+    /// The kinds of values that comparisons find as what they are, for a [`Matcher`](super::query::Matcher): where the
+    /// store compares times itself no text is one; where it cannot, those that are not kept have become texts.
+    pub fn compared(&self) -> &'static [Kind] {
+        match [Need::Find, Need::Times].iter().any(|need| self.cannot.contains(need)) {
+            true => self.keeps,
+            false => &Kind::ALL,
+        }
+    }
+
     /// Answers whether tables can be joined.
     ///
     /// # Errors

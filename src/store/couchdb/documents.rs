@@ -20,7 +20,6 @@ use crate::{
         Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
         blobs::{fits, named},
         in_batches, json,
-        query::Matcher,
     },
 };
 
@@ -57,7 +56,7 @@ impl Documents {
     }
 
     /// Deletes records that were found; of those that somebody changed meanwhile, the ones that fit still.
-    async fn delete_found(&self, matcher: &Matcher, found: Vec<&Found>) -> Result<u64> {
+    async fn delete_found(&self, filter: &Filter, found: Vec<&Found>) -> Result<u64> {
         let all = found.len();
         let left = self.database.remove_found(&found).await?;
         let mut deleted = (all - left.len()) as u64;
@@ -68,8 +67,10 @@ impl Documents {
             }
             super::write::pause(attempt).await;
             let now: Vec<_> = self.database.get(&changed).await?.into_iter().flatten().collect();
-            let fits: Vec<_> =
-                now.iter().filter(|now| matcher.fits(Some(&now.key), &now.record)).collect();
+            let fits: Vec<_> = now
+                .iter()
+                .filter(|now| filter.fits_document(Some(&now.key), &now.record))
+                .collect();
             let left = self.database.remove_found(&fits).await?;
             deleted += (fits.len() - left.len()) as u64;
             changed = left.iter().map(|found| found.key.clone()).collect();
@@ -86,10 +87,9 @@ impl Documents {
     /// The rows that fit, some at a time.
     fn fitting(&self, filter: Filter) -> Rows<'_> {
         let found = self.database.find(self.plan(&filter));
-        let matcher = Matcher::new(filter, self.abilities.keeps);
         let fitting = found.map_ok(move |batch| {
             let rows = batch.into_iter().map(|found| Row { key: found.key, record: found.record });
-            rows.filter(|row| matcher.fits(Some(&row.key), &row.record)).collect()
+            rows.filter(|row| filter.fits_document(Some(&row.key), &row.record)).collect()
         });
         fitting.boxed()
     }
@@ -180,6 +180,7 @@ impl Store for Documents {
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         query.check()?;
+        self.abilities.can(query)?;
         let query = query.clone();
         let mut rows = self.fitting(query.filter.clone());
         if !query.sort.is_empty() {
@@ -211,22 +212,23 @@ impl Store for Documents {
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {
-        Query::new(filter.clone()).check()?;
+        let query = Query::new(filter.clone());
+        query.check()?;
+        self.abilities.can(&query)?;
         let mut found = match filter {
             // What is in them does not matter.
             Filter::All => self.database.list(KeyRange::all(), false),
             filter => self.database.find(self.plan(filter)),
         };
-        let matcher = Matcher::new(filter.clone(), self.abilities.keeps);
         let mut deleted = 0;
         while let Some(batch) = found.try_next().await? {
             let fitting = batch
                 .iter()
                 .filter(|found| {
-                    *filter == Filter::All || matcher.fits(Some(&found.key), &found.record)
+                    *filter == Filter::All || filter.fits_document(Some(&found.key), &found.record)
                 })
                 .collect();
-            deleted += self.couch.within("a delete", self.delete_found(&matcher, fitting)).await?;
+            deleted += self.couch.within("a delete", self.delete_found(filter, fitting)).await?;
         }
         Ok(deleted)
     }

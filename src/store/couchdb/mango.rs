@@ -227,7 +227,6 @@ fn of_narrow(test: &Test) -> Condition {
             Value::Null => Condition::Unsaid,
             Value::Bool(v) => Condition::Is(json!({ "$eq": v })),
             Value::Text(v) => Condition::Is(json!({ "$eq": v })),
-            Value::Time(_) => texts(),
             value => match number(value) {
                 Some(v) => Condition::Is(json!({ "$eq": v })),
                 None => Condition::Never,
@@ -249,12 +248,12 @@ fn of_narrow(test: &Test) -> Condition {
         }
         // Equal ones are let through: a server may round the number it compares with.
         Test::Lt(value) | Test::Le(value) => match (value.kind(), number(value)) {
-            (Kind::Text | Kind::Time, _) => texts(),
+            (Kind::Text, _) => texts(),
             (_, Some(v)) => Condition::Is(json!({"$gt": true, "$lte": v})),
             _ => numbers(),
         },
         Test::Gt(value) | Test::Ge(value) => match (value.kind(), number(value)) {
-            (Kind::Text | Kind::Time, _) => texts(),
+            (Kind::Text, _) => texts(),
             (_, Some(v)) => Condition::Is(json!({"$gte": v, "$lt": ""})),
             _ => numbers(),
         },

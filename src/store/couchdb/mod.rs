@@ -46,8 +46,8 @@ use serde::Deserialize;
 
 use self::{blob::CouchBlobs, database::Database, documents::Documents, http::Http};
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Shape, Store,
-    Url, within,
+    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Need, Shape,
+    Store, Url, within,
 };
 use crate::{Error, Result, durability::Tier, record::Kind};
 
@@ -78,7 +78,7 @@ const COUCHDB: Abilities = Abilities {
             without a fraction may come back as whole numbers, and -0.0 as 0; times become \
             text; decimals become floats that say the same number, and those of more digits are \
             refused",
-    cannot: &[],
+    cannot: &[Need::Times],
     joins: false,
     atomic: false,
     ordered: true,

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     ErrorKind, Result,
     record::{Document, Kind, Time, Value},
-    store::{Key, KeyRange, Shape, Store},
+    store::{Key, KeyRange, Store},
 };
 
 /// What the fields hold that a filter compares, as far as records were [seen](Hints::see).
@@ -269,12 +269,7 @@ pub async fn hints(store: &dyn Store, filter: &Filter) -> Result<Vec<String>> {
     if hints.is_empty() {
         return Ok(Vec::new());
     }
-    // Columns of texts are compared with no time.
-    let keeps = match store.shape() {
-        Shape::Columns => &Kind::ALL,
-        _ => store.abilities().keeps,
-    };
-    let matcher = Matcher::new(filter.clone(), keeps);
+    let matcher = Matcher::new(filter.clone(), store.abilities().compared());
     let mut rows = match store.find(&Query::default().limited(SOME)).await {
         Err(e) if e.kind() == ErrorKind::Unsupported => store.scan(&KeyRange::all()).await?,
         rows => rows?,

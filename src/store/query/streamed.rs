@@ -49,7 +49,7 @@ pub async fn find<'s>(store: &'s dyn Store, query: &Query) -> Result<Answer<'s>>
     Ok(match why {
         None => Answer { rows, read: None },
         read => {
-            let keeps = store.abilities().keeps;
+            let keeps = store.abilities().compared();
             Answer { rows: fitting(rows, query.clone(), keeps), read }
         }
     })

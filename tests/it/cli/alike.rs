@@ -86,11 +86,14 @@ fn copy(from: &Path, format: Option<Wrapped>, to: &Path, to_format: Format) -> (
     let counts = copied.counts;
     assert_eq!(counts.rejected as usize, ear.rejects.len());
     let told = |t: Trouble| (t.record, t.kind.name().to_owned(), t.offset, t.detail);
+    // What the target cannot say is nothing about the file.
+    let written = |t: &Trouble| t.kind == TroubleKind::TooLong;
+    let (long, troubles): (Vec<_>, Vec<_>) = ear.troubles.into_iter().partition(written);
     let said = Said {
         read: counts.read,
-        repaired: counts.repaired,
+        repaired: counts.repaired - long.len() as u64,
         rejected: counts.rejected,
-        troubles: ear.troubles.into_iter().map(told).collect(),
+        troubles: troubles.into_iter().map(told).collect(),
     };
     (said, ear.rejects)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::TryStreamExt;
 use steelyard::{
     marc::{Record, sample},
-    record::{self, Document, Kind, Value, dataset::random::Random},
+    record::{self, Document, Value, dataset::random::Random},
     store::{
         Column, Filter, Key, Layout, Query, Row, Shape, Store, one_by_one,
         query::{self, Condition, Matcher},
@@ -116,12 +116,7 @@ async fn of_documents(subject: Arc<Subject>, seed: u64) -> Outcome {
         let text = condition(&mut Random::new(seed, 9, number));
         let filter = Condition::for_store(&[text.parse()?], store).await?;
         let mut query = Query::new(filter);
-        // Texts of times are times where no time stays one; in a column of texts they are texts.
-        let keeps = match subject.shape() {
-            Shape::Columns => &Kind::ALL,
-            _ => store.abilities().keeps,
-        };
-        let matcher = Matcher::new(query.filter.clone(), keeps);
+        let matcher = Matcher::new(query.filter.clone(), store.abilities().compared());
         let want: Vec<Key> = rows
             .iter()
             .filter(|row| matcher.fits(Some(&row.key), &row.record))
