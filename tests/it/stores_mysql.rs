@@ -1,6 +1,8 @@
 //! What is special about MySQL and MariaDB; what every store does, the contract suite tests.
 
+mod fills;
 mod queries;
+mod settings;
 mod tables;
 mod trouble;
 
