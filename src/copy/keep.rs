@@ -98,6 +98,14 @@ fn is_of_record(e: &Error) -> bool {
     matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge | ErrorKind::Unsupported)
 }
 
+/// The error with the key of the record that it is about, unless it names it.
+fn named(e: Error, key: &Key) -> Error {
+    match e.context().starts_with("key ") {
+        true => e,
+        false => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
+    }
+}
+
 impl Keeper {
     pub fn new(to: ToStore, options: &Options) -> Result<Keeper> {
         Ok(Keeper {
@@ -332,9 +340,7 @@ impl Keeper {
                 Err(e) if e.kind() == ErrorKind::Conflict => {
                     // The first try may have written it.
                     if !self.is_there(&one).await? {
-                        let key = items.key(i).shown();
-                        let what = format!("key {key} is taken by another record");
-                        refused.push((i, Error::new(ErrorKind::Conflict, what)));
+                        refused.push((i, named(e, items.key(i))));
                     }
                 }
                 Err(e) => return Err(e),

@@ -26,6 +26,8 @@ use crate::{
 /// What is sent at once, in bytes, about: a statement's values have to fit into 1 GB.
 const AT_ONCE: usize = 64 << 20;
 
+/// The SQLSTATE of a value that is in another row, where an index is unique.
+const TAKEN: &str = "23505";
 /// What takes too long.
 const WRITE: &str = "a write";
 
@@ -67,10 +69,11 @@ async fn undo(connection: &mut Connection<'_>, e: &Error) {
     }
 }
 
-/// The error of a value that the server did not take, naming key and field.
+/// The error of a record that the server did not take, naming its key and, where it is about a value, the field.
 fn of_entry(known: &Known, entry: &impl Entry, e: Error) -> Error {
-    match error::is_of_value(&e) {
-        true => about(entry.not_taken(known, e), entry.key()),
+    match error::is_of_record(&e) {
+        true if error::is_of_value(&e) => about(entry.not_taken(known, e), entry.key()),
+        true => about(e, entry.key()),
         false => e,
     }
 }
@@ -154,24 +157,33 @@ impl PostgreSql {
             }
             _ => self.insert(&known, &entries.iter().collect::<Vec<_>>(), false).await,
         };
-        match loaded {
-            Err(e) if error::code(&e) == Some("23505") => Err(self.taken(keys(), e).await),
-            Err(e) => Err(match error::row(&e).and_then(|row| keys().nth(row - 1)) {
-                Some(key) => {
-                    let what = format!("key {}: {}", key.shown(), e.context());
-                    Error::new(e.kind(), what).with_source(e)
-                }
-                None => e,
-            }),
-            Ok(()) => Ok(()),
+        let Err(e) = loaded else { return Ok(()) };
+        if error::code(&e) == Some(TAKEN)
+            && let Some(taken) = self.taken(keys()).await
+        {
+            return Err(taken.with_source(e));
+        }
+        if let Some(key) = error::row(&e).and_then(|row| keys().nth(row - 1)) {
+            return Err(about(e, key));
+        }
+        match entries {
+            [one] => Err(of_entry(&known, one, e)),
+            // Which of them it is, the server does not say.
+            _ if error::is_of_record(&e) => {
+                let entries: Vec<&E> = entries.iter().collect();
+                self.insert_each(&known, &entries, false).boxed().await
+            }
+            _ => Err(e),
         }
     }
 
     async fn insert<E: Entry>(&self, known: &Known, entries: &[&E], replace: bool) -> Result<()> {
         match (self.insert_all(known, entries, replace).await, entries) {
+            // Of a new record its key is looked for.
+            (Err(e), _) if !replace && error::code(&e) == Some(TAKEN) => Err(e),
             (Err(e), [one]) => Err(of_entry(known, *one, e)),
             // Which of them it is, the server does not say.
-            (Err(e), [_, _, ..]) if error::is_of_value(&e) => {
+            (Err(e), [_, _, ..]) if error::is_of_record(&e) => {
                 self.insert_each(known, entries, replace).boxed().await
             }
             (done, _) => done,
@@ -260,12 +272,9 @@ impl PostgreSql {
         counts::of_keys("DELETE", keys, count).map_err(|e| self.pool.placed(e))
     }
 
-    /// The error for keys that are taken, with the first of them.
-    async fn taken<'k>(
-        &self,
-        keys: impl Iterator<Item = &'k Key> + Clone + Send,
-        e: Error,
-    ) -> Error {
+    /// The error for keys that are taken, with the first of them; none where it is the value of another column, or where
+    /// it is gone again.
+    async fn taken<'k>(&self, keys: impl Iterator<Item = &'k Key> + Clone + Send) -> Option<Error> {
         let mut sorted: Vec<&Key> = keys.clone().collect();
         sorted.sort_unstable();
         let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
@@ -277,13 +286,9 @@ impl PostgreSql {
                     Ok(there) => there.into_iter().flatten().next(),
                     Err(_) => None,
                 };
-                match there {
-                    Some(key) => format!("key {}: it is taken", key.shown()),
-                    // Of another unique index, or gone again.
-                    None => e.context().to_owned(),
-                }
+                format!("key {}: it is taken", there?.shown())
             }
         };
-        Error::new(ErrorKind::Conflict, what).with_source(e)
+        Some(Error::new(ErrorKind::Conflict, what))
     }
 }

@@ -8,6 +8,8 @@
 
 mod keys;
 mod program;
+mod refusals;
+mod sorts;
 mod types;
 mod values;
 mod writes;

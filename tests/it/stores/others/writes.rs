@@ -17,7 +17,7 @@ use crate::stores::places::{self, Outcome, ensure};
 const MANY: i64 = 70;
 
 /// Types that nothing is written into, whatever it is.
-const NOTHING: [&str; 1] = ["json"];
+const NOTHING: [&str; 3] = ["json", "point", "geometry"];
 
 fn texts(literals: &[&str]) -> Vec<String> {
     const USUAL: [&str; 30] = [
