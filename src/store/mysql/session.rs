@@ -39,6 +39,20 @@ impl<'p> Session<'p> {
         }
     }
 
+    /// Does a statement with bound values, and reads its rows, each value as what it is.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn rows(&mut self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
+        match self {
+            Session::Own(own) => Ok(own.exec(statement, &values).await?.rows),
+            Session::Crate(lent) => {
+                let values = super::pool::bound(values);
+                lent.connection().exec(statement, values).await.map_err(error)
+            }
+        }
+    }
+
     /// Does a statement as text, and reads its rows.
     ///
     /// # Errors

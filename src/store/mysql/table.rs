@@ -93,7 +93,8 @@ impl Lazy {
     async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
         let found = look(pool, &self.name).await?;
         let mut fields = self.understood(&found)?;
-        if let Some(engine) = engine_of(pool, &self.name).await? {
+        let (engine, triggers) = engine_and_triggers(pool, &self.name).await?;
+        if let Some(engine) = engine {
             self.facts.expects(&self.name, &engine)?;
         }
         if self.shape == Shape::Columns {
@@ -104,7 +105,10 @@ impl Lazy {
         fields.key.promise.unique = unique.iter().any(|index| index.is_of(&key));
         // What all of it is unique in cannot take a key for another.
         let others = unique.iter().any(|index| !index.is_of(&key) || index.of_a_part);
-        let known = self.known_as(fields, &found, others, pool);
+        let mut known = self.known_as(fields, &found, others, pool);
+        if triggers {
+            self.looks_at_all(&mut known);
+        }
         if let Some(broken) = known.fields.key.promise.broken(&known.dialect, &known.table)
             && let Some(row) = pool.rows(&broken, Vec::new()).await?.into_iter().next()
         {
@@ -132,6 +136,19 @@ impl Lazy {
                  that",
             ),
         }
+    }
+
+    /// Of a table with triggers, each row that is written is looked at afterwards, in all columns.
+    fn looks_at_all(&self, known: &mut Known) {
+        (known.triggers, known.by_file) = (true, false);
+        known.changing = (0..known.fields.body.len()).collect();
+        known.writes = match known.writes {
+            Writes::Never(why) => Writes::Never(why),
+            _ if self.facts.engine.atomic => Writes::Looking,
+            _ => Writes::Never(
+                "is in a table whose triggers may change what is written, and the engine has no transactions to undo that",
+            ),
+        };
     }
 
     fn known_as(
@@ -173,6 +190,7 @@ impl Lazy {
             by_file,
             fields,
             writes,
+            triggers: false,
             changing,
         };
         known.select = format!("SELECT {} FROM {}", known.what(), known.name());
@@ -393,14 +411,26 @@ async fn all_are_shown(pool: &Pool, table: &str) -> Result<()> {
 
 /// The name of a table's engine; none of a view, and where there is no table.
 pub async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
-    let statement = "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = \
+    Ok(engine_and_triggers(pool, table).await?.0)
+}
+
+/// The same, and whether the table has triggers that may change what is written. (What comes after a write cannot touch
+/// its table.)
+async fn engine_and_triggers(pool: &Pool, table: &str) -> Result<(Option<String>, bool)> {
+    let statement = "SELECT table_name, engine, EXISTS (SELECT 1 FROM information_schema.triggers WHERE \
+                     event_object_schema = DATABASE() AND event_object_table = ? AND action_timing = 'BEFORE' \
+                     AND event_manipulation <> 'DELETE') FROM information_schema.tables WHERE table_schema = \
                      DATABASE() AND table_name = ?";
-    let rows = pool.rows(statement, vec![table.into()]).await?;
-    let mut rows: Vec<(String, Option<String>)> =
+    let rows = pool.rows(statement, vec![table.into(), table.into()]).await?;
+    let mut rows: Vec<(String, Option<String>, bool)> =
         rows.into_iter().filter_map(|row| mysql_async::from_row_opt(row).ok()).collect();
     // Names differ in case only on some servers.
-    let at = rows.iter().position(|(name, _)| name == table).unwrap_or(0);
-    Ok(if rows.is_empty() { None } else { rows.swap_remove(at).1 })
+    let at = rows.iter().position(|(name, ..)| name == table).unwrap_or(0);
+    if rows.is_empty() {
+        return Ok((None, false));
+    }
+    let (_, engine, triggers) = rows.swap_remove(at);
+    Ok((engine, triggers))
 }
 
 /// An index of which no two rows have the same.

@@ -10,15 +10,16 @@ use super::{
     MySql,
     known::{Known, Writes, size},
     pool::is_deadlock,
+    read::by_keys,
     session::{Session, is_of_server},
 };
 use crate::{
     Error, ErrorKind, Result,
     record::Value,
     store::{
-        Key, counts,
+        Key, Shape, counts, json, same,
         sql::{
-            kept, only_read,
+            Changer, another, changed_record, is_kept, kept, left_out, only_read,
             row::{about, of_field},
             taken,
         },
@@ -255,7 +256,18 @@ async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result
             known.key_name(),
             keys.join(", ")
         );
-        let rows = match session.query(&statement).await {
+        let asked = match known.triggers {
+            // Numbers are read as such, in all columns.
+            true => {
+                let keys: Vec<Key> = looks.iter().map(|look| look.key.clone()).collect();
+                match by_keys(known, &keys) {
+                    Some((statement, sought)) => session.rows(&statement, sought).await,
+                    None => Ok(Vec::new()),
+                }
+            }
+            false => session.query(&statement).await,
+        };
+        let rows = match asked {
             Ok(rows) => rows,
             Err(e) => return Err(undo(session, e).await),
         };
@@ -277,18 +289,43 @@ async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result
 fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> Result<()> {
     looks.iter().try_for_each(|look| {
         let Some(cells) = found.get(&look.key) else {
+            if known.triggers {
+                return Err(left_out(&known.table, &look.key));
+            }
             let is_other = |key: &&Key| looks.iter().all(|look| look.key != **key);
             let other = found.keys().find(is_other).map(|key| key.as_str());
             return Err(taken(&known.table, &look.key, other));
         };
         known.changing.iter().zip(look.cells.iter().zip(cells)).try_for_each(|(i, (put, got))| {
             let column = &known.fields.body[*i];
-            let value = |cell: &Cell| column.value(cell.clone());
-            let same = value(put)
-                .and_then(|put| kept(column, &put.unwrap_or(Value::Null), value(got)?.as_ref()));
+            let value = |cell: &Cell| Ok(column.value(cell.clone())?.unwrap_or(Value::Null));
+            let same = match (known.triggers, known.fields.shape) {
+                (false, _) => value(put).and_then(|put| kept(column, &put, Some(&value(got)?))),
+                (true, Shape::Columns) => value(put).and_then(|put| {
+                    let got = value(got)?;
+                    match is_kept(&put, &got) {
+                        true => Ok(()),
+                        false => Err(another(Changer::Trigger, &put, &got)),
+                    }
+                }),
+                (true, shape) => whole_is_kept(shape, put, got),
+            };
             same.map_err(|e| about(of_field(e, &column.name), &look.key))
         })
     })
+}
+
+/// Whether a whole record in one column is the one that was put into a table with triggers.
+fn whole_is_kept(shape: Shape, put: &Cell, got: &Cell) -> Result<()> {
+    let is_kept = put == got
+        || match (put, got) {
+            (Cell::Bytes(put), Cell::Bytes(got)) if shape == Shape::Document => {
+                // MySQL's JSON is a format of its own.
+                same(&json::read(put)?, &json::read(got)?, &[])
+            }
+            _ => false,
+        };
+    if is_kept { Ok(()) } else { Err(changed_record()) }
 }
 
 /// Whether an error of the server's is about a value of a row.

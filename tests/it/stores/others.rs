@@ -8,6 +8,9 @@
 
 mod keys;
 mod program;
+mod refusals;
+mod sqlite;
+mod triggers;
 mod types;
 mod values;
 mod writes;
