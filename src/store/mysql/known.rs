@@ -32,6 +32,8 @@ pub struct Known {
     pub by_file: bool,
     pub fields: Fields<Column>,
     pub writes: Writes,
+    /// It has triggers that may change what is written.
+    pub triggers: bool,
     /// The columns of the body, by their number, that may change what is put into them.
     pub changing: Vec<usize>,
     /// Those that are looked at after a write: these, and those of unique indexes beside the key's.

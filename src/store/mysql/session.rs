@@ -39,7 +39,7 @@ impl<'p> Session<'p> {
         }
     }
 
-    /// Does a statement with bound values, and reads its rows.
+    /// Does a statement with bound values, and reads its rows, each value as what it is.
     ///
     /// # Errors
     /// Of the connection and of the server.

@@ -93,7 +93,7 @@ impl Lazy {
     async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
         let found = look(pool, &self.name).await?;
         let mut fields = self.understood(&found)?;
-        let (engine, versioned) = kind_of(pool, &self.name).await?;
+        let Kind { engine, versioned, triggers } = kind_of(pool, &self.name).await?;
         if let Some(engine) = engine {
             self.facts.expects(&self.name, &engine)?;
         }
@@ -108,6 +108,9 @@ impl Lazy {
             unique.into_iter().filter(|index| !index.is_of(&key) || index.of_a_part).collect();
         let mut known = self.known_as(fields, &found, &others, pool);
         known.versioned = versioned;
+        if triggers {
+            self.looks_at_all(&mut known);
+        }
         if let Some(broken) = known.fields.key.promise.broken(&known.dialect, &known.table)
             && let Some(row) = pool.rows(&broken, Vec::new()).await?.into_iter().next()
         {
@@ -136,6 +139,19 @@ impl Lazy {
                  that",
             ),
         }
+    }
+
+    /// Of a table with triggers, each row that is written is looked at afterwards, in all columns.
+    fn looks_at_all(&self, known: &mut Known) {
+        (known.triggers, known.by_file) = (true, false);
+        known.looked = (0..known.fields.body.len()).collect();
+        known.writes = match known.writes {
+            Writes::Never(why) => Writes::Never(why),
+            _ if self.facts.engine.atomic => Writes::Looking,
+            _ => Writes::Never(
+                "is in a table whose triggers may change what is written, and the engine has no transactions to undo that",
+            ),
+        };
     }
 
     fn known_as(
@@ -179,6 +195,7 @@ impl Lazy {
             by_file,
             fields,
             writes,
+            triggers: false,
             changing,
             looked,
             versioned: false,
@@ -412,23 +429,35 @@ async fn all_are_shown(pool: &Pool, table: &str) -> Result<()> {
 
 /// The name of a table's engine; none of a view, and where there is no table.
 pub async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
-    Ok(kind_of(pool, table).await?.0)
+    Ok(kind_of(pool, table).await?.engine)
 }
 
-/// The same, and whether the table keeps the rows that it had.
-async fn kind_of(pool: &Pool, table: &str) -> Result<(Option<String>, bool)> {
-    let statement = "SELECT table_name, engine, table_type FROM information_schema.tables WHERE \
-                     table_schema = DATABASE() AND table_name = ?";
-    let rows = pool.rows(statement, vec![table.into()]).await?;
-    let mut rows: Vec<(String, Option<String>, String)> =
+/// What the server says of a table as a whole.
+#[derive(Default)]
+struct Kind {
+    /// None of a view, and where there is no table.
+    engine: Option<String>,
+    /// It keeps the rows that it had.
+    versioned: bool,
+    /// It has triggers that may change what is written. (What comes after a write cannot touch its table.)
+    triggers: bool,
+}
+
+async fn kind_of(pool: &Pool, table: &str) -> Result<Kind> {
+    let statement = "SELECT table_name, engine, table_type = 'SYSTEM VERSIONED', EXISTS (SELECT 1 FROM \
+                     information_schema.triggers WHERE event_object_schema = DATABASE() AND event_object_table = ? \
+                     AND action_timing = 'BEFORE' AND event_manipulation <> 'DELETE') FROM \
+                     information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?";
+    let rows = pool.rows(statement, vec![table.into(), table.into()]).await?;
+    let mut rows: Vec<(String, Option<String>, bool, bool)> =
         rows.into_iter().filter_map(|row| mysql_async::from_row_opt(row).ok()).collect();
     // Names differ in case only on some servers.
     let at = rows.iter().position(|(name, ..)| name == table).unwrap_or(0);
     if rows.is_empty() {
-        return Ok((None, false));
+        return Ok(Kind::default());
     }
-    let (_, engine, kind) = rows.swap_remove(at);
-    Ok((engine, kind == "SYSTEM VERSIONED"))
+    let (_, engine, versioned, triggers) = rows.swap_remove(at);
+    Ok(Kind { engine, versioned, triggers })
 }
 
 /// The columns that show after a write whether it was this key's row that was written: what other unique indexes are

@@ -20,10 +20,11 @@ use crate::{
     Error, ErrorKind, Result,
     record::Value,
     store::{
-        Key, counts,
+        Key, Shape, counts, json,
         query::{compare, shown},
+        same,
         sql::{
-            kept, only_read,
+            Changer, another, changed_record, kept, left_out, only_read,
             row::{about, of_field},
             taken,
         },
@@ -292,22 +293,30 @@ async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result
 fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> Result<()> {
     looks.iter().try_for_each(|look| {
         let Some(cells) = found.get(&look.key) else {
+            if known.triggers {
+                return Err(left_out(&known.table, &look.key));
+            }
             let is_other = |key: &&Key| looks.iter().all(|look| look.key != **key);
             let other = found.keys().find(is_other).map(|key| key.as_str());
             return Err(taken(&known.table, &look.key, other));
         };
         known.looked.iter().zip(look.cells.iter().zip(cells)).try_for_each(|(i, (put, got))| {
             let column = &known.fields.body[*i];
-            let value = |cell: &Cell| column.value(cell.clone());
-            let same = value(put).and_then(|put| {
-                let (put, got) = (put.unwrap_or(Value::Null), value(got)?);
-                match got.as_ref().and_then(|got| compare(&put, got)) {
-                    Some(Ordering::Equal) => Ok(()),
-                    _ if put == *got.as_ref().unwrap_or(&Value::Null) => Ok(()),
-                    _ if column.changes.is_none() => Err(another_has(&put)),
-                    _ => kept(column, &put, got.as_ref()),
+            let value = |cell: &Cell| Ok(column.value(cell.clone())?.unwrap_or(Value::Null));
+            let same = match (known.triggers, known.fields.shape) {
+                (true, Shape::Document | Shape::Blob) => {
+                    whole_is_kept(known.fields.shape, put, got)
                 }
-            });
+                (triggers, _) => value(put).and_then(|put| {
+                    let got = value(got)?;
+                    match put == got || compare(&put, &got) == Some(Ordering::Equal) {
+                        true => Ok(()),
+                        false if triggers => Err(another(Changer::Trigger, &put, &got)),
+                        false if column.changes.is_none() => Err(another_has(&put)),
+                        false => kept(column, &put, Some(&got)),
+                    }
+                }),
+            };
             same.map_err(|e| about(of_field(e, &column.name), &look.key))
         })
     })
@@ -321,6 +330,19 @@ fn another_has(put: &Value) -> Error {
         shown(put)
     );
     Error::new(ErrorKind::Conflict, what)
+}
+
+/// Whether a whole record in one column is the one that was put into a table with triggers.
+fn whole_is_kept(shape: Shape, put: &Cell, got: &Cell) -> Result<()> {
+    let is_kept = put == got
+        || match (put, got) {
+            (Cell::Bytes(put), Cell::Bytes(got)) if shape == Shape::Document => {
+                // MySQL's JSON is a format of its own.
+                same(&json::read(put)?, &json::read(got)?, &[])
+            }
+            _ => false,
+        };
+    if is_kept { Ok(()) } else { Err(changed_record()) }
 }
 
 /// Of rows with the same key the last: a row that is replaced at once would have been looked at, too.

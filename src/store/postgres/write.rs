@@ -3,7 +3,8 @@
 //!
 //! Rows are put in the order of their keys, so that two who put the same keys wait for each other
 //! and do not deadlock. All is checked and encoded before the first byte is sent; what a column's type may change
-//! comes back with the answer (`RETURNING`), and is undone where it was changed.
+//! comes back with the answer (`RETURNING`), and is undone where it was changed. In a table with triggers any value may
+//! be changed, also after the statement: there all is read again at the end of the transaction.
 
 use std::{collections::HashMap, time::Instant};
 
@@ -19,7 +20,7 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         Key, counts,
-        sql::{row::about, taken},
+        sql::{left_out, row::about, taken},
     },
 };
 
@@ -56,9 +57,9 @@ fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
 
 /// Whether entries have to be looked at after they were written.
 fn looks<E: Entry>(known: &Known, entries: &[&E]) -> bool {
-    // Of most tables none has: that is asked once.
+    // Of most tables none has: that is asked once. Where there are triggers, all is looked at in the end.
     let may_any = known.fields.changing().next().is_some();
-    may_any && entries.iter().any(|entry| entry.may_change(known))
+    may_any && !known.triggers && entries.iter().any(|entry| entry.may_change(known))
 }
 
 /// Ends a transaction in which there was an error. Where this cannot be said either, the connection is closed, which
@@ -76,6 +77,37 @@ fn of_entry(known: &Known, entry: &impl Entry, e: Error) -> Error {
         true => about(e, entry.key()),
         false => e,
     }
+}
+
+/// How many records are read again at once.
+const LOOKS: usize = 1000;
+
+/// Ends a transaction of a table with triggers well, if what was written is what is there, after all of them: those
+/// that wait for the end of the transaction, too.
+async fn keep<E: Entry>(
+    known: &Known,
+    connection: &mut Connection<'_>,
+    entries: &[&E],
+) -> Result<()> {
+    if !known.triggers {
+        return Ok(());
+    }
+    connection.batch("SET CONSTRAINTS ALL IMMEDIATE").await?;
+    // Of several records of a key the last is there.
+    let last: HashMap<&Key, &E> = entries.iter().map(|entry| (entry.key(), *entry)).collect();
+    for some in entries.chunks(LOOKS) {
+        let keys: Vec<Key> = some.iter().map(|entry| entry.key().clone()).collect();
+        let sought = [table::keys(known, &keys)];
+        let mut there = HashMap::with_capacity(keys.len());
+        for row in connection.query(&known.say.get_many, &sought).await? {
+            there.insert(rows::key_of(known, &row)?, row);
+        }
+        for key in &keys {
+            let row = there.get(key).ok_or_else(|| left_out(&known.table, key))?;
+            last[key].all_kept(known, row).map_err(|e| about(e, key))?;
+        }
+    }
+    Ok(())
 }
 
 impl PostgreSql {
@@ -128,6 +160,10 @@ impl PostgreSql {
                     return Err(of_entry(known, *entry, e));
                 }
             }
+            if let Err(e) = keep(known, &mut connection, entries).await {
+                undo(&mut connection, &e).await;
+                return Err(e);
+            }
             connection.batch("COMMIT").await?;
             connection.end();
             Ok(())
@@ -163,8 +199,11 @@ impl PostgreSql {
         {
             return Err(taken.with_source(e));
         }
-        if let Some(key) = error::row(&e).and_then(|row| keys().nth(row - 1)) {
-            return Err(about(e, key));
+        if let Some(entry) = error::row(&e).and_then(|row| entries.get(row - 1)) {
+            return Err(match error::is_of_value(&e) {
+                true => of_entry(&known, entry, e),
+                false => about(e, entry.key()),
+            });
         }
         match entries {
             [one] => Err(of_entry(&known, one, e)),
@@ -205,6 +244,7 @@ impl PostgreSql {
         }
         if groups.len() == 1
             && !looks(known, entries)
+            && !known.triggers
             && let Some((group, _)) = groups.pop()
         {
             let (statement, sent) = (known.say.write(group.rows, replace), group.rows);
@@ -226,6 +266,10 @@ impl PostgreSql {
                     return Err(e);
                 }
             }
+            if let Err(e) = keep(known, &mut connection, entries).await {
+                undo(&mut connection, &e).await;
+                return Err(e);
+            }
             connection.batch("COMMIT").await?;
             connection.end();
             Ok(())
@@ -246,7 +290,11 @@ impl PostgreSql {
         let (statement, sent) = (known.say.write(group.rows, replace), group.rows);
         if !looks(known, entries) {
             let kept = self.noted(connection.execute(statement, &group.bound(known)).await)?;
-            return all_kept(known, sent, kept);
+            return match known.triggers {
+                // Which ones are left out, is seen in the end.
+                true => Ok(()),
+                false => all_kept(known, sent, kept),
+            };
         }
         let statement = format!("{statement} RETURNING {}", known.say.looked);
         let rows = self.noted(connection.query(&statement, &group.bound(known)).await)?;

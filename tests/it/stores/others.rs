@@ -9,7 +9,10 @@
 mod keys;
 mod program;
 mod refusals;
+mod rules;
 mod sorts;
+mod sqlite;
+mod triggers;
 mod types;
 mod values;
 mod writes;
