@@ -29,7 +29,7 @@ pub(super) use columns::column;
 pub(super) use create::Rules;
 pub(super) use existing::{Described, Existing, Fields, holds};
 pub(super) use join::{OTHER, OWN, Others, Side, join};
-pub(super) use kept::{Changer, another, changed_record, is_kept, kept, left_out};
+pub(super) use kept::{Changer, another, changed_record, kept, left_out};
 pub(super) use keys::{NO_INDEX, Promise, no_key, not_a_key, only_read, taken};
 pub(super) use table::{Lazy, Names, not_prepared};
 
