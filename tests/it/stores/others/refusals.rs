@@ -167,7 +167,7 @@ async fn named_as_keys_are(desk: Arc<Desk>) -> Outcome {
     let one = row("1", &[("v", Value::Int(5))]);
     let said = [
         scanned(&*store).await.map(drop),
-        store.get(&[one.key.clone()]).await.map(drop),
+        store.get(std::slice::from_ref(&one.key)).await.map(drop),
         store.put(&[one]).await,
         store.count().await.map(drop),
     ];
