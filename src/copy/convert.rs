@@ -522,8 +522,7 @@ impl Converted {
             }
             Ok(Fate::LeftOut) => self.left_out += 1,
             Err(error) => {
-                let mut reason = error.context().to_owned();
-                error.causes().for_each(|cause| reason += &format!(": {cause}"));
+                let reason = error.reason();
                 self.rejects.push(Reject {
                     record: self.read,
                     offset,

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    record::{Document, Kind, Value},
     store::{Blob, Key, KeyRange, Layout, Row, Shape, Store, same},
 };
 
@@ -28,6 +29,8 @@ pub(super) struct Keeper {
     rule: OnDuplicate,
     /// The keys that were written; none where no key can come twice.
     seen: Option<Seen>,
+    /// What was written and came back otherwise.
+    differs: Option<Key>,
 }
 
 /// What is written at once.
@@ -91,6 +94,37 @@ struct Sent {
     refused: Vec<(usize, Error)>,
     /// Read back and the same.
     verified: u64,
+    /// The first that was not.
+    differs: Option<Key>,
+}
+
+/// What a store has by a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum There {
+    Same,
+    Another,
+    Nothing,
+}
+
+/// Whether what was read back is the record. Where the key is a column of a table, it comes back as a field also
+/// where the record did not repeat it.
+fn is_same(key: &Key, record: &Document, read: &Document, keeps: &[Kind]) -> bool {
+    if read.len() <= record.len() && same(record, read, keeps) {
+        return true;
+    }
+    let is_key = |(name, value): &(&str, &Value)| {
+        record.get(name).is_none()
+            && match value {
+                Value::Text(text) => *text == **key,
+                Value::Int(number) => number.to_string() == **key,
+                Value::BigInt(digits) => **digits == **key,
+                _ => false,
+            }
+    };
+    let Some((own, _)) = read.iter().find(is_key) else { return same(record, read, keeps) };
+    let others = read.iter().filter(|(name, _)| *name != own);
+    let others = others.map(|(name, value)| (name.to_owned(), value.clone())).collect();
+    same(record, &others, keeps)
 }
 
 /// Errors that are about a record rather than about the store.
@@ -107,6 +141,7 @@ impl Keeper {
             alone: false,
             rule: options.on_duplicate,
             seen: options.may_have_duplicates().then(Seen::default),
+            differs: None,
         })
     }
 
@@ -234,6 +269,7 @@ impl Keeper {
             false => self.sent(&items.picked(&plan.again).items(), false)?,
         };
         done.verified += fresh.verified + again.verified;
+        self.differs = fresh.differs.or(again.differs);
         // Of two with the same key one is written, and counted so already.
         let beaten = (plan.beaten.len() + plan.again.len()) as u64;
         done.written -= beaten;
@@ -288,7 +324,10 @@ impl Keeper {
         }
         if self.to.verify {
             let skip: Vec<usize> = sent.refused.iter().map(|(i, _)| *i).collect();
-            sent.verified = self.to.runtime.block_on(self.verify(items, &skip))?;
+            sent.differs = self.to.runtime.block_on(self.differs(items, &skip))?;
+            if sent.differs.is_none() {
+                sent.verified = (items.len() - skip.len()) as u64;
+            }
         }
         Ok(sent)
     }
@@ -329,15 +368,24 @@ impl Keeper {
             match self.send(&one, new).await {
                 Ok(()) => {}
                 Err(e) if is_of_record(&e) => refused.push((i, e)),
-                Err(e) if e.kind() == ErrorKind::Conflict => {
+                Err(e) if e.kind() == ErrorKind::Conflict => match self.there(&one).await? {
                     // The first try may have written it.
-                    if !self.is_there(&one).await? {
+                    There::Same => {}
+                    There::Another if new => {
                         let key = items.key(i).shown();
                         let what = format!("key {key} is taken by another record");
                         refused.push((i, Error::new(ErrorKind::Conflict, what)));
                     }
-                }
+                    // Something else has to be unique.
+                    _ => refused.push((i, e)),
+                },
                 Err(e) => return Err(e),
+            }
+        }
+        for (i, e) in &mut refused {
+            let key = items.key(*i).shown();
+            if !e.context().contains(&format!("key {key}")) {
+                *e = Error::new(e.kind(), format!("key {key}: {}", e.context()));
             }
         }
         // What is wrong with the batch as a whole is no record's fault.
@@ -347,9 +395,17 @@ impl Keeper {
         }
     }
 
-    /// Whether a record is in the store as it is here.
-    async fn is_there(&self, one: &Items<'_>) -> Result<bool> {
-        Ok(self.differs(one, &[]).await?.is_none())
+    /// What is in the store by the key of a record.
+    async fn there(&self, one: &Items<'_>) -> Result<There> {
+        if self.differs(one, &[]).await?.is_none() {
+            return Ok(There::Same);
+        }
+        let keys = [one.key(0).clone()];
+        let is_there = match self.store().blobs() {
+            Some((blobs, _)) => blobs.get(&keys).await?.iter().any(Option::is_some),
+            None => self.store().get(&keys).await?.iter().any(Option::is_some),
+        };
+        Ok(if is_there { There::Another } else { There::Nothing })
     }
 
     /// The first record that the store has otherwise, or not at all.
@@ -371,8 +427,8 @@ impl Keeper {
                 let found = self.store().get(&keys).await?;
                 let keeps = self.store().abilities().keeps;
                 let bad = places.iter().zip(found).find(|(i, found)| {
-                    let wanted = &rows[**i].record;
-                    found.as_ref().is_none_or(|found| !same(wanted, found, keeps))
+                    let Row { key, record } = &rows[**i];
+                    found.as_ref().is_none_or(|found| !is_same(key, record, found, keeps))
                 });
                 Ok(bad.map(|(i, _)| items.key(*i).clone()))
             }
@@ -380,12 +436,16 @@ impl Keeper {
         }
     }
 
-    async fn verify(&self, items: &Items<'_>, skip: &[usize]) -> Result<u64> {
-        match self.differs(items, skip).await? {
-            None => Ok((items.len() - skip.len()) as u64),
+    /// Whether all that was written came back as it was. Asked after it was counted.
+    ///
+    /// # Errors
+    /// [`Mismatch`](ErrorKind::Mismatch) where it did not.
+    pub fn agrees(&self) -> Result<()> {
+        match &self.differs {
+            None => Ok(()),
             Some(key) => {
                 let what = format!("key {}: what the store gives back differs", key.shown());
-                Err(Error::new(ErrorKind::Mismatch, what))
+                Err(Error::new(ErrorKind::Mismatch, what).in_place(&*self.to.name))
             }
         }
     }

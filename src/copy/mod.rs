@@ -380,6 +380,7 @@ pub fn copy(
                 keeper.write(&mut done)?;
                 let made = std::mem::take(&mut done.made);
                 settle(&mut counts, done, follower)?;
+                keeper.agrees()?;
                 keeper.end(&until, &counts, follower.rejected_bytes()?)?;
                 let _ = waste.send(made);
                 Ok(())

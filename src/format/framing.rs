@@ -134,7 +134,8 @@ impl Framer {
             Framing::Header => Rule::Header(Vec::new()),
             Framing::Marc => Rule::Marc,
             Framing::Elements => {
-                Rule::Elements(Box::new(xml::Framer::new().with_limit(MAX_RECORD)))
+                let framer = xml::Framer::new().expecting_marcxml();
+                Rule::Elements(Box::new(framer.with_limit(MAX_RECORD)))
             }
             Framing::Delimited => match length_of(wrapped.format) {
                 Some(length) => Rule::Delimited(length),

@@ -1,7 +1,9 @@
 //! What is special about MySQL and MariaDB; what every store does, the contract suite tests.
 
+mod fills;
 mod login;
 mod queries;
+mod settings;
 mod tables;
 mod trouble;
 

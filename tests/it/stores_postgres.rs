@@ -16,7 +16,10 @@ use steelyard::{
     durability::Tier,
     record::{Document, Kind, Time, Value, dataset::Dataset},
     server::{Server, Wish},
-    store::{self, Column, Filter, Key, KeyRange, Layout, Place, Query, Row, query::Order},
+    store::{
+        self, Column, Filter, Key, KeyRange, Layout, Place, Query, Row,
+        query::{Order, Test},
+    },
 };
 
 use crate::programs::{self, Missing, Need, need};

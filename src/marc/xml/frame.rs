@@ -34,7 +34,7 @@ pub struct Framer {
     depth: Option<u64>,
     /// A document type may only stand before the first element.
     begun: bool,
-    /// There is text, but nothing yet that is MARCXML; none where a part of a file is read.
+    /// There is text, but nothing yet that is MARCXML; none where that is not asked, or no longer.
     foreign: Option<bool>,
     /// Large, for what it is.
     name: Box<Finder<'static>>,
@@ -69,7 +69,14 @@ impl Default for Framer {
 impl Framer {
     /// For a file from its beginning to its end.
     pub fn new() -> Self {
-        Framer { depth: Some(0), foreign: Some(false), ..Self::within() }
+        Framer { depth: Some(0), ..Self::within() }
+    }
+
+    /// The same framer for a file that is meant to be MARCXML: one with something in it, but neither a collection nor a
+    /// record, is [`Frame::Bad`].
+    pub fn expecting_marcxml(mut self) -> Self {
+        self.foreign = Some(false);
+        self
     }
 
     /// For a part of a file, which need not begin or end where elements do.

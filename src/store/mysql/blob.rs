@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
-use super::{MySql, known::Known, table::Lazy, write::Taken};
+use super::{MySql, known::Known, sorting::Reach, table::Lazy, write::Taken};
 use crate::{
     Result,
     store::{
@@ -26,7 +26,8 @@ impl BlobTable for MySql {
     fn sibling(&self, name: &str) -> Result<MySql> {
         let facts = Arc::new(self.table.facts.sibling(&self.pool)?);
         let table = Lazy::new(name, self.table.names.beside(), facts)?;
-        Ok(MySql { pool: self.pool.clone(), table, others: Others::default() })
+        let (pool, others, reach) = (self.pool.clone(), Others::default(), Reach::default());
+        Ok(MySql { pool, table, others, reach })
     }
 
     fn check_key(&self, key: &Key) -> Result<()> {

@@ -68,10 +68,17 @@ impl Safety {
         // Versions differ in what they have, and what is not there is no row.
         let statement = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
              ('innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'innodb_flush_method', \
-              'innodb_doublewrite', 'innodb_flush_log_at_timeout')";
+              'innodb_doublewrite', 'innodb_flush_log_at_timeout', 'system_versioning_asof')";
         let rows = pool.rows(statement, Vec::new()).await?;
         let rows = rows.into_iter().map(mysql_async::from_row_opt::<(String, String)>);
         let set: HashMap<String, String> = rows.filter_map(std::result::Result::ok).collect();
+        // A session cannot set this back.
+        if let Some(at) = set.get("system_versioning_asof").filter(|at| *at != "DEFAULT") {
+            return Err(Error::unsupported(format!(
+                "system_versioning_asof is {at:?} in this server, by which tables are read as they were then: \
+                 SET GLOBAL system_versioning_asof = DEFAULT"
+            )));
+        }
         Safety::of(|name| set.get(name).map(String::as_str))
             .ok_or_else(|| Error::unsupported("a server that does not say how it keeps its logs"))
     }

@@ -7,6 +7,7 @@ use super::{
     known::Known,
     load,
     read::{self, values},
+    sorting::Step,
     write::{Taken, insert},
 };
 use crate::{
@@ -84,7 +85,7 @@ impl MySql {
             false => known.table.select(&known.dialect, &known.what(), &fitted),
             true => {
                 let limit = query.limit.unwrap_or(u64::MAX);
-                Ok(read::keys_statement(known, &fitted, None, limit)?.0)
+                Ok(read::keys_statement(known, &fitted, None, limit, Step::FIRST)?.0)
             }
         }
     }

@@ -3,7 +3,7 @@
 use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
-    dialect::{Dialect, literal, quote},
+    dialect::{Dialect, quote},
     values::{Column, Type},
 };
 use crate::{
@@ -32,8 +32,14 @@ pub struct Known {
     pub by_file: bool,
     pub fields: Fields<Column>,
     pub writes: Writes,
+    /// It has triggers that may change what is written.
+    pub triggers: bool,
     /// The columns of the body, by their number, that may change what is put into them.
     pub changing: Vec<usize>,
+    /// Those that are looked at after a write: these, and those of unique indexes beside the key's.
+    pub looked: Vec<usize>,
+    /// Each row that is replaced stays as one of the past (`WITH SYSTEM VERSIONING`), and is counted.
+    pub versioned: bool,
 }
 
 /// How rows are written.
@@ -102,6 +108,27 @@ impl Known {
             // As numbers they are not compared exactly.
             Type::Other => self.key_by_bytes(),
             _ => self.key_name(),
+        }
+    }
+
+    /// The place of a key that is looked for. A set of characters without some character in the key cannot be compared
+    /// with it: then another key is looked for, which is not the one that was meant, and told apart afterwards.
+    pub fn place(&self) -> String {
+        let Column { holds, unicode, collation, .. } = &self.fields.key;
+        match (holds, collation.split_once('_')) {
+            (Type::Chars(..) | Type::Text(_), Some((set, _))) if !unicode => {
+                format!("CONVERT(? USING {set}) COLLATE {collation}")
+            }
+            _ => "?".into(),
+        }
+    }
+
+    /// The condition that the key is one of so many that are bound.
+    pub fn key_is_one_of(&self, count: usize) -> String {
+        let (key, place) = (self.key_sought_in(), self.place());
+        match count {
+            1 => format!("{key} = {place}"),
+            n => format!("{key} IN ({})", vec![&*place; n].join(", ")),
         }
     }
 
@@ -176,14 +203,6 @@ impl Known {
             _ => column.bytes(bytes.len()),
         };
         held.map_err(|e| of_field(e, &column.name))
-    }
-
-    /// The key in words of SQL: a number as one, so that an index of numbers answers.
-    pub fn key_literal(&self, key: &Key) -> String {
-        match self.fields.key.holds {
-            Type::Int(..) | Type::Year => key.to_string(),
-            _ => literal(key),
-        }
     }
 
     /// The key as what is looked for; none where the table cannot have it.

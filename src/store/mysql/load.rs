@@ -10,7 +10,7 @@ use mysql_async::{Row as Cells, Value as Cell};
 use super::{
     MySql,
     known::{Known, Writes},
-    pool::kind_of,
+    pool::{code, kind_of},
     write::{Taken, begin, commit, undo},
 };
 use crate::{Error, ErrorKind, Result, store::Shape};
@@ -41,8 +41,8 @@ impl MySql {
                 Err(e) if is_forbidden(&e) => {
                     self.pool.server.takes_files.store(false, Ordering::Relaxed);
                 }
-                // Statements of rows tell whose value it is.
-                Err(e) if is_of_value(&e) && self.table.facts.engine.atomic => {}
+                // Statements of rows tell whose it is.
+                Err(e) if is_of_row(&e) && self.table.facts.engine.atomic => {}
                 Err(e) => return Err(self.half_done(e)),
                 Ok(()) => return Ok(()),
             }
@@ -111,14 +111,13 @@ fn trouble(warning: Cells) -> Option<(u16, String)> {
     (level != "Note" || code == CUT).then_some((code, message))
 }
 
-/// Whether it is about a value of a row; it was undone then.
-fn is_of_value(e: &Error) -> bool {
-    matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge)
+/// Whether it is about a row, by its values or its key; it was undone then.
+fn is_of_row(e: &Error) -> bool {
+    matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge | ErrorKind::Conflict)
 }
 
 fn is_forbidden(e: &Error) -> bool {
-    let source = std::error::Error::source(e).and_then(|e| e.downcast_ref());
-    matches!(source, Some(mysql_async::Error::Server(e)) if FORBIDDEN.contains(&e.code))
+    code(e).is_some_and(|code| FORBIDDEN.contains(&code))
 }
 
 /// Lines of a file, in packets of about a size.

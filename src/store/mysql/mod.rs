@@ -46,6 +46,7 @@ mod login;
 mod pool;
 mod read;
 mod session;
+mod sorting;
 mod table;
 mod values;
 mod write;
@@ -59,6 +60,7 @@ use self::{
     engine::{Engine, Facts, Safety},
     known::Known,
     pool::{Connect, Pool},
+    sorting::Reach,
     table::Lazy,
     write::Taken,
 };
@@ -111,7 +113,8 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
             None => facts.sibling(&pool)?,
         };
         let table = Lazy::new(&common.table, names, Arc::new(facts))?;
-        let store = MySql { pool, table, others: Others::default() };
+        let (others, reach) = (Others::default(), Reach::default());
+        let store = MySql { pool, table, others, reach };
         Ok(match shape {
             Shape::Blob => {
                 Arc::new(Encoded::new(Arc::new(store), common.blob_format())?) as Arc<dyn Store>
@@ -128,6 +131,8 @@ struct MySql {
     table: Lazy,
     /// Tables that were joined with this one.
     others: Others<MySql>,
+    /// How far texts are sorted.
+    reach: Reach,
 }
 
 /// What is read of a row of a table with documents or columns.
@@ -155,10 +160,10 @@ impl MySql {
             let mut sought: Vec<_> = keys.iter().filter_map(|key| known.key_sought(key)).collect();
             let Some(last) = sought.last().cloned() else { continue };
             sought.resize(sought.len().next_power_of_two(), last);
-            let places = vec!["?"; sought.len()].join(",");
-            let (name, key) = (known.name(), known.key_sought_in());
-            let mut statement = format!("DELETE FROM {name} WHERE {key} IN ({places})");
+            let (name, is_one_of) = (known.name(), known.key_is_one_of(sought.len()));
+            let mut statement = format!("DELETE FROM {name} WHERE {is_one_of}");
             if !known.key_is_exact() {
+                let places = vec!["?"; sought.len()].join(",");
                 // Text that is only nearly the same is not meant.
                 statement += &format!(" AND {} IN ({places})", known.key_by_bytes());
                 let texts = keys.iter().filter(|key| known.key_sought(key).is_some());
@@ -198,6 +203,8 @@ impl MySql {
             let Some(row) = rows.into_iter().next() else { break };
             borders.push(known.key_of(row.unwrap().into_iter().next())?);
         }
+        // Long keys that begin alike are in any order.
+        borders.sort();
         Ok(ranges::parts(borders, parts))
     }
 }

@@ -81,6 +81,8 @@ pub struct Connect {
     pub tls: Option<Arc<ClientConfig>>,
 }
 
+/// By how many bytes of a text the server sorts, unless a statement says otherwise: its own default.
+pub const SORTED: usize = 1024;
 /// How many statements each connection keeps prepared.
 const STATEMENTS: usize = 64;
 
@@ -334,16 +336,28 @@ pub fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
     Ok(Connect { options: options.into(), client, tls })
 }
 
-/// What each connection is set to: nothing is ever cut to fit, times are in UTC, and the server does
-/// not go on waiting for locks, nor (MariaDB) working, when nobody waits for it any more.
+/// What each connection is set to. Nothing is ever cut to fit, times are in UTC, and the server does not go on waiting
+/// for locks, nor (MariaDB) working, when nobody waits for it any more. What is done is done at once and as a whole,
+/// with all answers and all warnings, whatever the server's own settings are: a session begins with those. Settings that
+/// end in an error, such as a default of read-only transactions, are left to who made them.
 fn session(timeout: Duration) -> String {
     let seconds = timeout.as_secs().max(1);
     let exact = timeout.as_secs_f64();
+    // Reading what others have not committed is no isolation to us; any other level is.
+    let isolated = |name: &str| {
+        format!("{name} = IF(@@{name} = 'READ-UNCOMMITTED', 'REPEATABLE-READ', @@{name})")
+    };
     format!(
         "SET NAMES utf8mb4, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,\
          ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION,NO_AUTO_VALUE_ON_ZERO', \
-         lock_wait_timeout = {seconds}, innodb_lock_wait_timeout = {seconds} \
-         /*M!100101 , max_statement_time = {exact:.3} */"
+         lock_wait_timeout = {seconds}, innodb_lock_wait_timeout = {seconds}, \
+         autocommit = 1, completion_type = 0, foreign_key_checks = 1, unique_checks = 1, \
+         sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_auto_is_null = 0, \
+         sql_notes = 1, max_error_count = 65535, max_sort_length = {SORTED} \
+         /*M!100101 , max_statement_time = {exact:.3} */ /*M!100201 , check_constraint_checks = 1 */ \
+         /*M! , {} */ /*!50720 , {} */",
+        isolated("tx_isolation"),
+        isolated("transaction_isolation")
     )
 }
 
@@ -352,11 +366,35 @@ fn deepest(error: &(dyn std::error::Error + 'static)) -> String {
     error.source().map_or_else(|| error.to_string(), deepest)
 }
 
+/// What the server says that it will not do: an error of ours has the same words, so that they are told once.
+#[derive(Debug)]
+struct Refusal {
+    code: u16,
+    message: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} (error {})", self.message, self.code)
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// The number of an error that the server answered with.
+pub fn code(e: &Error) -> Option<u16> {
+    let source = std::error::Error::source(e)?;
+    source.downcast_ref().map(|refusal: &Refusal| refusal.code)
+}
+
 /// An error of the client or the server as one of ours.
 pub fn error(e: mysql_async::Error) -> Error {
     use mysql_async::Error as Theirs;
+    if let Theirs::Server(e) = &e {
+        let refusal = Refusal { code: e.code, message: e.message.clone() };
+        return Error::new(kind_of(e.code), refusal.to_string()).with_source(refusal);
+    }
     let (kind, what) = match &e {
-        Theirs::Server(e) => (kind_of(e.code), format!("{} (error {})", e.message, e.code)),
         Theirs::Io(e) => (ErrorKind::Unavailable, format!("the connection broke: {}", deepest(e))),
         Theirs::Driver(DriverError::PacketTooLarge) => {
             (ErrorKind::TooLarge, "a packet larger than the server's max_allowed_packet".into())
@@ -376,8 +414,8 @@ pub fn error(e: mysql_async::Error) -> Error {
 /// <https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>.
 pub fn kind_of(code: u16) -> ErrorKind {
     match code {
-        // Databases and duplicate entries that are there; a foreign key in the way.
-        1007 | 1022 | 1062 | 1169 | 1451 | 1452 | 1586 => ErrorKind::Conflict,
+        // Databases and duplicate entries that are there.
+        1007 | 1022 | 1062 | 1169 | 1586 => ErrorKind::Conflict,
         1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1251 | 1370 | 1410 | 1524 | 1698 | 3118 => {
             ErrorKind::Denied
         }
@@ -385,9 +423,9 @@ pub fn kind_of(code: u16) -> ErrorKind {
         1049 | 1051 | 1146 => ErrorKind::NotFound,
         // Packets, rows, keys, values too long.
         1071 | 1117 | 1118 | 1153 | 1301 | 1406 => ErrorKind::TooLarge,
-        // Names, numbers of columns, ranges, types, constraints, missing values.
-        1048 | 1059 | 1060 | 1063 | 1103 | 1166 | 1264 | 1265 | 1292 | 1364 | 1366 | 1367
-        | 3819 | 4025 => ErrorKind::Invalid,
+        // Names, numbers of columns, ranges, types, constraints, foreign keys, partitions, missing values.
+        1048 | 1059 | 1060 | 1063 | 1103 | 1166 | 1216 | 1217 | 1264 | 1265 | 1292 | 1364
+        | 1366 | 1367 | 1369 | 1451 | 1452 | 1526 | 3819 | 4025 => ErrorKind::Invalid,
         // Too many connections, shut down, killed, deadlocks.
         1040 | 1053 | 1158..=1161 | 1203 | 1213 | 1226 | 1317 | 1927 | 4031 => {
             ErrorKind::Unavailable
@@ -400,6 +438,5 @@ pub fn kind_of(code: u16) -> ErrorKind {
 
 /// The server could not do it because of somebody else, and did none of it: it may be tried again.
 pub fn is_deadlock(e: &Error) -> bool {
-    let source = std::error::Error::source(e).and_then(|e| e.downcast_ref());
-    matches!(source, Some(mysql_async::Error::Server(e)) if e.code == 1213)
+    code(e) == Some(1213)
 }

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use mysql_async::{Row as Cells, Value as Cell};
 
-use super::{MySql, dialect::LIMITS, known::Known, values::compared};
+use super::{MySql, dialect::LIMITS, known::Known, sorting::Step, values::compared};
 use crate::{
     Error, Result,
     record::Value,
@@ -75,7 +75,7 @@ impl MySql {
         read: R,
     ) -> Result<Vec<Option<R::Made>>> {
         let mut found: HashMap<Key, R::Made> = HashMap::with_capacity(keys.len());
-        for keys in keys.chunks(KEYS) {
+        for keys in keys.chunks(at_once(known, keys)) {
             let mut asked = Fewer::new(keys);
             while let Some(some) = asked.next() {
                 let Some((statement, sought)) = by_keys(known, some) else { continue };
@@ -130,11 +130,19 @@ impl MySql {
         size: usize,
         read: &R,
     ) -> Result<(Vec<(Key, R::Made)>, usize)> {
-        let sql = page(known, bounds, size);
-        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
-        let bytes = rows.iter().map(weight).sum();
-        let page = rows.into_iter().map(|row| read.read(known, row)).collect::<Result<_>>()?;
-        Ok((page, bytes))
+        loop {
+            let step = self.reach.step();
+            let sql = page(known, bounds, size);
+            let text = step.statement(known, sql.text.clone(), 0);
+            let rows = self.pool.rows(&text, values(&sql)).await?;
+            let bytes = rows.iter().map(weight).sum();
+            let page = rows.into_iter().map(|row| read.read(known, row));
+            let page: Vec<(Key, R::Made)> = page.collect::<Result<_>>()?;
+            match page.iter().find(|(key, _)| !step.holds(key)) {
+                Some((key, _)) => self.reach.further(step, key)?,
+                None => return Ok((page, bytes)),
+            }
+        }
     }
 
     /// The query in the words of the columns there are.
@@ -171,8 +179,21 @@ impl MySql {
 
     async fn sorted(&self, known: &Known, query: &Query, how: Sorting) -> Result<Vec<Row>> {
         let sql = known.table.select_sorted(&known.dialect, &known.what(), query, how)?;
-        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
-        rows.into_iter().map(|cells| known.row(cells)).collect()
+        if query.sort.is_empty() {
+            let rows = self.pool.rows(&sql.text, values(&sql)).await?;
+            return rows.into_iter().map(|cells| known.row(cells)).collect();
+        }
+        loop {
+            let step = self.reach.step();
+            let text = step.statement(known, sql.text.clone(), query.sort.len());
+            let rows = self.pool.rows(&text, values(&sql)).await?;
+            let rows: Vec<Row> =
+                rows.into_iter().map(|cells| known.row(cells)).collect::<Result<_>>()?;
+            match rows.iter().find(|row| !step.holds_all(query, &row.key, &row.record)) {
+                Some(row) => self.reach.further(step, &row.key)?,
+                None => return Ok(rows),
+            }
+        }
     }
 
     /// What is made of the rows of a query: keys first, in the order asked for, then their rows page
@@ -221,12 +242,46 @@ impl MySql {
         after: Option<Key>,
         left: u64,
     ) -> Result<(Vec<Key>, bool)> {
-        let (sql, most) = keys_statement(known, query, after, left)?;
-        let rows = self.pool.rows(&sql.text, values(&sql)).await?;
-        let key = |row: Cells| known.key_of(row.unwrap().into_iter().next());
-        let keys: Vec<Key> = rows.into_iter().map(key).collect::<Result<_>>()?;
-        let whole = (keys.len() as u64) < most;
-        Ok((keys, whole))
+        loop {
+            let step = self.reach.step();
+            let (sql, most) = keys_statement(known, query, after.clone(), left, step)?;
+            let text = step.statement(known, sql.text.clone(), query.sort.len());
+            let rows = self.pool.rows(&text, values(&sql)).await?;
+            let mut longer = None;
+            let key = |row: Cells| {
+                let mut cells = row.unwrap().into_iter();
+                let key = known.key_of(cells.next())?;
+                let is_longer = matches!(cells.next(), Some(Cell::Int(1)));
+                if longer.is_none() && (is_longer || !step.holds(&key)) {
+                    longer = Some(key.clone());
+                }
+                Ok(key)
+            };
+            let keys: Vec<Key> = rows.into_iter().map(key).collect::<Result<_>>()?;
+            match longer {
+                Some(key) => self.reach.further(step, &key)?,
+                None => {
+                    let whole = (keys.len() as u64) < most;
+                    return Ok((keys, whole));
+                }
+            }
+        }
+    }
+}
+
+/// How many of these keys are asked for at once. By a collation each is compared with some of the others, which takes
+/// longer than asking once more where they are long.
+fn at_once(known: &Known, keys: &[Key]) -> usize {
+    /// How many bytes of keys are compared with one another.
+    const COMPARED: usize = 16 << 10;
+    match known.key_is_exact() {
+        true => KEYS,
+        false => {
+            let longest = keys.iter().map(|key| key.len()).max().unwrap_or(0);
+            let most = (COMPARED / longest.max(1)).clamp(1, KEYS);
+            // Statements are few.
+            1 << most.ilog2()
+        }
     }
 }
 
@@ -237,11 +292,7 @@ pub fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
     let last = sought.last().cloned()?;
     // A key asked for twice is found once; the statements are few.
     sought.resize(sought.len().next_power_of_two(), last);
-    let (select, key) = (&known.select, known.key_sought_in());
-    let statement = match sought.len() {
-        1 => format!("{select} WHERE {key} = ?"),
-        n => format!("{select} WHERE {key} IN ({})", vec!["?"; n].join(",")),
-    };
+    let statement = format!("{} WHERE {}", known.select, known.key_is_one_of(sought.len()));
     Some((statement, sought))
 }
 
@@ -254,15 +305,20 @@ pub fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
 }
 
 /// The statement that finds the keys of a query, or, where it has no order, the next of them after
-/// one; and how many it finds at most.
+/// one; and how many it finds at most. Each key is followed by whether its row is sorted by more than this step holds.
 pub fn keys_statement(
     known: &Known,
     query: &Query,
     after: Option<Key>,
     left: u64,
+    step: Step,
 ) -> Result<(Sql, u64)> {
-    let key = known.key_what();
+    let mut key = known.key_what();
     if !query.sort.is_empty() {
+        if let Some(longer) = step.is_longer(known, query)? {
+            key += ", ";
+            key += &longer;
+        }
         return Ok((known.table.select(&known.dialect, &key, query)?, u64::MAX));
     }
     let mut filter = query.filter.clone();

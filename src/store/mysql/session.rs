@@ -6,7 +6,7 @@ use mysql_async::{Conn, Row, Value, prelude::Queryable};
 
 use super::{
     direct::{Direct, Done, Prepared},
-    pool::error,
+    pool::{code, error},
 };
 use crate::{
     Error, Result,
@@ -35,6 +35,20 @@ impl<'p> Session<'p> {
                 let connection = lent.connection();
                 connection.exec_drop(statement, super::pool::bound(values)).await.map_err(error)?;
                 Ok(connection.affected_rows())
+            }
+        }
+    }
+
+    /// Does a statement with bound values, and reads its rows, each value as what it is.
+    ///
+    /// # Errors
+    /// Of the connection and of the server.
+    pub async fn rows(&mut self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
+        match self {
+            Session::Own(own) => Ok(own.exec(statement, &values).await?.rows),
+            Session::Crate(lent) => {
+                let values = super::pool::bound(values);
+                lent.connection().exec(statement, values).await.map_err(error)
             }
         }
     }
@@ -100,8 +114,7 @@ impl<'p> Session<'p> {
 pub fn is_of_server(e: &Error) -> bool {
     // What is prepared is so no longer, or the server hangs up.
     const LAST: [u16; 3] = [1153, 1243, 1615];
-    let source = std::error::Error::source(e).and_then(|e| e.downcast_ref());
-    matches!(source, Some(mysql_async::Error::Server(e)) if !LAST.contains(&e.code))
+    code(e).is_some_and(|code| !LAST.contains(&code))
 }
 
 /// One of our own; closed where it is dropped.

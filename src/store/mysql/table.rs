@@ -93,7 +93,8 @@ impl Lazy {
     async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
         let found = look(pool, &self.name).await?;
         let mut fields = self.understood(&found)?;
-        if let Some(engine) = engine_of(pool, &self.name).await? {
+        let Kind { engine, versioned, triggers } = kind_of(pool, &self.name).await?;
+        if let Some(engine) = engine {
             self.facts.expects(&self.name, &engine)?;
         }
         if self.shape == Shape::Columns {
@@ -103,8 +104,13 @@ impl Lazy {
         let key = fields.key.name.clone();
         fields.key.promise.unique = unique.iter().any(|index| index.is_of(&key));
         // What all of it is unique in cannot take a key for another.
-        let others = unique.iter().any(|index| !index.is_of(&key) || index.of_a_part);
-        let known = self.known_as(fields, &found, others, pool);
+        let others: Vec<Unique> =
+            unique.into_iter().filter(|index| !index.is_of(&key) || index.of_a_part).collect();
+        let mut known = self.known_as(fields, &found, &others, pool);
+        known.versioned = versioned;
+        if triggers {
+            self.looks_at_all(&mut known);
+        }
         if let Some(broken) = known.fields.key.promise.broken(&known.dialect, &known.table)
             && let Some(row) = pool.rows(&broken, Vec::new()).await?.into_iter().next()
         {
@@ -125,6 +131,7 @@ impl Lazy {
         };
         match () {
             () if !key.promise.unique => Writes::Never(NO_INDEX),
+            () if key.holds == Type::ReadOnly => Writes::Never("holds geometry or vectors"),
             () if is_exact && !others => Writes::AsTheyAre,
             () if self.facts.engine.atomic => Writes::Looking,
             () => Writes::Never(
@@ -134,21 +141,35 @@ impl Lazy {
         }
     }
 
+    /// Of a table with triggers, each row that is written is looked at afterwards, in all columns.
+    fn looks_at_all(&self, known: &mut Known) {
+        (known.triggers, known.by_file) = (true, false);
+        known.looked = (0..known.fields.body.len()).collect();
+        known.writes = match known.writes {
+            Writes::Never(why) => Writes::Never(why),
+            _ if self.facts.engine.atomic => Writes::Looking,
+            _ => Writes::Never(
+                "is in a table whose triggers may change what is written, and the engine has no transactions to undo that",
+            ),
+        };
+    }
+
     fn known_as(
         &self,
         mut fields: Fields<Column>,
         found: &[Column],
-        others: bool,
+        others: &[Unique],
         pool: &Pool,
     ) -> Known {
-        let writes = self.writes(&fields.key, others);
+        let writes = self.writes(&fields.key, !others.is_empty());
         fields.key = fields.key.into_key();
         if fields.shape == Shape::Document {
             // JSON is compared by its meaning.
             fields.body.iter_mut().for_each(|column| column.changes = None);
         }
         let changing = (0..).zip(&fields.body).filter(|(_, c)| c.changes.is_some());
-        let changing = changing.map(|(i, _)| i).collect();
+        let changing: Vec<usize> = changing.map(|(i, _)| i).collect();
+        let looked = looked(&fields, &changing, others);
         let inexact = |c: &&Column| !c.exact || !matches!(c.holds, Type::Chars(..) | Type::Text(_));
         let generated = found.iter().filter(|c| c.generated).map(|c| c.name.clone());
         let dialect = Dialect {
@@ -161,8 +182,9 @@ impl Lazy {
                 .collect(),
         };
         let is_text = |c: &Column| matches!(c.holds, Type::Chars(..) | Type::Text(_));
-        let is_sent =
-            |c: &Column| c.holds != Type::Other && !c.summed && (c.unicode || !is_text(c));
+        let is_sent = |c: &Column| {
+            c.holds != Type::Other && c.changes.is_none() && !c.summed && (c.unicode || !is_text(c))
+        };
         let by_file = fields.all().all(is_sent);
         let mut known = Known {
             table: fields.table(&self.name),
@@ -173,10 +195,13 @@ impl Lazy {
             by_file,
             fields,
             writes,
+            triggers: false,
             changing,
+            looked,
+            versioned: false,
         };
         known.select = format!("SELECT {} FROM {}", known.what(), known.name());
-        known.get_one = format!("{} WHERE {} = ?", known.select, known.key_sought_in());
+        known.get_one = format!("{} WHERE {}", known.select, known.key_is_one_of(1));
         known.put_one = insert(&known, 1, Taken::Replace);
         known
     }
@@ -363,11 +388,22 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Column>> {
             summed: holds == Type::Year
                 || declared.starts_with("bit")
                 || declared.contains("zerofill"),
-            changes: (holds == Type::Other).then_some(declared),
+            fills: match not_null {
+                _ if extra.contains("auto_increment") => Some("AUTO_INCREMENT"),
+                true if declared.starts_with("timestamp") => Some("TIMESTAMP NOT NULL"),
+                _ => None,
+            },
+            // A float with a number of digits after the point is rounded to them.
+            changes: match holds {
+                Type::Other => Some(declared),
+                Type::Float | Type::Double if declared.contains('(') => Some(declared),
+                _ => None,
+            },
             promise: Promise { unique: false, not_null },
             holds,
             exact: collation == pool.server.collation,
             unicode: collation.starts_with("utf8mb4_"),
+            collation,
             primary: text(&mut row, "Key").as_deref() == Some("PRI"),
             generated: extra.contains("GENERATED") && !extra.contains("DEFAULT_GENERATED"),
         }
@@ -393,14 +429,55 @@ async fn all_are_shown(pool: &Pool, table: &str) -> Result<()> {
 
 /// The name of a table's engine; none of a view, and where there is no table.
 pub async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
-    let statement = "SELECT table_name, engine FROM information_schema.tables WHERE table_schema = \
-                     DATABASE() AND table_name = ?";
-    let rows = pool.rows(statement, vec![table.into()]).await?;
-    let mut rows: Vec<(String, Option<String>)> =
+    Ok(kind_of(pool, table).await?.engine)
+}
+
+/// What the server says of a table as a whole.
+#[derive(Default)]
+struct Kind {
+    /// None of a view, and where there is no table.
+    engine: Option<String>,
+    /// It keeps the rows that it had.
+    versioned: bool,
+    /// It has triggers that may change what is written. (What comes after a write cannot touch its table.)
+    triggers: bool,
+}
+
+async fn kind_of(pool: &Pool, table: &str) -> Result<Kind> {
+    let statement = "SELECT table_name, engine, table_type = 'SYSTEM VERSIONED', EXISTS (SELECT 1 FROM \
+                     information_schema.triggers WHERE event_object_schema = DATABASE() AND event_object_table = ? \
+                     AND action_timing = 'BEFORE' AND event_manipulation <> 'DELETE') FROM \
+                     information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?";
+    let rows = pool.rows(statement, vec![table.into(), table.into()]).await?;
+    let mut rows: Vec<(String, Option<String>, bool, bool)> =
         rows.into_iter().filter_map(|row| mysql_async::from_row_opt(row).ok()).collect();
     // Names differ in case only on some servers.
-    let at = rows.iter().position(|(name, _)| name == table).unwrap_or(0);
-    Ok(if rows.is_empty() { None } else { rows.swap_remove(at).1 })
+    let at = rows.iter().position(|(name, ..)| name == table).unwrap_or(0);
+    if rows.is_empty() {
+        return Ok(Kind::default());
+    }
+    let (_, engine, versioned, triggers) = rows.swap_remove(at);
+    Ok(Kind { engine, versioned, triggers })
+}
+
+/// The columns that show after a write whether it was this key's row that was written: what other unique indexes are
+/// on is in no other row, so where it is in the key's it is in the right one. An index on what is not among the columns
+/// that are written (a computed column) is one on all of them.
+fn looked(fields: &Fields<Column>, changing: &[usize], others: &[Unique]) -> Vec<usize> {
+    let mut looked = changing.to_vec();
+    if fields.shape == Shape::Columns {
+        let place = |name: &String| fields.body.iter().position(|c| c.name == *name);
+        for name in others.iter().flat_map(|index| &index.columns) {
+            match place(name) {
+                Some(place) => looked.push(place),
+                None if *name == fields.key.name => {}
+                None => looked.extend(0..fields.body.len()),
+            }
+        }
+    }
+    looked.sort_unstable();
+    looked.dedup();
+    looked
 }
 
 /// An index of which no two rows have the same.

@@ -33,6 +33,8 @@ pub enum Type {
     Bytes(u64, bool),
     /// Moments, with so many digits of a second.
     Time(u32),
+    /// Places and shapes, or vectors: read as the bytes in which the database has them, and not written.
+    ReadOnly,
     /// Anything else, written and read as text.
     Other,
 }
@@ -46,6 +48,10 @@ pub struct Column {
     pub exact: bool,
     /// For text: it is in UTF-8.
     pub unicode: bool,
+    /// For text: the collation it is declared with.
+    pub collation: String,
+    /// What the database puts where NULL is written: a number or a time of its own.
+    pub fills: Option<&'static str>,
     pub primary: bool,
     /// The database computes it.
     pub generated: bool,
@@ -134,6 +140,8 @@ impl Type {
             "mediumblob" => Type::Bytes(0xff_ffff, false),
             "longblob" => Type::Bytes(0xffff_ffff, false),
             "datetime" | "timestamp" => Type::Time(number() as u32),
+            "geometry" | "point" | "linestring" | "polygon" | "multipoint" | "multilinestring"
+            | "multipolygon" | "geometrycollection" | "geomcollection" | "vector" => Type::ReadOnly,
             _ => Type::Other,
         }
     }
@@ -146,7 +154,7 @@ impl Type {
             Type::Float | Type::Double => Kind::Float,
             Type::Decimal(_) => Kind::Decimal,
             Type::Chars(..) | Type::Text(_) | Type::Other => Kind::Text,
-            Type::Bytes(..) => Kind::Bytes,
+            Type::Bytes(..) | Type::ReadOnly => Kind::Bytes,
             Type::Time(_) => Kind::Time,
         }
     }
@@ -184,10 +192,13 @@ fn is_date(text: &[u8]) -> bool {
 
 impl Column {
     /// Whether a column of a type that may change what it is given keeps this as it is: a date in the form in which
-    /// dates are read.
+    /// dates are read, a whole number where digits after the point are rounded.
     pub fn keeps(&self, cell: &Cell) -> bool {
+        let is_float = matches!(self.holds, Type::Float | Type::Double);
         match cell {
             Cell::NULL => true,
+            Cell::Int(_) => is_float,
+            Cell::Double(v) => is_float && v.fract() == 0.0,
             Cell::Bytes(text) => self.changes.as_deref() == Some("date") && is_date(text),
             _ => false,
         }
@@ -200,6 +211,13 @@ impl Column {
     /// hold it as it is.
     pub fn cell(&self, value: &Value) -> Result<Cell> {
         match value {
+            Value::Null if self.fills.is_some() => {
+                let fills = self.fills.unwrap_or_default();
+                let what = format!(
+                    "is missing, and its column ({fills}) would be given a value by the database"
+                );
+                Err(refuse(ErrorKind::Invalid, &what))
+            }
             Value::Null | Value::List(_) | Value::Map(_) => Ok(Cell::NULL),
             Value::Bool(v) => Ok(Cell::Int(i64::from(*v))),
             Value::Int(n) => self.int(*n),
@@ -313,6 +331,10 @@ impl Column {
             Type::Bytes(most, true) if len as u64 != most => {
                 let what = format!("has {len} bytes, where its column of type BINARY holds {most}");
                 Err(refuse(ErrorKind::Invalid, &what))
+            }
+            Type::ReadOnly => {
+                let what = "is in a column of geometry or vectors, which is read, and not written";
+                Err(refuse(ErrorKind::Unsupported, what))
             }
             _ => Ok(()),
         }
@@ -449,6 +471,8 @@ mod tests {
             holds: Type::found(declared),
             exact: true,
             unicode: true,
+            collation: "utf8mb4_bin".into(),
+            fills: None,
             primary: false,
             generated: false,
             summed: false,

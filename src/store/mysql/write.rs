@@ -1,7 +1,11 @@
 //! Rows on their way to the server: statements of many rows, with bound values. Keys and values that the table may
 //! change are looked at afterwards, in the same transaction.
 
-use std::{collections::HashMap, time::Instant};
+use std::{
+    cmp::Ordering,
+    collections::{HashMap, HashSet},
+    time::Instant,
+};
 
 use futures_util::FutureExt;
 use mysql_async::Value as Cell;
@@ -16,9 +20,11 @@ use crate::{
     Error, ErrorKind, Result,
     record::Value,
     store::{
-        Key, counts,
+        Key, Shape, counts, json,
+        query::{compare, shown},
+        same,
         sql::{
-            kept, only_read,
+            Changer, another, changed_record, kept, left_out, only_read,
             row::{about, of_field},
             taken,
         },
@@ -63,7 +69,7 @@ impl MySql {
                     if known.writes == Writes::AsTheyAre && known.may_change(one).is_none() =>
                 {
                     let touched = self.pool.run(&known.put_one, rows.swap_remove(0)).await;
-                    touched.and_then(|touched| self.all_written(taken, 1, touched))
+                    touched.and_then(|touched| self.all_written(known, taken, 1, touched))
                 }
                 // Apart, so that what is usual stays small.
                 _ => self.write_many(known, taken, rows).boxed().await,
@@ -72,7 +78,7 @@ impl MySql {
             match written {
                 // It was undone as a whole.
                 Err(e) if is_deadlock(&e) && tries < TRIES => {}
-                Err(e) if is_of_value(&e) => {
+                Err(e) if is_of_row(&e) => {
                     return self.not_taken(known, taken, cells()?, e).boxed().await;
                 }
                 Err(e) => return Err(self.half_done(e)),
@@ -81,7 +87,7 @@ impl MySql {
         }
     }
 
-    /// Of many rows the server does not say whose value it does not take: then they are written one by one.
+    /// Of many rows the server does not say which it does not take: then they are written one by one.
     async fn not_taken(
         &self,
         known: &Known,
@@ -105,6 +111,9 @@ impl MySql {
         // In the order of keys, so that two who write the same rows wait for one another in a line,
         // not in a circle. Of rows with the same key the last stays the last.
         rows.sort_by(|a, b| order(&a[0], &b[0]));
+        if known.writes == Writes::Looking && taken == Taken::Replace {
+            rows = last_of_each(known, rows)?;
+        }
         let most = self.pool.server.packet.saturating_sub(FREE);
         let looks = self.looks(known, &rows)?;
         let mut statements = Vec::new();
@@ -119,7 +128,7 @@ impl MySql {
             && let Some((statement, values, sent)) = statements.pop()
         {
             let touched = self.pool.run(&statement, values).await?;
-            return self.all_written(taken, sent, touched);
+            return self.all_written(known, taken, sent, touched);
         }
         let begun = Instant::now();
         let in_one = self.pool.within("a write", async {
@@ -128,7 +137,8 @@ impl MySql {
             for (statement, values, sent) in statements {
                 self.pool.in_time("a write", begun)?;
                 let touched = session.exec(&statement, values).await;
-                if let Err(e) = touched.and_then(|touched| self.all_written(taken, sent, touched)) {
+                let written = touched.and_then(|n| self.all_written(known, taken, sent, n));
+                if let Err(e) = written {
                     return Err(undo(session, e).await);
                 }
             }
@@ -142,10 +152,13 @@ impl MySql {
         &self,
         known: &Known,
         taken: Taken,
-        rows: Vec<Vec<Cell>>,
+        mut rows: Vec<Vec<Cell>>,
     ) -> Result<()> {
         if let Writes::Never(why) = known.writes {
             return Err(only_read(&known.table, why));
+        }
+        if known.writes == Writes::Looking && taken == Taken::Replace {
+            rows = last_of_each(known, rows)?;
         }
         let looks = self.looks(known, &rows)?;
         let statement = match taken {
@@ -160,7 +173,8 @@ impl MySql {
                 self.pool.in_time("a write", begun)?;
                 let key = row.first().cloned();
                 let touched = session.exec(statement, row).await;
-                if let Err(e) = touched.and_then(|touched| self.all_written(taken, 1, touched)) {
+                let written = touched.and_then(|n| self.all_written(known, taken, 1, n));
+                if let Err(e) = written {
                     return Err(of_row(known, key.as_ref(), undo(session, e).await));
                 }
             }
@@ -170,10 +184,12 @@ impl MySql {
     }
 
     /// Whether a statement for so many rows did what it should, as far as its count tells: a row that is new counts
-    /// as one, one that takes the place of another as two, or as none where it is the same.
-    fn all_written(&self, taken: Taken, sent: usize, touched: u64) -> Result<()> {
+    /// as one, one that takes the place of another as two, or as none where it is the same. Where the table keeps its
+    /// history, the row of the past is one more.
+    fn all_written(&self, known: &Known, taken: Taken, sent: usize, touched: u64) -> Result<()> {
         let sent = sent as u64;
         let most = match taken {
+            Taken::Replace if known.versioned => 3 * sent,
             Taken::Replace => 2 * sent,
             Taken::Refuse => sent,
         };
@@ -198,13 +214,15 @@ impl MySql {
             e.context(),
             engine.name
         );
-        Error::new(e.kind(), what).with_source(e)
+        Error::new(e.kind(), what)
     }
 }
 
-/// What is looked at of a row after it was written: its key, and its cells of the columns that may change them.
+/// What is looked at of a row after it was written: its key as it is and as it is sent, and its cells of the columns
+/// that are looked at.
 struct Look {
     key: Key,
+    sent: Cell,
     cells: Vec<Cell>,
 }
 
@@ -231,8 +249,8 @@ impl MySql {
                 );
                 return Err(about(of_field(Error::unsupported(what), &column.name), &key));
             }
-            let cells = known.changing.iter().map(|i| row[i + 1].clone()).collect();
-            looks.push(Look { key, cells });
+            let cells = known.looked.iter().map(|i| row[i + 1].clone()).collect();
+            looks.push(Look { key, sent: row[0].clone(), cells });
         }
         Ok(looks)
     }
@@ -244,18 +262,16 @@ async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result
     // Of several rows of a key the last is there.
     let last: HashMap<&Key, &Look> = looks.iter().map(|look| (&look.key, look)).collect();
     let looks: Vec<&Look> = last.into_values().collect();
+    let columns = known.looked.iter().map(|i| known.fields.body[*i].read(""));
+    let what: Vec<_> = std::iter::once(known.key_what()).chain(columns).collect();
+    let select = format!("SELECT {} FROM {} WHERE", what.join(", "), known.name());
     for looks in looks.chunks(AT_ONCE) {
-        let keys: Vec<_> = looks.iter().map(|look| known.key_literal(&look.key)).collect();
-        let columns = known.changing.iter().map(|i| known.fields.body[*i].read(""));
-        let what: Vec<_> = std::iter::once(known.key_what()).chain(columns).collect();
-        let statement = format!(
-            "SELECT {} FROM {} WHERE {} IN ({})",
-            what.join(", "),
-            known.name(),
-            known.key_name(),
-            keys.join(", ")
-        );
-        let rows = match session.query(&statement).await {
+        // A key asked for twice is found once; the statements are few.
+        let sought = looks.iter().chain(std::iter::repeat_n(&looks[0], looks.len()));
+        let sought = sought.take(looks.len().next_power_of_two());
+        let sought: Vec<Cell> = sought.map(|look| look.sent.clone()).collect();
+        let statement = format!("{select} {}", known.key_is_one_of(sought.len()));
+        let rows = match session.rows(&statement, sought).await {
             Ok(rows) => rows,
             Err(e) => return Err(undo(session, e).await),
         };
@@ -277,42 +293,94 @@ async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result
 fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> Result<()> {
     looks.iter().try_for_each(|look| {
         let Some(cells) = found.get(&look.key) else {
+            if known.triggers {
+                return Err(left_out(&known.table, &look.key));
+            }
             let is_other = |key: &&Key| looks.iter().all(|look| look.key != **key);
             let other = found.keys().find(is_other).map(|key| key.as_str());
             return Err(taken(&known.table, &look.key, other));
         };
-        known.changing.iter().zip(look.cells.iter().zip(cells)).try_for_each(|(i, (put, got))| {
+        known.looked.iter().zip(look.cells.iter().zip(cells)).try_for_each(|(i, (put, got))| {
             let column = &known.fields.body[*i];
-            let value = |cell: &Cell| column.value(cell.clone());
-            let same = value(put)
-                .and_then(|put| kept(column, &put.unwrap_or(Value::Null), value(got)?.as_ref()));
+            let value = |cell: &Cell| Ok(column.value(cell.clone())?.unwrap_or(Value::Null));
+            let same = match (known.triggers, known.fields.shape) {
+                (true, Shape::Document | Shape::Blob) => {
+                    whole_is_kept(known.fields.shape, put, got)
+                }
+                (triggers, _) => value(put).and_then(|put| {
+                    let got = value(got)?;
+                    match put == got || compare(&put, &got) == Some(Ordering::Equal) {
+                        true => Ok(()),
+                        false if triggers => Err(another(Changer::Trigger, &put, &got)),
+                        false if column.changes.is_none() => Err(another_has(&put)),
+                        false => kept(column, &put, Some(&got)),
+                    }
+                }),
+            };
             same.map_err(|e| about(of_field(e, &column.name), &look.key))
         })
     })
 }
 
-/// Whether an error of the server's is about a value of a row.
-fn is_of_value(e: &Error) -> bool {
-    is_of_server(e) && matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge)
+/// The error of a value that is not there after it was written: then the row of another key was taken for this key's.
+fn another_has(put: &Value) -> Error {
+    let what = format!(
+        "is {}, or another field is what it is, in another record, and the values of its column are unique; \
+         nothing was written",
+        shown(put)
+    );
+    Error::new(ErrorKind::Conflict, what)
 }
 
-/// The error of a value that the server did not take, naming the key of its row.
+/// Whether a whole record in one column is the one that was put into a table with triggers.
+fn whole_is_kept(shape: Shape, put: &Cell, got: &Cell) -> Result<()> {
+    let is_kept = put == got
+        || match (put, got) {
+            (Cell::Bytes(put), Cell::Bytes(got)) if shape == Shape::Document => {
+                // MySQL's JSON is a format of its own.
+                same(&json::read(put)?, &json::read(got)?, &[])
+            }
+            _ => false,
+        };
+    if is_kept { Ok(()) } else { Err(changed_record()) }
+}
+
+/// Of rows with the same key the last: a row that is replaced at once would have been looked at, too.
+fn last_of_each(known: &Known, mut rows: Vec<Vec<Cell>>) -> Result<Vec<Vec<Cell>>> {
+    let mut seen = HashSet::with_capacity(rows.len());
+    let mut kept = Vec::with_capacity(rows.len());
+    while let Some(row) = rows.pop() {
+        if seen.insert(known.key_of(row.first().cloned())?) {
+            kept.push(row);
+        }
+    }
+    kept.reverse();
+    Ok(kept)
+}
+
+/// Whether an error of the server's is about a row, by its values or its key.
+fn is_of_row(e: &Error) -> bool {
+    is_of_server(e)
+        && matches!(e.kind(), ErrorKind::Invalid | ErrorKind::TooLarge | ErrorKind::Conflict)
+}
+
+/// The error of a row that the server did not take, naming its key.
 fn of_row(known: &Known, key: Option<&Cell>, e: Error) -> Error {
     match known.key_of(key.cloned()) {
-        Ok(key) if is_of_value(&e) => about(e, &key),
+        Ok(key) if is_of_row(&e) => about(e, &key),
         _ => e,
     }
 }
 
 /// The order of keys, as far as it matters here.
-fn order(a: &Cell, b: &Cell) -> std::cmp::Ordering {
+fn order(a: &Cell, b: &Cell) -> Ordering {
     match (a, b) {
         (Cell::Bytes(a), Cell::Bytes(b)) => a.cmp(b),
         (Cell::Int(a), Cell::Int(b)) => a.cmp(b),
         (Cell::UInt(a), Cell::UInt(b)) => a.cmp(b),
-        (Cell::Int(_), _) => std::cmp::Ordering::Less,
-        (_, Cell::Int(_)) => std::cmp::Ordering::Greater,
-        _ => std::cmp::Ordering::Equal,
+        (Cell::Int(_), _) => Ordering::Less,
+        (_, Cell::Int(_)) => Ordering::Greater,
+        _ => Ordering::Equal,
     }
 }
 

@@ -20,6 +20,8 @@
 //! statistics can answer: `record @> '{"status": "open"}'`, which is tried on the documents that `ANALYZE`
 //! kept. (It keeps none of more than 1 KB; of those the planner supposes that one in 100 fits.)
 
+use std::borrow::Cow;
+
 use super::wire::{AFTER_ALL, EPOCH, FIRST};
 use crate::{
     Result,
@@ -27,7 +29,9 @@ use crate::{
     store::{
         Column,
         query::{Order, Path, Test},
-        sql::{By, Dialect, Sorting, Sql, comparison, exact::Limits, index::index_name, prefix},
+        sql::{
+            By, Dialect, Sorting, Sql, comparison, exact::Limits, index::index_name, prefix, quote,
+        },
     },
 };
 
@@ -255,6 +259,16 @@ impl Dialect for Postgres {
     fn sort_by_column(&self, column: &Column, _: Sorting) -> Vec<By> {
         let nullable = !self.not_null.contains(&column.name);
         vec![By { text: self.compared(column), nullable }]
+    }
+
+    /// A name alone is, to PostgreSQL, that of what is selected before it is that of a column of the table: the key is
+    /// selected as text, by the name of its column.
+    fn ordered<'t>(&self, table: &str, by: &'t str) -> Cow<'t, str> {
+        let name = by.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+        match name.is_some_and(|name| !name.replace("\"\"", "").contains('"')) {
+            true => Cow::Owned(format!("{}.{by}", quote(table))),
+            false => Cow::Borrowed(by),
+        }
     }
 
     fn nulls(&self, order: Order) -> &'static str {

@@ -6,8 +6,16 @@ use crate::{Error, ErrorKind};
 /// An error of the client as one of ours.
 pub fn error(e: tokio_postgres::Error) -> Error {
     if let Some(told) = e.as_db_error() {
-        let what = text(told.message(), &[told.detail(), told.hint()]);
-        return Error::new(kind(told.code().code()), what).with_source(e);
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let told = Told {
+            code: told.code().code().to_owned(),
+            fatal: false,
+            message: told.message().to_owned(),
+            detail: owned(told.detail()),
+            hint: owned(told.hint()),
+            place: owned(told.where_()),
+        };
+        return told.into_error();
     }
     let mut what = e.to_string();
     let mut source = std::error::Error::source(&e);
@@ -66,7 +74,7 @@ fn text(message: &str, more: &[Option<&str>]) -> String {
     }
 }
 
-/// What a server says it will not do, read here and not by the client: the fields of
+/// What a server says it will not do: the fields of
 /// <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
 #[derive(Debug, Default)]
 pub struct Told {
@@ -107,7 +115,8 @@ impl Told {
 
 impl std::fmt::Display for Told {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} ({})", self.message, self.code)
+        // The words are those of the error that this is the source of.
+        write!(f, "SQLSTATE {}", self.code)
     }
 }
 
@@ -123,6 +132,11 @@ pub fn is_of_value(e: &Error) -> bool {
     code(e).is_some_and(|code| code.starts_with("22") || matches!(code, "23502" | "23514"))
 }
 
+/// Whether it is about a record: the form or range of a value, or a rule of the table that it breaks.
+pub fn is_of_record(e: &Error) -> bool {
+    code(e).is_some_and(|code| code.starts_with("22") || code.starts_with("23"))
+}
+
 /// Which row of a `COPY` the server was at, from 1.
 pub fn row(e: &Error) -> Option<usize> {
     let place = told(e)?.1?;
@@ -132,12 +146,8 @@ pub fn row(e: &Error) -> Option<usize> {
 
 /// The code, and where it happened.
 fn told(e: &Error) -> Option<(&str, Option<&str>)> {
-    let source = std::error::Error::source(e)?;
-    if let Some(told) = source.downcast_ref::<Told>() {
-        return Some((&told.code, told.place.as_deref()));
-    }
-    let told = source.downcast_ref::<tokio_postgres::Error>()?.as_db_error()?;
-    Some((told.code().code(), told.where_()))
+    let told: &Told = std::error::Error::source(e)?.downcast_ref()?;
+    Some((&told.code, told.place.as_deref()))
 }
 
 #[cfg(test)]

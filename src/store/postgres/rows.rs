@@ -14,9 +14,9 @@ use crate::{
     Error, ErrorKind, Result,
     record::{Document, Kind, Value, number},
     store::{
-        Blob, Key, Row, Shape, blobs,
+        Blob, Key, Row, Shape, blobs, same,
         sql::{
-            Described, kept, not_a_key, only_read,
+            Described, changed_record, kept, not_a_key, only_read,
             row::{about, of_field, of_key, whole},
         },
     },
@@ -46,6 +46,8 @@ pub struct Field {
     pub direct: bool,
     /// Its type, without modifiers.
     pub type_name: String,
+    /// Its type is a domain: another type, with rules.
+    pub domain: bool,
     /// It is declared `NOT NULL`.
     pub not_null: bool,
     /// What its texts are to the database.
@@ -75,7 +77,8 @@ impl Field {
             Wire::Numeric => Kind::Decimal,
         };
         let (direct, texts) = (known.is_some(), Texts::Apart);
-        Field { name, kind, wire, direct, type_name, not_null: false, texts, typmod }
+        let (domain, not_null) = (false, false);
+        Field { name, kind, wire, direct, type_name, domain, not_null, texts, typmod }
     }
 
     /// The same as the key's column: what is no text, whole number or uuid is read as text.
@@ -219,6 +222,9 @@ impl Described for Field {
     fn changes(&self) -> Option<&str> {
         (!self.direct).then_some(&self.type_name)
     }
+    fn refuses(&self) -> Option<&str> {
+        (!self.direct || self.domain).then_some(&self.type_name)
+    }
 }
 
 /// How many digits after the point a `numeric` has by its modifier: a number of 11 bits.
@@ -244,6 +250,13 @@ pub trait Entry: Sync {
     /// # Errors
     /// Where it is another; the key is for the caller to add.
     fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()>;
+
+    /// Whether it is all that a row has which was read at the end of the transaction, where a trigger may have
+    /// changed any of it.
+    ///
+    /// # Errors
+    /// Where it is another; the key is for the caller to add.
+    fn all_kept(&self, known: &Known, row: &dyn Cells) -> Result<()>;
 
     /// What the server did not take of it, with the fields that may be meant.
     fn not_taken(&self, _known: &Known, e: Error) -> Error {
@@ -309,6 +322,15 @@ impl Entry for Row {
         known.fields.kept(&self.record, &record(known, row)?)
     }
 
+    fn all_kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+        let got = record(known, row)?;
+        match known.fields.shape {
+            Shape::Columns => known.fields.all_kept(&self.record, &got),
+            _ if same(&self.record, &got, DOCUMENT.keeps) => Ok(()),
+            _ => Err(of_field(changed_record(), &known.fields.body[0].name)),
+        }
+    }
+
     fn not_taken(&self, known: &Known, e: Error) -> Error {
         known.fields.not_taken(e, &self.record)
     }
@@ -348,6 +370,13 @@ impl Entry for Blob {
         let text = |bytes: &[u8]| Value::Text(String::from_utf8_lossy(bytes).into_owned());
         let (body, got) = (&known.fields.body[0], bytes(known, row)?);
         kept(body, &text(&self.bytes), Some(&text(&got))).map_err(|e| of_field(e, &body.name))
+    }
+
+    fn all_kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+        match bytes(known, row)? == self.bytes {
+            true => Ok(()),
+            false => Err(of_field(changed_record(), &known.fields.body[0].name)),
+        }
     }
 }
 

@@ -63,6 +63,8 @@ pub struct Known {
     /// Why nothing can be written, if nothing can.
     pub only_read: Option<String>,
     pub unlogged: bool,
+    /// It has triggers or rules, which may change what is written.
+    pub triggers: bool,
     pub say: Statements,
 }
 
@@ -77,7 +79,7 @@ pub struct Statements {
     /// The same, in place of what is there.
     pub put_one: String,
     pub put_many: String,
-    /// None where a column's binary format is not known.
+    /// None where a column's binary format is not known, or what was written has to be looked at.
     pub copy: Option<String>,
     pub get_one: String,
     pub get_many: String,
@@ -128,11 +130,14 @@ impl Lazy {
             _ => column.field,
         });
         let body = body.collect();
-        let Found { promise, by_bytes, unlogged, .. } = key;
+        let Found { promise, by_bytes, unlogged, triggers, .. } = key;
         let fields = Fields { shape, key: key.field.into_key(), key_is_field, body };
         let in_order = by_bytes && promise.unique;
         let indexes = index_names(pool, &self.name).await?;
         let mut known = Known::new(&self.name, fields, in_order, unlogged, indexes);
+        if triggers {
+            (known.triggers, known.say.copy) = (true, None);
+        }
         known.only_read = match promise.unique {
             true => known.fields.key.only_read(),
             false => Some(NO_INDEX.to_owned()),
@@ -234,7 +239,8 @@ impl Known {
         dialect.key = dialect.by_bytes(&quote(&fields.key.name));
         let table = fields.table(name);
         let say = Statements::new(name, &fields.key, &fields.body);
-        Known { table, dialect, fields, in_order, only_read: None, unlogged, say }
+        let (only_read, triggers) = (None, false);
+        Known { table, dialect, fields, in_order, only_read, unlogged, triggers, say }
     }
 
     /// The key as text, in whose order keys are.
@@ -386,6 +392,7 @@ struct Found {
     primary: bool,
     by_bytes: bool,
     unlogged: bool,
+    triggers: bool,
     promise: Promise,
 }
 
@@ -406,15 +413,22 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
     /// The collation that compares by bytes.
     const BY_BYTES: u32 = 950;
     let text = format!(
-        "SELECT CAST(a.attname AS text), a.atttypid, a.atttypmod, format_type(a.atttypid, -1), \
+        "SELECT CAST(a.attname AS text), b.oid, b.typmod, format_type(a.atttypid, -1), \
          a.attcollation, c.relpersistence <> 'p', a.attnotnull, EXISTS (SELECT 1 FROM pg_index i WHERE \
          i.indrelid = c.oid AND i.indisprimary AND a.attnum = ANY (i.indkey)), \
          EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND i.indisvalid \
          AND i.indpred IS NULL AND i.indnkeyatts = 1 AND i.indkey[0] = a.attnum) \
          AND NOT (c.relkind = 'r' AND EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhparent = c.oid)), \
-         CASE t.typtype WHEN 'd' THEN t.typbasetype ELSE t.oid END, t.typtype = 'e', \
-         coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = a.attcollation), true) \
-         FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_type t ON t.oid = a.atttypid \
+         b.typtype = 'e', \
+         coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = a.attcollation), true), \
+         c.relhasrules AND c.relkind IN ('r', 'p') OR EXISTS (SELECT 1 FROM pg_trigger g WHERE NOT g.tgisinternal \
+         AND g.tgenabled <> 'D' AND (g.tgrelid = c.oid OR c.relkind = 'p' AND g.tgrelid IN (SELECT r.relid FROM \
+         pg_partition_tree(c.oid) r))), a.atttypid <> b.oid \
+         FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
+         CROSS JOIN LATERAL (WITH RECURSIVE b AS (SELECT t.oid, t.typtype, t.typbasetype, a.atttypmod AS typmod, \
+         t.typtypmod FROM pg_type t WHERE t.oid = a.atttypid UNION ALL SELECT t.oid, t.typtype, t.typbasetype, \
+         b.typtypmod, t.typtypmod FROM b JOIN pg_type t ON b.typtype = 'd' AND t.oid = b.typbasetype) \
+         SELECT b.oid, b.typtype, b.typmod FROM b WHERE b.typtype <> 'd') AS b \
          WHERE c.oid = to_regclass({}) AND c.relkind IN ('r', 'p', 'v', 'm', 'f') \
          AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' ORDER BY a.attnum",
         literal(&quote(table))
@@ -424,10 +438,10 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
         let (oid, typmod, type_name): (u32, i32, String) =
             (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
         let mut field = Field::of(name, oid, typmod, type_name);
-        field.not_null = row.try_get(6)?;
-        let (base, is_enum, deterministic): (u32, bool, bool) =
-            (row.try_get(9)?, row.try_get(10)?, row.try_get(11)?);
-        let base = Type::from_oid(base);
+        (field.not_null, field.domain) = (row.try_get(6)?, row.try_get(12)?);
+        let (is_enum, deterministic): (bool, bool) = (row.try_get(9)?, row.try_get(10)?);
+        // Of a domain it is the type that it is made of.
+        let base = Type::from_oid(oid);
         // Two of its texts can be equal: then it is compared as another type, by bytes.
         field.direct &= deterministic;
         field.texts = match base {
@@ -440,6 +454,7 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
         Ok(Found {
             by_bytes: field.wire == Wire::Text && row.try_get::<u32>(4)? == BY_BYTES,
             unlogged: row.try_get(5)?,
+            triggers: row.try_get(11)?,
             primary: row.try_get(7)?,
             promise: Promise { unique: row.try_get(8)?, not_null: field.not_null },
             field,

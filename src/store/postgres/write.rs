@@ -3,7 +3,8 @@
 //!
 //! Rows are put in the order of their keys, so that two who put the same keys wait for each other
 //! and do not deadlock. All is checked and encoded before the first byte is sent; what a column's type may change
-//! comes back with the answer (`RETURNING`), and is undone where it was changed.
+//! comes back with the answer (`RETURNING`), and is undone where it was changed. In a table with triggers any value may
+//! be changed, also after the statement: there all is read again at the end of the transaction.
 
 use std::{collections::HashMap, time::Instant};
 
@@ -19,13 +20,15 @@ use crate::{
     Error, ErrorKind, Result,
     store::{
         Key, counts,
-        sql::{row::about, taken},
+        sql::{left_out, row::about, taken},
     },
 };
 
 /// What is sent at once, in bytes, about: a statement's values have to fit into 1 GB.
 const AT_ONCE: usize = 64 << 20;
 
+/// The SQLSTATE of a value that is in another row, where an index is unique.
+const TAKEN: &str = "23505";
 /// What takes too long.
 const WRITE: &str = "a write";
 
@@ -54,9 +57,9 @@ fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
 
 /// Whether entries have to be looked at after they were written.
 fn looks<E: Entry>(known: &Known, entries: &[&E]) -> bool {
-    // Of most tables none has: that is asked once.
+    // Of most tables none has: that is asked once. Where there are triggers, all is looked at in the end.
     let may_any = known.fields.changing().next().is_some();
-    may_any && entries.iter().any(|entry| entry.may_change(known))
+    may_any && !known.triggers && entries.iter().any(|entry| entry.may_change(known))
 }
 
 /// Ends a transaction in which there was an error. Where this cannot be said either, the connection is closed, which
@@ -67,12 +70,44 @@ async fn undo(connection: &mut Connection<'_>, e: &Error) {
     }
 }
 
-/// The error of a value that the server did not take, naming key and field.
+/// The error of a record that the server did not take, naming its key and, where it is about a value, the field.
 fn of_entry(known: &Known, entry: &impl Entry, e: Error) -> Error {
-    match error::is_of_value(&e) {
-        true => about(entry.not_taken(known, e), entry.key()),
+    match error::is_of_record(&e) {
+        true if error::is_of_value(&e) => about(entry.not_taken(known, e), entry.key()),
+        true => about(e, entry.key()),
         false => e,
     }
+}
+
+/// How many records are read again at once.
+const LOOKS: usize = 1000;
+
+/// Ends a transaction of a table with triggers well, if what was written is what is there, after all of them: those
+/// that wait for the end of the transaction, too.
+async fn keep<E: Entry>(
+    known: &Known,
+    connection: &mut Connection<'_>,
+    entries: &[&E],
+) -> Result<()> {
+    if !known.triggers {
+        return Ok(());
+    }
+    connection.batch("SET CONSTRAINTS ALL IMMEDIATE").await?;
+    // Of several records of a key the last is there.
+    let last: HashMap<&Key, &E> = entries.iter().map(|entry| (entry.key(), *entry)).collect();
+    for some in entries.chunks(LOOKS) {
+        let keys: Vec<Key> = some.iter().map(|entry| entry.key().clone()).collect();
+        let sought = [table::keys(known, &keys)];
+        let mut there = HashMap::with_capacity(keys.len());
+        for row in connection.query(&known.say.get_many, &sought).await? {
+            there.insert(rows::key_of(known, &row)?, row);
+        }
+        for key in &keys {
+            let row = there.get(key).ok_or_else(|| left_out(&known.table, key))?;
+            last[key].all_kept(known, row).map_err(|e| about(e, key))?;
+        }
+    }
+    Ok(())
 }
 
 impl PostgreSql {
@@ -125,6 +160,10 @@ impl PostgreSql {
                     return Err(of_entry(known, *entry, e));
                 }
             }
+            if let Err(e) = keep(known, &mut connection, entries).await {
+                undo(&mut connection, &e).await;
+                return Err(e);
+            }
             connection.batch("COMMIT").await?;
             connection.end();
             Ok(())
@@ -154,24 +193,36 @@ impl PostgreSql {
             }
             _ => self.insert(&known, &entries.iter().collect::<Vec<_>>(), false).await,
         };
-        match loaded {
-            Err(e) if error::code(&e) == Some("23505") => Err(self.taken(keys(), e).await),
-            Err(e) => Err(match error::row(&e).and_then(|row| keys().nth(row - 1)) {
-                Some(key) => {
-                    let what = format!("key {}: {}", key.shown(), e.context());
-                    Error::new(e.kind(), what).with_source(e)
-                }
-                None => e,
-            }),
-            Ok(()) => Ok(()),
+        let Err(e) = loaded else { return Ok(()) };
+        if error::code(&e) == Some(TAKEN)
+            && let Some(taken) = self.taken(keys()).await
+        {
+            return Err(taken.with_source(e));
+        }
+        if let Some(entry) = error::row(&e).and_then(|row| entries.get(row - 1)) {
+            return Err(match error::is_of_value(&e) {
+                true => of_entry(&known, entry, e),
+                false => about(e, entry.key()),
+            });
+        }
+        match entries {
+            [one] => Err(of_entry(&known, one, e)),
+            // Which of them it is, the server does not say.
+            _ if error::is_of_record(&e) => {
+                let entries: Vec<&E> = entries.iter().collect();
+                self.insert_each(&known, &entries, false).boxed().await
+            }
+            _ => Err(e),
         }
     }
 
     async fn insert<E: Entry>(&self, known: &Known, entries: &[&E], replace: bool) -> Result<()> {
         match (self.insert_all(known, entries, replace).await, entries) {
+            // Of a new record its key is looked for.
+            (Err(e), _) if !replace && error::code(&e) == Some(TAKEN) => Err(e),
             (Err(e), [one]) => Err(of_entry(known, *one, e)),
             // Which of them it is, the server does not say.
-            (Err(e), [_, _, ..]) if error::is_of_value(&e) => {
+            (Err(e), [_, _, ..]) if error::is_of_record(&e) => {
                 self.insert_each(known, entries, replace).boxed().await
             }
             (done, _) => done,
@@ -193,6 +244,7 @@ impl PostgreSql {
         }
         if groups.len() == 1
             && !looks(known, entries)
+            && !known.triggers
             && let Some((group, _)) = groups.pop()
         {
             let (statement, sent) = (known.say.write(group.rows, replace), group.rows);
@@ -214,6 +266,10 @@ impl PostgreSql {
                     return Err(e);
                 }
             }
+            if let Err(e) = keep(known, &mut connection, entries).await {
+                undo(&mut connection, &e).await;
+                return Err(e);
+            }
             connection.batch("COMMIT").await?;
             connection.end();
             Ok(())
@@ -234,7 +290,11 @@ impl PostgreSql {
         let (statement, sent) = (known.say.write(group.rows, replace), group.rows);
         if !looks(known, entries) {
             let kept = self.noted(connection.execute(statement, &group.bound(known)).await)?;
-            return all_kept(known, sent, kept);
+            return match known.triggers {
+                // Which ones are left out, is seen in the end.
+                true => Ok(()),
+                false => all_kept(known, sent, kept),
+            };
         }
         let statement = format!("{statement} RETURNING {}", known.say.looked);
         let rows = self.noted(connection.query(&statement, &group.bound(known)).await)?;
@@ -260,12 +320,9 @@ impl PostgreSql {
         counts::of_keys("DELETE", keys, count).map_err(|e| self.pool.placed(e))
     }
 
-    /// The error for keys that are taken, with the first of them.
-    async fn taken<'k>(
-        &self,
-        keys: impl Iterator<Item = &'k Key> + Clone + Send,
-        e: Error,
-    ) -> Error {
+    /// The error for keys that are taken, with the first of them; none where it is the value of another column, or where
+    /// it is gone again.
+    async fn taken<'k>(&self, keys: impl Iterator<Item = &'k Key> + Clone + Send) -> Option<Error> {
         let mut sorted: Vec<&Key> = keys.clone().collect();
         sorted.sort_unstable();
         let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
@@ -277,13 +334,9 @@ impl PostgreSql {
                     Ok(there) => there.into_iter().flatten().next(),
                     Err(_) => None,
                 };
-                match there {
-                    Some(key) => format!("key {}: it is taken", key.shown()),
-                    // Of another unique index, or gone again.
-                    None => e.context().to_owned(),
-                }
+                format!("key {}: it is taken", there?.shown())
             }
         };
-        Error::new(ErrorKind::Conflict, what).with_source(e)
+        Some(Error::new(ErrorKind::Conflict, what))
     }
 }

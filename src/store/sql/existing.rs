@@ -22,6 +22,10 @@ pub(in crate::store) trait Described {
     fn changes(&self) -> Option<&str> {
         None
     }
+    /// What it is declared as, where the database may refuse a value without naming the column.
+    fn refuses(&self) -> Option<&str> {
+        self.changes()
+    }
     /// Whether it is for values of this kind; what else they must be, the value itself tells.
     fn holds(&self, kind: Kind) -> bool {
         holds(self.kind(), kind)
@@ -94,6 +98,14 @@ impl<'c, C: Described> Existing<'c, C> {
         let body = match shape {
             Shape::Columns => {
                 let is_field = |c: &&C| c.name() != key.name() && !c.is_computed();
+                // Records have their key by this name: it would be there twice.
+                if self.columns.iter().filter(is_field).any(|c| c.name() == Path::KEY) {
+                    let name = Path::KEY;
+                    return Err(self.conflict(format!(
+                        "has a column {name:?}, by which name records have their key: make it the key (?key={name}), or \
+                         name a view without it"
+                    )));
+                }
                 self.columns.iter().filter(is_field).cloned().collect()
             }
             _ => vec![self.body(body, shape)?.clone()],

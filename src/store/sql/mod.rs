@@ -4,7 +4,7 @@
 //! - A [`Query`] becomes text with bound values, never with pasted ones; a [`Dialect`] says how a database
 //!   reaches into a document and quotes a name. `exact.rs` has comparisons that a column can answer.
 //! - What a table is: its names ([`Lazy`]), what it must be like to be made ([`Rules`]), the columns that
-//!   are there ([`Fields`]), records as rows of them (`row.rs`), values that a column's type may change (`kept.rs`),
+//!   are there ([`Fields`]), records as rows of them (`row.rs`), values that a column's type or a trigger may change (`kept.rs`),
 //!   indexes (`index.rs`), what keys can be in a table of another program ([`Promise`]).
 //! - Pages of a scan, and parts of a table (`ranges.rs`); joins; a table as a store of bytes
 //!   ([`BlobTable`]).
@@ -29,9 +29,11 @@ pub(super) use columns::column;
 pub(super) use create::Rules;
 pub(super) use existing::{Described, Existing, Fields, holds};
 pub(super) use join::{OTHER, OWN, Others, Side, join};
-pub(super) use kept::kept;
+pub(super) use kept::{Changer, another, changed_record, kept, left_out};
 pub(super) use keys::{NO_INDEX, Promise, no_key, not_a_key, only_read, taken};
 pub(super) use table::{Lazy, Names, not_prepared};
+
+use std::borrow::Cow;
 
 use super::{
     Column, Filter, Query,
@@ -117,6 +119,11 @@ pub(super) trait Dialect: Send + Sync {
     /// What to sort a column of the table by.
     fn sort_by_column(&self, column: &Column, _how: Sorting) -> Vec<By> {
         vec![By::nullable(self.compared(column))]
+    }
+
+    /// An expression to sort a table by, as it stands after `ORDER BY`.
+    fn ordered<'t>(&self, _table: &str, by: &'t str) -> Cow<'t, str> {
+        Cow::Borrowed(by)
     }
 
     /// What follows the order of an expression that can be `NULL`, so that nulls come first ascending
@@ -288,7 +295,8 @@ impl Table {
                 Order::Descending => " DESC",
             };
             let nulls = if by.nullable { dialect.nulls(order) } else { "" };
-            sql.push(word).push(&by.text).push(direction).push(nulls);
+            let text = dialect.ordered(&self.name, &by.text);
+            sql.push(word).push(&text).push(direction).push(nulls);
             word = ", ";
         };
         let key = By::never_null(dialect.by_bytes(&dialect.quote(&self.key)));

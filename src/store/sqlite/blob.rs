@@ -8,7 +8,7 @@ use crate::{
     Result,
     store::{
         Abilities, Blob, Key, KeyRange, blobs,
-        sql::{BlobTable, Others},
+        sql::{BlobTable, Others, row::about},
     },
 };
 
@@ -36,21 +36,24 @@ impl BlobTable for Sqlite3 {
         }
         self.pool
             .attempt_with(blobs, move |connection, blobs: &[Blob]| {
-                let blobs: Vec<_> = blobs.iter().map(|blob| (&blob.key, &blob.bytes)).collect();
-                write::rows(connection, &known, new, &blobs, |statement, (key, bytes)| {
-                    statement.execute((key.as_str(), bytes))
-                })
+                let blobs: Vec<_> = blobs.iter().map(|blob| (&blob.key, &blob.bytes[..])).collect();
+                write::rows(connection, &known, new, &blobs)
             })
             .await
     }
 
     async fn read_blobs(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.found(keys, |_, row, _| table::bytes(row, 0).map(<[u8]>::to_vec)).await
+        let bytes = |_: &table::Known, row: &rusqlite::Row, key: &Key| {
+            table::bytes(row, 0).map(<[u8]>::to_vec).map_err(|e| about(e, key))
+        };
+        self.found(keys, bytes).await
     }
 
     async fn blobs_in(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
         let blob = |_: &table::Known, row: &rusqlite::Row| {
-            Ok(Blob { key: column::key_of(row, 0)?, bytes: table::bytes(row, 1)?.to_vec() })
+            let key = column::key_of(row, 0)?;
+            let bytes = table::bytes(row, 1).map_err(|e| about(e, &key))?.to_vec();
+            Ok(Blob { key, bytes })
         };
         self.pages(range, blob).await
     }

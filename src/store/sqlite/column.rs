@@ -2,7 +2,7 @@
 //! it, and what is compared with it may be converted first. So it is each value's own type that counts.
 
 use rusqlite::{
-    Connection, OptionalExtension,
+    Connection,
     types::{Value as Cell, ValueRef},
 };
 
@@ -94,6 +94,10 @@ impl Found {
     pub fn cell_of(&self, value: &Value) -> Result<Cell> {
         let no = |what: String| Err(Error::invalid(what));
         match (self.kind, value) {
+            (_, Value::Null) if self.row_id => {
+                no("is not there, and its column would number the row anew; give it a number"
+                    .into())
+            }
             (_, Value::Float(v)) if v.is_nan() => no("is NaN, which SQLite has none of".into()),
             (Kind::Float, Value::Int(n))
                 if self.affinity == Affinity::Real && *n as f64 as i128 != i128::from(*n) =>
@@ -114,9 +118,12 @@ impl Found {
     }
 }
 
-/// Whether SQLite might make a number of a text.
+/// Whether SQLite might make a number of a text. It reads none further than a NUL.
 fn looks_like_number(text: &str) -> bool {
-    text.trim_matches(|c: char| c.is_ascii_whitespace()).parse::<f64>().is_ok()
+    const SPACES: [char; 6] = [' ', '\t', '\n', '\u{b}', '\u{c}', '\r'];
+    let text = text.split('\0').next().unwrap_or_default().trim_matches(SPACES);
+    let is_plain = |c: char| c.is_ascii_digit() || matches!(c, '+' | '-' | '.' | 'e' | 'E');
+    text.chars().all(is_plain) && text.parse::<f64>().is_ok()
 }
 
 /// What a cell holds that is not null.
@@ -206,17 +213,37 @@ pub struct Looked {
     pub columns: Vec<Found>,
     /// Its rows have numbers, by the name of `rowid`.
     pub has_row_ids: bool,
+    /// It has triggers, which may change what is written.
+    pub triggers: bool,
+}
+
+/// Texts are compared by the bytes that they have in the file. In UTF-16 these have another order than in UTF-8, and
+/// what is found, sorted or deleted by it would not be what was asked for.
+fn must_be_utf_8(encoding: &str) -> Result<()> {
+    match encoding {
+        "UTF-8" => Ok(()),
+        other => Err(Error::unsupported(format!(
+            "the texts of the database are in {other}, in which SQLite gives them another order; make one in UTF-8: \
+             sqlite3 OLD .dump | sqlite3 NEW"
+        ))),
+    }
 }
 
 /// What SQLite says of a table; no columns where there is none.
+///
+/// # Errors
+/// [`Unsupported`](ErrorKind::Unsupported) where the file's texts are not in UTF-8.
 pub fn look(connection: &Connection, table: &str) -> Result<Looked> {
     // To SQLite, names that differ in capital and small letters only are one.
-    let named = "SELECT name, type FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ? COLLATE NOCASE";
+    let named = "SELECT s.name, s.type, e.encoding FROM pragma_encoding e LEFT JOIN sqlite_schema s \
+                 ON s.type IN ('table', 'view') AND s.name = ? COLLATE NOCASE";
     let named = connection.prepare_cached(named).and_then(|mut named| {
-        let of = |row: &rusqlite::Row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?));
-        named.query_row([table], of).optional()
+        let text = |row: &rusqlite::Row, at| row.get::<_, Option<String>>(at);
+        named.query_row([table], |row| Ok((text(row, 0)?.zip(text(row, 1)?), text(row, 2)?)))
     });
-    let is_view = match named.map_err(error)? {
+    let (named, encoding) = named.map_err(error)?;
+    must_be_utf_8(&encoding.unwrap_or_default())?;
+    let is_view = match named {
         None => return Ok(Looked::default()),
         Some((other, _)) if other != table => {
             return Err(Error::new(
@@ -228,16 +255,19 @@ pub fn look(connection: &Connection, table: &str) -> Result<Looked> {
         }
         Some((_, is)) => is == "view",
     };
-    let columns = columns(connection, table).map_err(error)?;
-    let without = "SELECT EXISTS (SELECT 1 FROM pragma_table_list(?) WHERE schema = 'main' AND wr)";
-    let without =
-        connection.prepare_cached(without).and_then(|mut s| s.query_row([table], |row| row.get(0)));
+    let is = "SELECT coalesce(max(wr), 0), coalesce(max(strict), 0), EXISTS (SELECT 1 FROM sqlite_schema \
+              WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE) FROM pragma_table_list(?1) WHERE schema = 'main'";
+    let is = connection.prepare_cached(is).and_then(|mut is| {
+        is.query_row([table], |row| Ok((row.get::<_, bool>(0)?, row.get(1)?, row.get(2)?)))
+    });
+    let (without, strict, triggers) = is.map_err(error)?;
+    let columns = columns(connection, table, strict).map_err(error)?;
     let is_hidden = |c: &Found| c.name.eq_ignore_ascii_case("rowid") && !c.row_id;
-    let has_row_ids = !is_view && !without.map_err(error)? && !columns.iter().any(is_hidden);
-    Ok(Looked { columns, has_row_ids })
+    let has_row_ids = !is_view && !without && !columns.iter().any(is_hidden);
+    Ok(Looked { columns, has_row_ids, triggers })
 }
 
-fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Found>> {
+fn columns(connection: &Connection, table: &str, strict: bool) -> rusqlite::Result<Vec<Found>> {
     // A column's own index: of no other column, of all rows.
     let text = "SELECT t.name, t.type, t.pk, t.\"notnull\", \
                 (SELECT count(*) FROM pragma_table_info(?1) WHERE pk > 0), \
@@ -247,7 +277,11 @@ fn columns(connection: &Connection, table: &str) -> rusqlite::Result<Vec<Found>>
                 FROM pragma_table_info(?1) t";
     let mut statement = connection.prepare_cached(text)?;
     let found = |row: &rusqlite::Row| {
-        let declared = row.get::<_, String>(1)?.to_ascii_uppercase();
+        let mut declared = row.get::<_, String>(1)?.to_ascii_uppercase();
+        // There it is a type of its own, of which nothing is converted.
+        if strict && declared == "ANY" {
+            declared.clear();
+        }
         let (primary, alone) = (row.get::<_, i64>(2)? > 0, row.get::<_, i64>(4)? == 1);
         let row_id = primary && alone && declared == "INTEGER" && !row.get::<_, bool>(5)?;
         let promise = Promise { unique: row_id || row.get(6)?, not_null: row_id || row.get(3)? };

@@ -1,14 +1,23 @@
 //! What is said of SQLite's errors.
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 
-use crate::{Error, ErrorKind};
+use crate::{
+    Error, ErrorKind,
+    store::{Key, sql::row::about},
+};
 
 /// An error of SQLite as one of ours.
 pub fn error(e: rusqlite::Error) -> Error {
     let kind = match &e {
         rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
-            ErrorCode::ConstraintViolation => ErrorKind::Conflict,
+            ErrorCode::ConstraintViolation => match failure.extended_code {
+                ffi::SQLITE_CONSTRAINT_PRIMARYKEY
+                | ffi::SQLITE_CONSTRAINT_UNIQUE
+                | ffi::SQLITE_CONSTRAINT_ROWID => ErrorKind::Conflict,
+                // A rule for the record itself: CHECK, NOT NULL, a foreign key.
+                _ => ErrorKind::Invalid,
+            },
             // It has waited for the lock as long as an operation may take.
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Timeout,
             ErrorCode::OperationInterrupted => ErrorKind::Unavailable,
@@ -20,6 +29,15 @@ pub fn error(e: rusqlite::Error) -> Error {
         _ => kind_of(&e),
     };
     Error::new(kind, e.to_string())
+}
+
+/// The error of a row that was written, with its key where the row is the trouble.
+pub fn of_row(e: rusqlite::Error, key: &Key) -> Error {
+    let e = error(e);
+    match e.kind() {
+        ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::TooLarge => about(e, key),
+        _ => e,
+    }
 }
 
 /// SQLite tells of its limits in words only.

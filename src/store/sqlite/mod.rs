@@ -89,9 +89,9 @@ const DOCUMENT: Abilities = Abilities {
 
 const COLUMNS: Abilities = Abilities {
     keeps: &[Kind::Bool, Kind::Text, Kind::Bytes, Kind::Time],
-    loses: "a whole number becomes a float in a column that has floats; -0.0 becomes 0.0; null becomes \
-            a field that is not there; lists, maps, NaN, decimals and whole numbers beyond 64 bits are \
-            refused",
+    loses: "a whole number becomes a float in a column that has floats (REAL), and a float that is whole \
+            becomes a whole number in one of any numbers (NUMERIC); -0.0 becomes 0.0; null becomes a field \
+            that is not there; lists, maps, NaN, decimals and whole numbers beyond 64 bits are refused",
     cannot: &[Need::Missing],
     ..DOCUMENT
 };
@@ -160,10 +160,8 @@ impl Sqlite3 {
         let keys: Vec<Key> = rows.iter().map(|row| row.key.clone()).collect();
         self.pool
             .attempt(move |connection| {
-                let rows: Vec<_> = keys.iter().zip(&cells).collect();
-                write::rows(connection, &known, new, &rows, |statement, (_, cells)| {
-                    statement.execute(params_from_iter(*cells))
-                })
+                let rows: Vec<_> = keys.iter().zip(cells).collect();
+                write::rows(connection, &known, new, &rows)
             })
             .await
     }
@@ -174,11 +172,10 @@ impl Sqlite3 {
             .attempt_with(keys, move |connection, keys: &[Key]| {
                 write::each(connection, &known.texts.remove, keys, |statement, key| {
                     match known.check_key(key) {
-                        Ok(()) => statement.execute([key.as_str()]),
+                        Ok(()) => statement.execute([key.as_str()]).map_err(error),
                         Err(_) => Ok(0),
                     }
                 })
-                .map_err(error)
             })
             .await
     }
@@ -276,7 +273,7 @@ impl Store for Sqlite3 {
         let query = query.clone();
         let sql = known.table.select(&known.dialect, &known.what(), &query)?;
         let (of, asked) = (known.clone(), query.clone());
-        let rows = self
+        let found = self
             .pool
             .attempt(move |connection| {
                 let mut statement = connection.prepare_cached(&sql.text).map_err(error)?;
@@ -287,13 +284,13 @@ impl Store for Sqlite3 {
                     if rows.len() as u64 == AT_ONCE {
                         return Ok(None);
                     }
-                    let Row { key, record } = of.row(row)?;
+                    let Row { key, record } = of.row_of(row, asked.fields.as_deref())?;
                     rows.push(Row { key, record: asked.project(record) });
                 }
                 Ok(Some(rows))
             })
-            .await?;
-        if let Some(rows) = rows {
+            .await;
+        if let Some(rows) = self.named(&known, found).await? {
             return Ok(super::in_batches(rows.into_iter()).boxed());
         }
         // They are many: row numbers first, in the order asked for: eight bytes each, and no lock is held while
@@ -304,7 +301,9 @@ impl Store for Sqlite3 {
         };
         let sql = known.table.select(&known.dialect, &what, &query)?;
         let values: Vec<Cell> = self.column(sql).await?;
-        let rows = self.rows_by(known, &by, values, |known, row| known.row(row));
+        let fields = query.fields.clone();
+        let read = move |known: &Known, row: &rusqlite::Row| known.row_of(row, fields.as_deref());
+        let rows = self.rows_by(known, &by, values, read);
         let project = move |row: Row| Row { record: query.project(row.record), ..row };
         Ok(rows.map_ok(move |rows| rows.into_iter().map(&project).collect()).boxed())
     }
@@ -318,13 +317,14 @@ impl Store for Sqlite3 {
         self.abilities().can(&Query::new(filter.clone()))?;
         let known = self.known().await?;
         let sql = known.table.delete(&known.dialect, filter)?;
-        self.pool
+        let deleted = self
+            .pool
             .run(move |connection| {
                 let mut statement = connection.prepare_cached(&sql.text)?;
                 statement.execute(params_from_iter(sql.values.iter().map(column::cell)))
             })
-            .await
-            .map(|n| n as u64)
+            .await;
+        self.named(&known, deleted).await.map(|n| n as u64)
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

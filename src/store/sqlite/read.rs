@@ -17,10 +17,11 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        Key, KeyRange, in_batches,
+        Key, KeyRange, Shape, in_batches,
         sql::{
-            Sql,
+            Sql, quote,
             ranges::{self, Bounds},
+            row::about,
         },
     },
 };
@@ -96,16 +97,19 @@ impl Sqlite3 {
     }
 
     /// What `read` makes of the rows for which a condition on one of these values is true: of one row each.
-    pub(super) fn rows_by<T: ToSql + Send + 'static, R: Send + 'static>(
+    pub(super) fn rows_by<T: ToSql + Send + 'static, R: Send + 'static, F>(
         &self,
         known: Arc<Known>,
         by: &str,
         values: Vec<T>,
-        read: Read<R>,
-    ) -> impl Stream<Item = Result<Vec<R>>> + Send + use<'_, T, R> {
+        read: F,
+    ) -> impl Stream<Item = Result<Vec<R>>> + Send + use<'_, T, R, F>
+    where
+        F: Fn(&Known, &rusqlite::Row) -> Result<R> + Clone + Send + 'static,
+    {
         let statement: Arc<str> = format!("{} WHERE {by}", known.select()).into();
         in_batches(values.into_iter()).then(move |values| {
-            let (known, statement) = (known.clone(), statement.clone());
+            let (known, statement, read) = (known.clone(), statement.clone(), read.clone());
             self.pool.attempt(move |connection| {
                 let mut statement = connection.prepare_cached(&statement).map_err(error)?;
                 let mut rows = Vec::with_capacity(BATCH);
@@ -119,6 +123,31 @@ impl Sqlite3 {
                 Ok(rows)
             })
         })
+    }
+
+    /// What was done with documents. Of one that is no JSON SQLite does not say which it is: it is looked for.
+    pub(super) async fn named<T>(&self, known: &Arc<Known>, done: Result<T>) -> Result<T> {
+        let Err(e) = &done else { return done };
+        if known.fields.shape != Shape::Document || !e.context().contains("malformed JSON") {
+            return done;
+        }
+        let (key, body) = (known.key(), quote(&known.fields.body[0].name));
+        let text = format!(
+            "SELECT {key} FROM {} WHERE json_error_position({body}) > 0 LIMIT 1",
+            known.name()
+        );
+        let key = self.pool.attempt(move |connection| {
+            let mut statement = connection.prepare(&text).map_err(error)?;
+            let mut rows = statement.query([]).map_err(error)?;
+            rows.next().map_err(error)?.map(|row| key_of(row, 0)).transpose()
+        });
+        match key.await {
+            Ok(Some(key)) => {
+                let what = Error::malformed("malformed JSON");
+                done.map_err(|_| about(what, &key))
+            }
+            _ => done,
+        }
     }
 
     pub(super) async fn counted(&self) -> Result<u64> {

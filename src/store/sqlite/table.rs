@@ -38,6 +38,8 @@ pub struct Known {
     pub key_column: KeyColumn,
     /// Its rows have numbers, by the name of `rowid`.
     pub has_row_ids: bool,
+    /// It has triggers, which may change what is written.
+    pub triggers: bool,
     /// The statements that are sent again and again.
     pub texts: Texts,
 }
@@ -47,6 +49,8 @@ pub struct Known {
 pub struct Texts {
     /// The body of the row of a key, after the key where that is a field.
     pub get: String,
+    /// The same after the key, whether it is a field or not.
+    pub look: String,
     /// The key of the row that the table would take for a key's, be it the same or not.
     pub like: String,
     pub insert: String,
@@ -189,6 +193,7 @@ impl Known {
             fields,
             key_column,
             has_row_ids: looked.has_row_ids,
+            triggers: looked.triggers,
             texts: Texts::default(),
         };
         known.texts = known.put_together();
@@ -316,6 +321,7 @@ impl Known {
         let given = self.key_column.is_given();
         Texts {
             get: format!("SELECT {} FROM {table} WHERE {given}", read.join(", ")),
+            look: format!("{} WHERE {given}", self.select()),
             like: format!("SELECT {key} FROM {table} WHERE {key} = ?"),
             upsert: format!("{insert} ON CONFLICT ({key}) DO {then}"),
             insert,
@@ -348,20 +354,26 @@ impl Known {
 
     /// The row as it was read by [`what`](Known::what).
     pub fn row(&self, row: &rusqlite::Row) -> Result<Row> {
-        Ok(Row { key: key_of(row, 0)?, record: self.record(row, 0)? })
+        self.row_of(row, None)
+    }
+
+    /// The same of these fields only: what is in others need not be what they can hold.
+    pub fn row_of(&self, row: &rusqlite::Row, fields: Option<&[String]>) -> Result<Row> {
+        let record = self.body(row, 1, fields, |row| key_of(row, 0))?;
+        Ok(Row { key: key_of(row, 0)?, record })
     }
 
     /// The record of a row that was read by [`Texts::get`] under this key.
     pub fn found(&self, row: &rusqlite::Row, key: &Key) -> Result<Document> {
         match self.fields.key_is_field {
             true => self.record(row, 0),
-            false => self.body(row, 0, |_| Ok(key.clone())),
+            false => self.body(row, 0, None, |_| Ok(key.clone())),
         }
     }
 
     /// The record of a row, whose key is in column `first`.
     pub fn record(&self, row: &rusqlite::Row, first: usize) -> Result<Document> {
-        self.body(row, first + 1, |row| key_of(row, first))
+        self.body(row, first + 1, None, |row| key_of(row, first))
     }
 
     /// The record of a row whose body begins in column `at`.
@@ -369,20 +381,23 @@ impl Known {
         &self,
         row: &rusqlite::Row,
         at: usize,
+        fields: Option<&[String]>,
         key: impl Fn(&rusqlite::Row) -> Result<Key>,
     ) -> Result<Document> {
+        let is_asked = |name: &String| fields.is_none_or(|fields| fields.contains(name));
         let read = match self.fields.shape {
             Shape::Columns => self.fields.read(
                 || key(row),
                 |i, column| match row.get_ref(at + i).map_err(error)? {
                     ValueRef::Null => Ok(None),
+                    _ if !is_asked(&column.name) => Ok(None),
                     ref cell => {
                         let value = value(column.kind, cell);
                         value.map(Some).map_err(|e| of_field(e, &column.name))
                     }
                 },
             ),
-            _ => json::read(bytes(row, at)?),
+            _ => bytes(row, at).and_then(json::read),
         };
         read.map_err(|e| match key(row) {
             Ok(key) => about(e, &key),

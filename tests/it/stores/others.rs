@@ -8,6 +8,11 @@
 
 mod keys;
 mod program;
+mod refusals;
+mod rules;
+mod sorts;
+mod sqlite;
+mod triggers;
 mod types;
 mod values;
 mod writes;

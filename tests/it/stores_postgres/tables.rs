@@ -196,3 +196,39 @@ async fn two_hundred_thousand_people_are_loaded_and_counted() {
     }
     assert_eq!((parts.len(), sum), (7, 200_000));
 }
+
+/// A domain is a name for a type, and perhaps a rule.
+#[tokio::test]
+async fn a_domain_is_what_it_is_made_of() {
+    let server = need!(shared());
+    let own = client(server).await;
+    own.batch_execute(
+        "CREATE DOMAIN d_int AS int; CREATE DOMAIN d_small AS d_int CHECK (VALUE < 100);
+         CREATE DOMAIN d_price AS numeric(6, 2); CREATE DOMAIN d_time AS timestamptz;
+         CREATE TABLE domains (id d_int PRIMARY KEY, v d_small, p d_price, t d_time);
+         INSERT INTO domains VALUES (3, 3, 1.5, '2020-01-01Z'), (11, 11, 11, NULL)",
+    )
+    .await
+    .unwrap();
+    let url = format!("{}?table=domains&layout=columns", server.url());
+    let place = store::open(&url).await.unwrap();
+    let rows = place.get(&[key("3"), key("11")]).await.unwrap();
+    let first = rows[0].as_ref().unwrap();
+    assert_eq!(first.get("id"), Some(&Value::Int(3)));
+    assert_eq!(first.get("v"), Some(&Value::Int(3)));
+    assert_eq!(first.get("p"), Some(&Value::Decimal("1.50".into())));
+    assert!(matches!(first.get("t"), Some(Value::Time(_))));
+    let sorted = Query::new(Filter::field("v", Test::Gt(Value::Int(2))).unwrap())
+        .sorted("v".parse().unwrap(), Order::Ascending);
+    let rows: Vec<Row> =
+        store::one_by_one(place.find(&sorted).await.unwrap()).try_collect().await.unwrap();
+    assert_eq!(rows.iter().map(|row| &*row.key).collect::<Vec<_>>(), ["3", "11"]);
+    let new = |v| row("4", Document::from_iter([("v", Value::Int(v))]));
+    place.put(&[new(4)]).await.unwrap();
+    place.load(&[row("5", Document::new()), row("6", Document::new())]).await.unwrap();
+    let e = place.put(&[new(100)]).await.unwrap_err().to_string();
+    assert!(e.contains("key \"4\"") && e.contains("d_small"), "{e}");
+    let long = Document::from_iter([("p", Value::Decimal("1.234".into()))]);
+    let e = place.put(&[row("4", long)]).await.unwrap_err().to_string();
+    assert!(e.contains("\"p\"") && e.contains("round"), "{e}");
+}

@@ -17,6 +17,8 @@ use crate::stores::places::{self, Outcome, ensure};
 fn variants(key: &Key) -> Vec<Key> {
     let text = key.as_str();
     let all = [
+        // Many sets of characters have no such one.
+        "漢".into(),
         text.to_uppercase(),
         text.to_lowercase(),
         format!("{text} "),
@@ -425,4 +427,76 @@ async fn unique_columns_in(store: &dyn Store) -> Outcome {
 #[test]
 fn another_unique_column_never_makes_one_record_overwrite_another() {
     each(|desk| async move { other_unique_columns(&desk).await });
+}
+
+/// The primary key is such a column, too, where the key is another.
+async fn primary_key_beside(desk: &Desk) -> Outcome {
+    let number =
+        if desk.subject.driver() == "postgres" { "numeric(9, 2)" } else { "decimal(9, 2)" };
+    let mut faults = Faults::default();
+    for declared in ["int", number, "varchar(9)"] {
+        let table = places::name("beside");
+        let make = format!(
+            "CREATE TABLE {table} (id {declared} PRIMARY KEY, code varchar(9) UNIQUE, other int UNIQUE, v int); \
+             INSERT INTO {table} VALUES (1, 'a', 11, 1), (2, 'b', 12, 2), (3, 'z', 13, 3)"
+        );
+        desk.program.run(&make).await?;
+        let store = desk.open(&table, "&key=code").await?;
+        let rows = scanned(&*store).await?;
+        let id = |n: usize| rows[n].record.get("id").cloned().unwrap_or(Value::Null);
+        store.remove(&[Key::new("z").expect("not empty")]).await?;
+        let before = scanned(&*store).await?;
+        let row = |code: &str, id: Value, other: Option<i64>| Row {
+            key: Key::new(code).expect("not empty"),
+            record: Document::from_iter([
+                ("code", Value::from(code)),
+                ("id", id),
+                ("other", other.map_or(Value::Null, Value::Int)),
+                ("v", Value::Int(9)),
+            ]),
+        };
+        for batch in [
+            vec![row("a", id(1), None)],
+            vec![row("a", id(1), Some(11))],
+            vec![row("a", id(0), Some(12))],
+            vec![row("new", id(0), None)],
+            // The last of them alone would be well.
+            vec![row("a", id(1), None), row("a", id(0), Some(11))],
+            vec![row("a", id(1), None), row("c", id(2), None)],
+        ] {
+            for each in [false, true] {
+                let done = match each {
+                    false => store.put(&batch).await,
+                    true => store.put_each(&batch).await,
+                };
+                let after = scanned(&*store).await?;
+                let last = batch.last().expect("not empty");
+                // Of records of one key the last alone is there, in stores that look at that first.
+                let is_last = done.is_ok()
+                    && batch.iter().all(|row| row.key == last.key)
+                    && after.len() == before.len()
+                    && after[1] == before[1]
+                    && after[0].record.get("v") == last.record.get("v");
+                if !(done.is_err() && after == before || is_last && batch.len() > 1) {
+                    faults.push(format!("{declared}: {batch:?}: {done:?} left {after:?}"));
+                }
+                store.remove(&[Key::new("c").expect("not empty")]).await?;
+                if after != before {
+                    store.put(&before).await?;
+                }
+            }
+        }
+        // What is no other's is taken.
+        store.put(&[row("a", id(2), Some(12 + 9)), row("b", id(1), Some(12))]).await?;
+        let after = scanned(&*store).await?;
+        if after.len() != 2 || after[0].record.get("id") != Some(&id(2)) {
+            faults.push(format!("{declared}: left {after:?}"));
+        }
+    }
+    faults.done()
+}
+
+#[test]
+fn a_primary_key_beside_the_key_never_makes_one_record_overwrite_another() {
+    each(|desk| async move { primary_key_beside(&desk).await });
 }

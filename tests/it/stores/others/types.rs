@@ -105,6 +105,12 @@ pub const POSTGRES: &[Type] = &[
     ("mood", &["'sad'", "'ok'", "'happy'"]),
     ("small", &["1", "5"]),
     ("label", &["'a'", "'A'"]),
+    ("amount", &["3", "11", "-5"]),
+    ("positive", &["3", "11"]),
+    ("price", &["1.5", "11", "3.25"]),
+    ("code", &["'a'", "'ab'"]),
+    ("moods", &["'sad'", "'ok'"]),
+    ("since", &["'2020-01-01 10:00Z'"]),
     ("int[]", &["'{}'", "'{1,2}'"]),
     ("bit(3)", &["B'101'", "B'000'"]),
     ("json", &["'{\"a\": 1}'", "'1'", "'\"x\"'"]),
@@ -115,6 +121,9 @@ pub const POSTGRES: &[Type] = &[
 /// What [`POSTGRES`] needs.
 pub const POSTGRES_FIRST: &str = "CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy'); \
     CREATE DOMAIN small AS int CHECK (VALUE < 10); CREATE DOMAIN label AS varchar(9); \
+    CREATE DOMAIN amount AS bigint; CREATE DOMAIN positive AS amount CHECK (VALUE > 0); \
+    CREATE DOMAIN price AS numeric(10, 2); CREATE DOMAIN code AS char(5); CREATE DOMAIN moods AS mood; \
+    CREATE DOMAIN since AS timestamptz(0); \
     CREATE COLLATION loose (provider = icu, locale = 'und-u-ks-level2', deterministic = false); \
     CREATE COLLATION IF NOT EXISTS \"en_US.utf8\" (provider = icu, locale = 'en-US')";
 
@@ -130,7 +139,11 @@ pub const MYSQL: &[Type] = &[
     ("decimal(10, 2)", &["0", "1.5", "-3"]),
     ("decimal(38, 0)", &["0", "5", "99999999999999999999"]),
     ("float", &["0", "1.1", "1e10"]),
+    ("float(7, 3)", &["0", "1.5", "1.062", "-12"]),
     ("double", &["0", "1.1", "-1e300"]),
+    ("double(7, 2)", &["0", "1.01", "1.5", "-12"]),
+    ("point", &["ST_GeomFromText('POINT(1 2)')", "ST_GeomFromText('POINT(-1 0)')"]),
+    ("geometry", &["ST_GeomFromText('LINESTRING(1 2, 3 4)')", "ST_GeomFromText('POINT(-1 0)')"]),
     ("bit(1)", &["b'0'", "b'1'"]),
     ("bit(20)", &["b'0'", "b'10101'", "65"]),
     ("char(5)", &["''", "'a'", "'b'", "'ä'"]),

@@ -17,10 +17,10 @@ use crate::stores::places::{self, Outcome, ensure};
 const MANY: i64 = 70;
 
 /// Types that nothing is written into, whatever it is.
-const NOTHING: [&str; 1] = ["json"];
+const NOTHING: [&str; 3] = ["json", "point", "geometry"];
 
 fn texts(literals: &[&str]) -> Vec<String> {
-    const USUAL: [&str; 30] = [
+    const USUAL: [&str; 39] = [
         "",
         " ",
         "a",
@@ -51,6 +51,15 @@ fn texts(literals: &[&str]) -> Vec<String> {
         "{\"b\": 1, \"a\": 1.0}",
         "infinity",
         "NULL",
+        "7\0abc",
+        "\0 7",
+        "5\u{b}",
+        "\u{c}5",
+        "5\r",
+        ".5",
+        "5.",
+        "inf",
+        "5e400",
     ];
     let mut all: Vec<String> = USUAL.map(str::to_owned).into();
     for literal in literals {
