@@ -296,6 +296,11 @@ async fn newest_by_an_index(database: &Database) {
         store.load(&rows).await.unwrap();
         store.analyze().await.unwrap();
         for (query, may) in newest(&rows) {
+            // Times are texts in documents, and not compared there.
+            if store.abilities().can(&query).is_err() {
+                assert_eq!(*shape, Shape::Document, "{}: {query:?}", database.driver);
+                continue;
+            }
             let mut want: Vec<&Row> =
                 rows.iter().filter(|row| query.matches(&row.key, &row.record)).collect();
             want.sort_by(|a, b| query.order(a, b));
