@@ -450,6 +450,16 @@ fn delimited(length: Length, bytes: &[u8], eof: bool) -> Next {
     }
 }
 
+/// Whether a line without a line feed has carriage returns, outside of quotes, for the ends of lines.
+fn ends_with_returns(line: &[u8]) -> bool {
+    let mut quoted = false;
+    !line.ends_with(b"\n")
+        && line.trim_ascii_end().iter().any(|byte| {
+            quoted ^= *byte == b'"';
+            *byte == b'\r' && !quoted
+        })
+}
+
 fn row(head: &mut Vec<u8>, bytes: &[u8], eof: bool) -> Next {
     // Empty lines are no rows.
     match bytes.iter().take_while(|&&b| b == b'\n' || b == b'\r').count() {
@@ -460,7 +470,7 @@ fn row(head: &mut Vec<u8>, bytes: &[u8], eof: bool) -> Next {
         None if eof => Next::End,
         None => Next::More,
         // Of a file without any line feed all lines would be the header.
-        Some(end) if head.is_empty() && bytes[..end].trim_ascii_end().contains(&b'\r') => {
+        Some(end) if head.is_empty() && ends_with_returns(&bytes[..end]) => {
             let error =
                 Error::malformed("its lines end with CR alone; CSV lines end with LF or CR LF");
             Next::Bad { len: end, before: 0, error }
