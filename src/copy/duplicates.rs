@@ -101,6 +101,11 @@ impl Seen {
         self.keys.insert(key)
     }
 
+    /// Whether a key was written.
+    pub fn has(&self, key: &Key) -> bool {
+        self.keys.contains(&self.fingerprint(key))
+    }
+
     /// Forgets a key whose record was not written after all.
     pub fn forget(&mut self, key: &Key) {
         let key = self.fingerprint(key);

@@ -450,12 +450,23 @@ impl Keeper {
         }
     }
 
+    /// How many records are there by keys that were written; none where those are not known.
+    async fn ours(&self) -> Result<Option<u64>> {
+        let Some(seen) = &self.seen else { return Ok(None) };
+        let mut rows = self.store().scan(&KeyRange::all()).await?;
+        let mut ours = 0;
+        while let Some(batch) = rows.try_next().await? {
+            ours += batch.iter().filter(|row| seen.has(&row.key)).count() as u64;
+        }
+        Ok(Some(ours))
+    }
+
     /// Ends without having written anything.
     pub fn leave(self) -> Result<()> {
         self.to.journal.map_or(Ok(()), Journal::finish)
     }
 
-    /// Counts what is there. Others may have added some meanwhile; that there are fewer is an error.
+    /// Counts what is there: what was written, and nothing else but what others have added meanwhile.
     pub fn finish(mut self, counts: &Counts) -> Result<()> {
         if !self.ready && self.store().shape() != Shape::Columns {
             self.prepare(&[])?;
@@ -467,7 +478,10 @@ impl Keeper {
                 Err(e) if e.kind() == ErrorKind::Unsupported => counts.written,
                 Err(e) => return Err(e),
             };
-            if there < counts.written {
+            let others_wrote = || self.to.runtime.block_on(self.ours());
+            if there != counts.written
+                && (there < counts.written || others_wrote()? != Some(counts.written))
+            {
                 return Err(disagree(counts, there));
             }
         }

@@ -21,7 +21,7 @@ use crate::{
     record::Value,
     store::{
         Key, Shape, counts, json,
-        query::{compare, shown},
+        query::shown,
         same,
         sql::{
             Changer, another, changed_record, kept, left_out, only_read,
@@ -309,7 +309,7 @@ fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> 
                 }
                 (triggers, _) => value(put).and_then(|put| {
                     let got = value(got)?;
-                    match put == got || compare(&put, &got) == Some(Ordering::Equal) {
+                    match Changer::left(&put, &got) {
                         true => Ok(()),
                         false if triggers => Err(another(Changer::Trigger, &put, &got)),
                         false if column.changes.is_none() => Err(another_has(&put)),
@@ -325,8 +325,7 @@ fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> 
 /// The error of a value that is not there after it was written: then the row of another key was taken for this key's.
 fn another_has(put: &Value) -> Error {
     let what = format!(
-        "is {}, or another field is what it is, in another record, and the values of its column are unique; \
-         nothing was written",
+        "is not kept as {}: a value of this record that must be unique is in another record; nothing was written",
         shown(put)
     );
     Error::new(ErrorKind::Conflict, what)

@@ -150,7 +150,7 @@ impl Condition {
 
 /// Whether there may be MARC records, as far as the store itself can tell.
 async fn may_hold_marc(store: &dyn Store) -> Result<bool> {
-    let there = |name| Filter::field(name, Test::Exists(true));
+    let there = |name| Filter::field(name, Test::Ne(Value::Null));
     let query = Query::new(there("leader")?.and(there("fields")?)).limited(1);
     match store.find(&query).await {
         Ok(rows) => any(rows).await,

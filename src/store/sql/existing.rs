@@ -102,7 +102,7 @@ impl<'c, C: Described> Existing<'c, C> {
                 if self.columns.iter().filter(is_field).any(|c| c.name() == Path::KEY) {
                     let name = Path::KEY;
                     return Err(self.conflict(format!(
-                        "has a column {name:?}, by which name records have their key: make it the key (?key={name}), or \
+                        "has a column {name:?}, which is the name of a record's key: make it the key (?key={name}), or \
                          name a view without it"
                     )));
                 }

@@ -46,7 +46,7 @@ impl<C: Described> Fields<C> {
         self.body.iter().try_for_each(|column| {
             let of = |record: &Document| record.get(column.name()).cloned().unwrap_or(Value::Null);
             let (put, got) = (of(put), of(got));
-            match is_kept(&put, &got) {
+            match Changer::left(&put, &got) {
                 true => Ok(()),
                 false => Err(of_field(another(Changer::Trigger, &put, &got), column.name())),
             }
@@ -93,6 +93,17 @@ pub enum Changer<'c> {
     Trigger,
 }
 
+impl Changer<'_> {
+    /// Whether the value that was read is the one that was put. Numbers may have become such of another kind, as of
+    /// any table.
+    pub fn left(put: &Value, got: &Value) -> bool {
+        put == got
+            || number::is_number(put)
+                && number::is_number(got)
+                && query::compare(put, got) == Some(Ordering::Equal)
+    }
+}
+
 /// The error for a value in whose place another is there, in a phrase that follows the field's name.
 pub fn another(by: Changer, put: &Value, got: &Value) -> Error {
     let by = match by {
@@ -112,15 +123,6 @@ pub fn another(by: Changer, put: &Value, got: &Value) -> Error {
 pub fn changed_record() -> Error {
     let by = "a trigger or a rule of the table";
     Error::invalid(format!("is a record of which {by} would make another one; nothing was written"))
-}
-
-/// Whether a value that was read of a column of a table with triggers is the one that was put. Numbers may have
-/// become such of another kind, as of any table.
-pub fn is_kept(put: &Value, got: &Value) -> bool {
-    put == got
-        || number::is_number(put)
-            && number::is_number(got)
-            && query::compare(put, got) == Some(Ordering::Equal)
 }
 
 /// The error for a record that is not there by its key after it was written into a table with triggers.

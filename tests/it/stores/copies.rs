@@ -14,7 +14,7 @@ use steelyard::{
     format::{Format, Takes, Wrapped},
     marc::{Record, Trouble},
     record::{Document, Kind, Value, to_value},
-    store::{Key, KeyRange, Row, Shape, Store, difference, one_by_one},
+    store::{Key, KeyRange, Layout, Row, Shape, Store, difference, one_by_one, open},
 };
 use tokio::runtime::Handle;
 
@@ -50,15 +50,21 @@ const KEYS: [&str; 26] = [
     "=1+1",
 ];
 
-/// Ends a run with an error after so many batches, and remembers why records were rejected.
+/// Ends a run with an error after so many batches, or has another program write in the middle of it; remembers why
+/// records were rejected.
 #[derive(Default)]
 struct Watcher {
     batches: Option<usize>,
+    another: Option<(Arc<dyn Store>, Row)>,
     reasons: Vec<String>,
 }
 
 impl Follower for Watcher {
-    fn counts(&mut self, _: &Counts) {}
+    fn counts(&mut self, _: &Counts) {
+        if let Some((store, row)) = self.another.take() {
+            Handle::current().block_on(store.put(&[row])).expect("it is written");
+        }
+    }
     fn trouble(&mut self, _: &Trouble) {}
     fn reject(&mut self, reject: &Reject) -> Result<()> {
         self.reasons.push(reject.reason.clone());
@@ -107,6 +113,19 @@ fn to_store(store: &Arc<dyn Store>) -> ToStore {
         shared: false,
         runtime: Handle::current(),
     }
+}
+
+/// Copies records into a store; gives why some were rejected, too.
+pub(super) async fn copied_rows(
+    rows: &[Row],
+    to: &Arc<dyn Store>,
+    verify: bool,
+) -> Result<(Copied, Vec<String>)> {
+    let from = open("memory:").await?.store().clone();
+    from.prepare(&Layout::plain()).await?;
+    from.put(rows).await?;
+    let target = Target::Store(Box::new(ToStore { verify, ..to_store(to) }));
+    copied(from_store(&from), target, |_| (), Watcher::default()).await
 }
 
 fn from_file(path: &Path, format: &Wrapped) -> Result<Source> {
@@ -274,7 +293,7 @@ async fn duplicates(subject: Arc<Subject>) -> Outcome {
     std::fs::write(&path, lines).map_err(Fault::new)?;
     let json = Wrapped::from(Format::Json);
     for rule in OnDuplicate::ALL {
-        for way in ["at once", "seven at a time", "beside others", "resumed"] {
+        for way in ["at once", "seven at a time", "beside others", "with others", "resumed"] {
             let what = format!("{rule}, {way}");
             let fresh = subject.open("").await?;
             let before = Row { key: key(3), record: repeating(1000) };
@@ -287,7 +306,7 @@ async fn duplicates(subject: Arc<Subject>) -> Outcome {
             }
             let begin = |watcher: Watcher| {
                 let mut to = to_store(&fresh.store);
-                to.batch = (way == "seven at a time").then_some(7);
+                to.batch = ["seven at a time", "with others"].contains(&way).then_some(7);
                 if way == "resumed" {
                     let text = String::from("the same");
                     let errand =
@@ -311,7 +330,8 @@ async fn duplicates(subject: Arc<Subject>) -> Outcome {
                     );
                 }
             }
-            let (done, reasons) = begin(Watcher::default())?.await?;
+            let another = (way == "with others").then(|| (fresh.store.clone(), other.clone()));
+            let (done, reasons) = begin(Watcher { another, ..Watcher::default() })?.await?;
             let mut want = expected(rule);
             let (kept, counts) = (want.len() as u64, done.counts);
             let gone = COUNT as u64 - kept;
@@ -324,7 +344,7 @@ async fn duplicates(subject: Arc<Subject>) -> Outcome {
             ensure!(counts.verified >= kept, "{what}: only {} verified", counts.verified);
             let named = reasons.iter().all(|reason| reason.contains("is taken by an earlier"));
             ensure!(named, "{what}: {reasons:?}");
-            if beside {
+            if beside || way == "with others" {
                 want.insert(other.key.clone(), other.record.clone());
             }
             let keys: Vec<Key> = want.keys().cloned().collect();

@@ -6,9 +6,9 @@
 //! condition, key and order find among the records that a scan reads. `types.rs` has the types,
 //! `program.rs` the other programs.
 
+mod fields;
 mod keys;
 mod program;
-mod refusals;
 mod rules;
 mod sorts;
 mod sqlite;

@@ -1,59 +1,15 @@
 //! What is said of a record that a rule of the table keeps out: the reason that the database gives, and the key.
 
-use std::sync::Arc;
-
 use steelyard::{
-    copy::{self, FromStore, Options, Reject, Source, Target, ToStore},
-    marc::Trouble,
     record::{Document, Value},
-    store::{self, Key, Row, Store},
+    store::{self, Key, Row},
 };
-use tokio::runtime::Handle;
 
 use super::{Desk, Faults, each, scanned};
-use crate::stores::places::{self, Outcome};
-
-/// Keeps the reasons of what is rejected.
-#[derive(Default)]
-struct Follower(Vec<String>);
-
-impl copy::Follower for Follower {
-    fn counts(&mut self, _: &copy::Counts) {}
-    fn trouble(&mut self, _: &Trouble) {}
-    fn reject(&mut self, reject: &Reject) -> steelyard::Result<()> {
-        self.0.push(reject.reason.clone());
-        Ok(())
-    }
-    fn rejected_bytes(&mut self) -> steelyard::Result<u64> {
-        Ok(0)
-    }
-}
-
-/// The reasons that a copy of these records gives.
-async fn rejected(rows: &[Row], to: &Arc<dyn Store>) -> steelyard::Result<Vec<String>> {
-    let from = store::open("memory:").await?.store().clone();
-    from.prepare(&store::Layout::plain()).await?;
-    from.put(rows).await?;
-    let runtime = Handle::current();
-    let from = FromStore { store: from, name: "source".into(), part: None, runtime };
-    let to = ToStore {
-        store: to.clone(),
-        name: "target".into(),
-        indexes: Vec::new(),
-        batch: None,
-        verify: false,
-        journal: None,
-        shared: false,
-        runtime: Handle::current(),
-    };
-    let (source, target) = (Source::Store(from), Target::Store(Box::new(to)));
-    let options = Options::new(source.form(), target.form());
-    let run = move || {
-        let mut follower = Follower::default();
-        copy::copy(source, target, &options, &mut follower).map(|_| follower.0)
-    };
-    tokio::task::spawn_blocking(run).await.expect("no panic")
-}
+use crate::stores::{
+    copies::copied_rows,
+    places::{self, Outcome},
+};
 
 fn row(id: i64, fields: [(&str, Value); 4]) -> Row {
     let key = Key::new(id.to_string()).expect("not empty");
@@ -76,10 +32,8 @@ fn wrong(reason: &str, key: &str, names: &str) -> Option<String> {
 }
 
 async fn refusals(desk: &Desk) -> Outcome {
-    // What SQLite says names neither key nor column for all of these.
-    if desk.subject.driver() == "sqlite" {
-        return Ok(());
-    }
+    // SQLite does not name the foreign key.
+    let parent = if desk.subject.driver() == "sqlite" { "FOREIGN KEY" } else { "_parent" };
     let (rules, parents) = (places::name("rules"), places::name("parents"));
     let make = format!(
         "CREATE TABLE {parents} (id int PRIMARY KEY); INSERT INTO {parents} VALUES (1); \
@@ -105,7 +59,7 @@ async fn refusals(desk: &Desk) -> Outcome {
         (with(3, "v", Value::Int(-1)), "v"),
         (with(5, "n", Value::Null), "n"),
         (with(7, "u", "u1".into()), "u"),
-        (with(9, "p", Value::Int(8)), "_parent"),
+        (with(9, "p", Value::Int(8)), parent),
     ];
     let mut faults = Faults::default();
     for (n, (bad, names)) in bad.iter().enumerate() {
@@ -140,7 +94,7 @@ async fn refusals(desk: &Desk) -> Outcome {
                 if filled {
                     store.put(&[row(1, good(1))]).await?;
                 }
-                let reasons = rejected(&rows, &store).await?;
+                let (_, reasons) = copied_rows(&rows, &store, false).await?;
                 match &reasons[..] {
                     [reason] => wrong(reason, key, names)
                         .into_iter()

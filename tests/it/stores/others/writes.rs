@@ -3,15 +3,15 @@
 use std::{slice, sync::Arc};
 
 use steelyard::{
-    copy::{self, Copied, FromStore, Options, Reject, Source, Target, ToStore},
-    marc::Trouble,
     record::{Document, Time, Value},
     store::{self, Blob, Filter, Key, Row, Store, query::compare},
 };
-use tokio::runtime::Handle;
 
 use super::{Desk, Faults, each, scanned, types};
-use crate::stores::places::{self, Outcome, ensure};
+use crate::stores::{
+    copies::copied_rows,
+    places::{self, Outcome, ensure},
+};
 
 /// Enough rows that a driver which loads files of them does.
 const MANY: i64 = 70;
@@ -216,44 +216,6 @@ async fn taken(
     Ok(kept)
 }
 
-/// Counts what is rejected.
-#[derive(Default)]
-struct Follower;
-
-impl copy::Follower for Follower {
-    fn counts(&mut self, _: &copy::Counts) {}
-    fn trouble(&mut self, _: &Trouble) {}
-    fn reject(&mut self, _: &Reject) -> steelyard::Result<()> {
-        Ok(())
-    }
-    fn rejected_bytes(&mut self) -> steelyard::Result<u64> {
-        Ok(0)
-    }
-}
-
-/// Copies records into a store, which are not verified.
-async fn copied(rows: &[Row], to: &Arc<dyn Store>) -> steelyard::Result<Copied> {
-    let from = store::open("memory:").await?.store().clone();
-    from.prepare(&store::Layout::plain()).await?;
-    from.put(rows).await?;
-    let runtime = Handle::current();
-    let from = FromStore { store: from, name: "source".into(), part: None, runtime };
-    let to = ToStore {
-        store: to.clone(),
-        name: "target".into(),
-        indexes: Vec::new(),
-        batch: None,
-        verify: false,
-        journal: None,
-        shared: false,
-        runtime: Handle::current(),
-    };
-    let (source, target) = (Source::Store(from), Target::Store(Box::new(to)));
-    let options = Options::new(source.form(), target.form());
-    let run = move || copy::copy(source, target, &options, &mut Follower);
-    tokio::task::spawn_blocking(run).await.expect("no panic")
-}
-
 /// Copies values of one kind at a time, with those that are refused among them.
 async fn copies(
     store: &Arc<dyn Store>,
@@ -271,9 +233,9 @@ async fn copies(
             .iter()
             .filter(|row| kept.iter().any(|kept| row.record.get("v") == Some(kept)))
             .collect();
-        match copied(&rows, store).await {
+        match copied_rows(&rows, store, false).await {
             Err(e) => faults.push(format!("{declared}: copy of {}: {e}", kind.name())),
-            Ok(copied) => {
+            Ok((copied, _)) => {
                 let mut there = scanned(&**store).await?;
                 there.sort_by_key(|row| row.key.parse::<i64>().expect("a number"));
                 let is_same = there.len() == want.len()
@@ -302,7 +264,7 @@ async fn misfits(desk: Arc<Desk>) -> Outcome {
     rows[5].record.push("w", Value::List(vec![Value::Int(1)]));
     rows[7] = row(7, &Value::from("seven"));
     rows[9] = row(9, &Value::Map(Document::new()));
-    let copied = copied(&rows, &store).await?;
+    let (copied, _) = copied_rows(&rows, &store, false).await?;
     ensure!((copied.counts.written, copied.counts.rejected) == (16, 4), "{copied:?}");
     let there = scanned(&*store).await?.len();
     ensure!(there == 16, "{there} are there");
