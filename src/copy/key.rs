@@ -71,7 +71,7 @@ impl KeyRule {
     pub(super) fn is_own(&self) -> bool {
         match self {
             KeyRule::Usual => true,
-            KeyRule::Field(path) => path.to_string() == query::Path::KEY,
+            KeyRule::Field(path) => path.as_str() == query::Path::KEY,
             KeyRule::Fresh => false,
         }
     }
@@ -90,8 +90,8 @@ impl KeyRule {
             KeyRule::Field(path) => path.first_text(record)?.map(|text| text.trim().to_owned()),
         };
         let path = match self {
-            KeyRule::Field(path) => path.to_string(),
-            _ => CONTROL_NUMBER.into(),
+            KeyRule::Field(path) => path.as_str(),
+            _ => CONTROL_NUMBER,
         };
         match text.filter(|text| !text.is_empty()) {
             Some(text) => Key::new(text),
@@ -140,17 +140,13 @@ impl KeyRule {
 }
 
 fn in_field(path: &Path, document: &Document) -> Result<Key> {
-    let name = path.to_string();
+    let name = path.as_str();
     match path.first_value(document) {
         None | Some(Value::Null) => {
             Err(Error::invalid(format!("no field {name:?} to take the key from")))
         }
-        Some(value) => key_of(&name, value.clone()),
+        Some(value) => Key::of_value(value, name),
     }
-}
-
-fn key_of(name: &str, value: Value) -> Result<Key> {
-    Key::of(&Document::from_iter([(name, value)]), name)
 }
 
 /// Takes the field `_key` out of a document of a file, where the key of its record lies. A second
@@ -159,7 +155,7 @@ fn key_of(name: &str, value: Value) -> Result<Key> {
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) where it can be no key.
 pub(super) fn take_key(document: &mut Document) -> Option<Result<Key>> {
-    document.remove(query::Path::KEY).map(|value| key_of(query::Path::KEY, value))
+    document.remove(query::Path::KEY).map(|value| Key::of_value(&value, query::Path::KEY))
 }
 
 /// The document as files have it: its key first, under the name that [`take_key`] looks for.

@@ -18,6 +18,11 @@ pub struct Path {
 }
 
 impl Path {
+    /// As it was written.
+    pub(super) fn as_str(&self) -> &str {
+        &self.text
+    }
+
     /// Whether it can name a part of MARC records.
     pub(super) fn is_marc(&self) -> bool {
         self.marc.is_some()

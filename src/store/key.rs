@@ -37,16 +37,23 @@ impl Key {
     /// [`Invalid`](crate::ErrorKind::Invalid) where the field is missing or is neither.
     pub fn of(record: &Document, field: &str) -> Result<Key> {
         match record.get(field) {
-            Some(Value::Text(text)) => Key::new(text.as_str()),
-            Some(Value::Int(n)) => Key::new(n.to_string()),
-            Some(Value::BigInt(digits)) => Key::new(digits.clone()),
-            Some(other) => {
+            Some(value) => Key::of_value(value, field),
+            None => Err(Error::invalid(format!("no field {field:?} to take the key from"))),
+        }
+    }
+
+    /// The key that this value of a field is, as [`of`](Key::of) takes it.
+    pub(crate) fn of_value(value: &Value, field: &str) -> Result<Key> {
+        match value {
+            Value::Text(text) => Key::new(text.as_str()),
+            Value::Int(n) => Key::new(n.to_string()),
+            Value::BigInt(digits) => Key::new(digits.clone()),
+            other => {
                 let kind = other.kind().name();
                 Err(Error::invalid(format!(
                     "{field:?} is a {kind}; a key is text or a whole number"
                 )))
             }
-            None => Err(Error::invalid(format!("no field {field:?} to take the key from"))),
         }
     }
 

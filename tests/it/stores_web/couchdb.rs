@@ -6,7 +6,10 @@ use futures_util::TryStreamExt;
 use steelyard::{
     ErrorKind,
     record::{Document, Kind, Time, Value},
-    store::{Filter, KeyRange, Layout, Query, Row, query::{self, Order}},
+    store::{
+        Filter, KeyRange, Layout, Query, Row,
+        query::{self, Order},
+    },
 };
 
 use super::{hostile_keys, key, open, row, server};
