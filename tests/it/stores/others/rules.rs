@@ -74,6 +74,7 @@ async fn refusals(desk: &Desk) -> Outcome {
                 if more == 0 {
                     store.put(&[rows.remove(0)]).await?;
                 }
+                let before = scanned(&*store).await?;
                 let done = match how {
                     "put" => store.put(&rows).await,
                     "load" => store.load(&rows).await,
@@ -85,6 +86,10 @@ async fn refusals(desk: &Desk) -> Outcome {
                         .into_iter()
                         .for_each(|fault| faults.push(format!("{how} of {more}: {fault}"))),
                 }
+                let is_whole = how == "put" && store.abilities().atomic;
+                if is_whole && scanned(&*store).await? != before {
+                    faults.push(format!("put of {more}: something was written"));
+                }
                 if more == 0 {
                     rows.insert(0, row(1, good(1)));
                 }
@@ -94,7 +99,10 @@ async fn refusals(desk: &Desk) -> Outcome {
                 if filled {
                     store.put(&[row(1, good(1))]).await?;
                 }
-                let (_, reasons) = copied_rows(&rows, &store, false).await?;
+                let (copied, reasons) = copied_rows(&rows, &store, true).await?;
+                if copied.counts.verified != copied.counts.written {
+                    faults.push(format!("copy of {more}: {copied:?}"));
+                }
                 match &reasons[..] {
                     [reason] => wrong(reason, key, names)
                         .into_iter()
