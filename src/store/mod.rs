@@ -93,7 +93,7 @@ use futures_util::{
 
 pub use abilities::{Abilities, Client, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
-pub use blocking::{Blocking, blocking};
+pub use blocking::{Blocking, blocking, interrupt};
 pub use common::Common;
 pub(crate) use common::POOL;
 pub use databases::{Databases, Scratch};

@@ -25,15 +25,13 @@ mod terminal;
 mod zeros;
 
 use std::{
-    ffi::OsStr,
-    io::Write,
-    os::unix::process::ExitStatusExt,
-    path::Path,
-    process::{Command, Stdio},
+    ffi::OsStr, io::Write, os::unix::process::ExitStatusExt, path::Path, process::Stdio,
     sync::LazyLock,
 };
 
 use tempfile::TempDir;
+
+use crate::children::Command;
 
 /// The built program.
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Output, Stdio},
     sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -18,7 +18,10 @@ use steelyard::{
     store::DRIVERS,
 };
 
-use crate::programs::{self, Missing, Need, need};
+use crate::{
+    children::{Child, Command},
+    programs::{self, Missing, Need, need},
+};
 
 /// The built program.
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");

@@ -6,12 +6,9 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpListener,
-    os::unix::{
-        fs::{MetadataExt, PermissionsExt},
-        process::CommandExt,
-    },
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -23,7 +20,10 @@ use steelyard::{
     store::{self, Key, Layout, Row},
 };
 
-use crate::programs::{self, need, password};
+use crate::{
+    children::{Command, descendants},
+    programs::{self, need, password},
+};
 
 /// A user of no program here, whom no server trusts.
 const STRANGER: u32 = 65_533;
@@ -518,12 +518,4 @@ fn no_server_leaves_memory_behind_however_it_ends() {
         }
         assert_eq!(memory_of(user), 0, "{name}: steelyard was killed");
     }
-}
-
-/// All processes that come from one.
-fn descendants(process: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    let children = children.unwrap_or_default();
-    let children = children.split_whitespace().map(|child| child.parse().unwrap());
-    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }

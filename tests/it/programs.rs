@@ -1,10 +1,7 @@
 //! What tests need of the machine they run on: servers, programs, real records. What is not there is a
 //! [`Missing`], and [`need!`] leaves the test with it (`skips.rs`).
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
 
 use steelyard::{
     ErrorKind,
@@ -12,6 +9,7 @@ use steelyard::{
     server::{self, Server, Wish},
 };
 
+use crate::children::Command;
 pub(crate) use crate::skips::need;
 pub use crate::skips::{Missing, Need, skip};
 

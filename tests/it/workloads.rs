@@ -15,6 +15,7 @@ use steelyard::{
     bench::{
         results::Results,
         schedule::StopRule,
+        stop::Stop,
         stores::{self, Options, Target},
         workload::{BUILT_IN, Workload},
     },
@@ -341,13 +342,15 @@ fn a_record_that_is_dropped_silently_fails_the_run_and_is_named() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let workload = Workload::named("keep").unwrap().scaled(0.02);
     let mut options = options(workload, &["memory", "sqlite"]);
     options.plan.stop.max_rounds = 1000;
     options.stop = Some(&stop);
     let results = stores::run(&options, &mut |p| {
-        stop.store(p.rounds >= 2, Ordering::Relaxed);
+        if p.rounds >= 2 {
+            stop.set();
+        }
     });
     let results = results.unwrap();
     assert_eq!(results.stopped, Some(steelyard::bench::schedule::Stopped::Interrupted));

@@ -15,7 +15,7 @@ mod singles;
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
-    sync::{Arc, atomic::AtomicBool},
+    sync::Arc,
 };
 
 use futures_util::TryStreamExt;
@@ -37,6 +37,7 @@ use crate::{
         processors::{Seen, Shares},
         results::{Bloat, Bytes, IndexCost, Recovery, ServerUse, Statement},
         schedule::Pace,
+        stop::Stop,
         workload::{Act, Phase, Table, Workload},
     },
     server::Server,
@@ -76,7 +77,7 @@ pub(super) struct Bout<'a> {
     /// Each phase says by which statements it was done.
     pub explains: bool,
     /// Set where the run is to end.
-    pub ended: Arc<AtomicBool>,
+    pub ended: Stop,
     /// Tables that are there.
     prepared: HashSet<String>,
     /// Tables whose indexes the store cannot have, and why.
@@ -161,7 +162,7 @@ impl<'a> Bout<'a> {
             around: Wrapping::default(),
             embedded: false,
             explains: false,
-            ended: Arc::default(),
+            ended: Stop::default(),
             prepared: HashSet::new(),
             unindexed: HashMap::new(),
             unmade: HashMap::new(),
@@ -390,7 +391,7 @@ impl<'a> Bout<'a> {
             true => Crew::of_threads(workers)?,
             false => Crew::of_tasks(workers),
         };
-        crew.ended = Arc::clone(&self.ended);
+        crew.ended = self.ended.clone();
         Ok(crew)
     }
 }

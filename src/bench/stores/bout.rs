@@ -1,14 +1,6 @@
 //! One competitor's run of the workload on one start, and what is put down of it.
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use super::{NULL, Opened, Run, STORE, Target, act::Bout, null::Null, watch};
 use crate::{
@@ -18,7 +10,6 @@ use crate::{
         processors::Shares,
         results::{self, Probe, ServerUse},
         run::{Measured, Stage},
-        schedule::interrupted,
     },
     store::Store,
 };
@@ -143,7 +134,7 @@ impl Run<'_, '_, '_> {
         };
         bout.around = target.map(|target| self.wrapping(target)).unwrap_or_default();
         bout.explains = self.rounds == 0;
-        bout.ended = Arc::clone(&self.ended);
+        bout.ended = self.stop.clone();
         bout.lossy = self.lossy.contains(label);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {
@@ -156,16 +147,12 @@ impl Run<'_, '_, '_> {
             let Some(cell) = cell else { continue };
             if self.results.cells[cell].refused.is_some() {
                 // Its table may be needed all the same.
-                let _ = bout.act(phase, &self.expected[p]).await;
+                let _ = self.stop.interruptible(bout.act(phase, &self.expected[p])).await;
                 continue;
             }
             // Also while an operation waits for a server that has stopped.
-            let acted = tokio::select! {
-                biased;
-                done = bout.act(phase, &self.expected[p]) => done,
-                () = until(&self.ended) => Err(interrupted()),
-            };
-            match acted {
+            let acted = self.stop.interruptible(bout.act(phase, &self.expected[p]));
+            match acted.await {
                 Ok(done) => {
                     let seconds = done.used.ns as f64 / 1e9;
                     let of = (p + 1, workload.phases.len());
@@ -222,14 +209,5 @@ impl Run<'_, '_, '_> {
         let remark = format!("{label}: a table of this run could not be dropped: {left}");
         self.results.dataset.remarks.push(remark);
         self.broken.insert(label.to_owned());
-    }
-}
-
-/// Waits for the end of the run.
-async fn until(ended: &AtomicBool) {
-    // So seldom that it costs nothing beside what is measured.
-    const LOOK: Duration = Duration::from_millis(100);
-    while !ended.load(Relaxed) {
-        tokio::time::sleep(LOOK).await;
     }
 }

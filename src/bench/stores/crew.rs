@@ -8,14 +8,14 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Barrier, atomic::AtomicBool, mpsc},
+    sync::{Arc, Barrier, mpsc},
     thread,
 };
 
 use tokio::{runtime, sync::mpsc as results, task::JoinSet};
 
 use super::drive::Window;
-use crate::{Result, store::blocking};
+use crate::{Result, bench::stop::Stop, store::blocking};
 
 /// The workers of a phase.
 pub(super) struct Crew {
@@ -23,7 +23,7 @@ pub(super) struct Crew {
     /// Where each takes its work from; none where they are tasks.
     threads: Vec<mpsc::Sender<Job>>,
     /// Set where the run is to end.
-    pub ended: Arc<AtomicBool>,
+    pub ended: Stop,
 }
 
 /// What one worker does in a window, and where what it came to is awaited.
@@ -35,7 +35,7 @@ struct Job {
 impl Crew {
     /// So many workers, as tasks of the runtime.
     pub fn of_tasks(workers: usize) -> Crew {
-        Crew { workers, threads: Vec::new(), ended: Arc::default() }
+        Crew { workers, threads: Vec::new(), ended: Stop::default() }
     }
 
     /// So many workers, each a thread.
@@ -45,7 +45,7 @@ impl Crew {
     pub fn of_threads(workers: usize) -> Result<Crew> {
         let ready = Arc::new(Barrier::new(workers + 1));
         let threads = Vec::with_capacity(workers);
-        let mut crew = Crew { workers, threads, ended: Arc::default() };
+        let mut crew = Crew { workers, threads, ended: Stop::default() };
         for _ in 0..workers {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             let (jobs, mine) = mpsc::channel();

@@ -7,10 +7,7 @@
 
 use std::{
     ops::{Deref, Range},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
 };
 
 use futures_util::TryStreamExt;
@@ -26,7 +23,8 @@ use crate::{
     bench::{
         clock::Monotonic,
         results::{Latency, Tally},
-        schedule::{Moments, interrupted},
+        schedule::Moments,
+        stop::Stop,
     },
     record::Document,
     store::{Key, Query, Row, Store},
@@ -193,7 +191,7 @@ pub(super) async fn closed(
 ) -> Result<Window> {
     let workers = crew.workers();
     let work = |worker| {
-        let (stores, ops, ended) = (stores.clone(), ops.clone(), Arc::clone(&crew.ended));
+        let (stores, ops, ended) = (stores.clone(), ops.clone(), crew.ended.clone());
         async move {
             let (ops, mut window) = (&*ops, Window::new(false));
             let mut aside = Aside::of(ops.len(), workers);
@@ -215,7 +213,7 @@ pub(super) async fn closed(
                 begin = end;
                 at += workers;
                 let over = until.is_some_and(|until| end >= until);
-                if over || window.gave_up.is_some() || ended.load(Relaxed) {
+                if over || window.gave_up.is_some() || ended.is_set() {
                     break;
                 }
             }
@@ -232,9 +230,9 @@ pub(super) async fn closed(
 /// Whether a run goes on.
 ///
 /// # Errors
-/// [`interrupted`] where it is to end.
-pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
-    if ended.load(Relaxed) { Err(interrupted()) } else { Ok(()) }
+/// Where it is to end.
+pub(super) fn going_on(ended: &Stop) -> Result<()> {
+    ended.check()
 }
 
 /// Sends operations at planned moments; as many may be on their way at once as the crew has workers.
@@ -252,7 +250,7 @@ pub(super) async fn open(
     let plan = Plan::new(clock, moments, seconds);
     let work = |worker| {
         let (stores, ops, plan) = (stores.clone(), ops.clone(), plan.clone());
-        let ended = Arc::clone(&crew.ended);
+        let ended = crew.ended.clone();
         async move {
             let (ops, mut window) = (&*ops, Window::new(true));
             let mut aside = Aside::of(ops.len(), workers);
@@ -265,7 +263,7 @@ pub(super) async fn open(
                 let end = clock.now();
                 window.add_planned(outcome, planned, sent, end);
                 at += workers;
-                if window.gave_up.is_some() || ended.load(Relaxed) {
+                if window.gave_up.is_some() || ended.is_set() {
                     break;
                 }
             }

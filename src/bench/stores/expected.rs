@@ -67,6 +67,7 @@ pub(super) fn expected(
 /// A range is drawn among whole numbers, so nothing else may be in its field.
 fn only_whole_numbers(phase: &str, field: &Path, records: &Records) -> Result<()> {
     for n in 0..records.count {
+        records.stop.check()?;
         let document = records.document(n);
         let kind = match value(&document, field.names()) {
             None | Some(Value::Null | Value::Int(_)) => continue,

@@ -160,7 +160,8 @@ pub(super) fn unchanged(workload: &Workload, records: &[(String, Records)]) -> R
             let record = of.document(*n);
             set.iter().all(|(name, value)| record.get(name) == Some(value))
         };
-        match (0..of.count).filter(holds).count() as u64 {
+        let going_on = |_: &u64| !of.stop.is_set();
+        match (0..of.count).take_while(going_on).filter(holds).count() as u64 {
             0 => {}
             all if all == of.count => {
                 return Err(Error::invalid(format!(

@@ -8,7 +8,7 @@ mod progress;
 mod queries;
 pub mod stores;
 
-use std::{io::IsTerminal, path::PathBuf, sync::atomic::AtomicBool};
+use std::{io::IsTerminal, path::PathBuf};
 
 use clap::Subcommand;
 use steelyard::{
@@ -18,6 +18,7 @@ use steelyard::{
         formats::load,
         results::{Basis, Cell, Contender, Plan, Results},
         run::Progress,
+        stop::Stop,
         workload::Workload,
     },
     format::{Format, Takes},
@@ -38,7 +39,7 @@ use super::{
 /// Alone, it is a guided tour: a seeded sample catalogue through every format, and people through the
 /// stores that need no server, in about a minute. Competitors take turns in balanced order; records
 /// are proved to come back before anything is timed; a difference is called only where its 95 %
-/// interval excludes none and it is 3 % at least. Ctrl-C ends the run: it
+/// interval excludes none and it is 3 % at least. Ctrl-C ends the run within two seconds: it
 /// reports what was measured, and then ends as that signal does; a second one ends it at once.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -141,8 +142,8 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::StoreWriter(args)) => return stores::writer(&args),
         _ => {}
     }
-    // Ctrl-C ends it within an operation; a second one at once.
-    let stop = interrupt::at_first();
+    // Ctrl-C ends it within two seconds; a second one at once.
+    let stop = &interrupt::at_first();
     match args.what {
         None => tour(&args.common, stop),
         Some(What::Formats(formats)) => formats::run(formats, stop),
@@ -172,12 +173,12 @@ fn own_program() -> Result<PathBuf> {
 /// keep, and how many seconds.
 const TOUR: (u64, f64, f64, f64) = (2_000, 28.0, 0.25, 18.0);
 
-fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
+fn tour(common: &Common, stop: &Stop) -> Result<Outcome> {
     if common.against.is_some() {
         return Err(Error::invalid("--against needs a bench: steelyard bench formats --against …"));
     }
     let (count, formats, scale, stores) = TOUR;
-    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1))?;
+    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1), stop)?;
     let mut options = bench::formats::Options::new(&records);
     options.dataset = dataset;
     options.plan = common.plan(Plan::default(), Some(formats));
@@ -186,7 +187,10 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     // Those for tables of single values have no place for MARC records.
     options.formats = Format::ALL.to_vec();
     options.formats.retain(|format| format.info().takes != Takes::Rows);
-    common.told(false, |told| bench::formats::run(&options, told))?;
+    let outcome = common.told(false, |told| bench::formats::run(&options, told))?;
+    if stop.is_set() {
+        return Ok(outcome);
+    }
 
     // What all formats and stores of the tour keep, so that they do the same work.
     let mut workload = Workload::named("documents")?.scaled(scale);
@@ -253,6 +257,9 @@ impl Common {
                  with --against OLD_BINARY; or an earlier run: steelyard report NEW.json OLD.json \
                  --fail-on-regression 5%",
             ));
+        }
+        if let Some(out) = &self.out {
+            interrupt::keeps(out.clone());
         }
         let mut lines = Lines::new();
         let results = run(&mut |p: Progress<'_>| lines.tell(&p));

@@ -73,6 +73,8 @@ struct Limit {
     operation: AtomicU64,
     /// The operation that was interrupted last.
     interrupted: AtomicU64,
+    /// How often all that is under way was to end ([`interrupt`](crate::store::interrupt)) when the operation began.
+    before: AtomicU64,
 }
 
 impl Pool {
@@ -126,8 +128,12 @@ impl Pool {
             lease.limit.begin();
             let done = act(&mut lease.connection, input);
             let interrupted = lease.limit.has_interrupted();
+            let to_end = lease.limit.is_to_end();
             lease.give_back();
             match interrupted {
+                true if to_end => {
+                    done.map_err(|_| Error::unavailable("a statement was interrupted"))
+                }
                 true => done.map_err(|_| late("a statement", timeout)),
                 false => done,
             }
@@ -260,7 +266,7 @@ impl Limit {
             if operation != seen {
                 (seen, since) = (operation, Instant::now());
             }
-            let over = since.elapsed() >= timeout;
+            let over = shared.is_to_end() || since.elapsed() >= timeout;
             if over {
                 shared.interrupted.store(operation, Relaxed);
             }
@@ -272,6 +278,12 @@ impl Limit {
 
     fn begin(&self) {
         self.operation.store(self.operation.load(Relaxed) + 1, Relaxed);
+        self.before.store(blocking::interruptions(), Relaxed);
+    }
+
+    /// Whether all that was under way is to end, and this was.
+    fn is_to_end(&self) -> bool {
+        self.before.load(Relaxed) != blocking::interruptions()
     }
 
     fn has_interrupted(&self) -> bool {

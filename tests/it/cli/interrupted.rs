@@ -3,7 +3,7 @@
 use std::{
     io::{Read, Write},
     os::unix::process::ExitStatusExt,
-    process::{Child, Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -13,6 +13,7 @@ use nix::{
 };
 
 use super::{CATALOGUE, Desk, STEELYARD, ran};
+use crate::children::{Child, Command};
 
 /// A copy from a pipe that was fed some megabytes and is not closed, so that it cannot end.
 fn in_mid_copy(desk: &Desk, args: &str) -> (Child, std::process::ChildStdin) {

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,10 @@ use nix::{
 };
 
 use super::Desk;
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 /// The lines of a text, in order of the alphabet.
 pub(super) fn sorted(text: &[u8]) -> Vec<&str> {

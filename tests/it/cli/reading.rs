@@ -1,8 +1,7 @@
 //! Reading changes nothing: no file, no folder, no database comes into being.
 
-use std::process::Command;
-
 use super::{Desk, STEELYARD};
+use crate::children::Command;
 
 #[test]
 fn reading_makes_nothing() {

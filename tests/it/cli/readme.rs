@@ -1,8 +1,7 @@
 //! The README's examples of keeping records, as they stand there.
 
-use std::process::Command;
-
 use super::{Desk, STEELYARD};
+use crate::children::Command;
 
 #[test]
 fn the_readme_does_what_it_shows() {

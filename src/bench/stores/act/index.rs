@@ -61,7 +61,7 @@ impl Bout<'_> {
     /// Sends these writes one after another, and says how many nanoseconds they took.
     async fn writes(&self, phase: &Phase, ops: &Ops) -> Result<u64> {
         let (stores, mut crew) = (self.stores(phase)?, Crew::of_tasks(1));
-        crew.ended = std::sync::Arc::clone(&self.ended);
+        crew.ended = self.ended.clone();
         // Once untimed: pages and statements are then where they are in the long run.
         let warm = ops.parts((ops.len() / 8).max(1) * 2).next().unwrap_or_else(|| ops.clone());
         for (ops, timed) in [(&warm, false), (ops, true)] {
