@@ -4,7 +4,7 @@ use super::{FIELD_END, RECORD_END, Record, SUBFIELD, Span, field::first_characte
 use crate::{Error, Result};
 
 /// A field being appended to a [`Record`]. Dropped unfinished, it leaves no trace.
-pub(crate) struct FieldBuilder<'a> {
+pub struct FieldBuilder<'a> {
     record: &'a mut Record,
     tag: [u8; 3],
     start: usize,

@@ -195,7 +195,7 @@ fn recode<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::marc::Leader;
+    use crate::Leader;
 
     fn record(utf8: bool, text: &[u8]) -> Record {
         let mut r = Record::new();
@@ -223,9 +223,9 @@ mod tests {
     #[test]
     fn a_leader_that_is_no_text_says_nothing_of_the_text() {
         let mut raw = Vec::new();
-        crate::marc::iso2709::write(record(true, "Dvořák".as_bytes()).as_ref(), &mut raw);
+        crate::iso2709::write(record(true, "Dvořák".as_bytes()).as_ref(), &mut raw);
         raw[8] = 0xff;
-        let mut records = crate::marc::iso2709::Records::new(&raw);
+        let mut records = crate::iso2709::Records::new(&raw);
         let item = records.next().unwrap();
         assert_eq!(encoding(item.record.unwrap()), Encoding::Utf8);
     }

@@ -9,11 +9,8 @@
 //! through serde), [`line`](mod@line) (for people); [`marc8`] is the character set that
 //! came before Unicode, [`encoding`] turns whole records. What is wrong with a record is a [`Trouble`]; it never ends a file.
 //!
-//! [`sample`] makes records of a catalogue from a seed.
-//!
-//! This room knows only [`error`](crate::error), and `sample` the random numbers and words of
-//! [`record::dataset`](crate::record::dataset). It opens no files. To add a way in or out: one
-//! file here that reads into a [`Record`] or writes a [`RecordRef`], and its row in `format/`.
+//! This crate knows only the error type of [`steelyard_base`]. It opens no files. To add a way in or out: one
+//! file here that reads into a [`Record`] or writes a [`RecordRef`], and its row in the crate `steelyard-format`.
 //!
 //! Sources: ISO 2709:2008; MARC 21 Specifications for Record Structure (Library of Congress).
 
@@ -28,18 +25,20 @@ pub mod line;
 pub mod marc8;
 mod path;
 mod record;
-pub mod sample;
 mod tally;
 mod trouble;
 pub mod xml;
 
-pub(crate) use builder::FieldBuilder;
+#[doc(hidden)]
+pub use builder::FieldBuilder;
 pub use field::{Content, FieldRef, Subfield, Subfields};
 pub use frame::Frame;
 pub use leader::Leader;
 pub use path::Path;
-pub(crate) use record::Span;
+#[doc(hidden)]
+pub use record::Span;
 pub use record::{Record, RecordRef};
+pub use steelyard_base::{Error, ErrorKind, Result, error};
 pub use trouble::{Severity, Trouble, TroubleKind, worst};
 
 /// Ends a record (ASCII group separator).

@@ -41,14 +41,14 @@ enum Part {
 
 /// Where in its text a path is wrong, in bytes, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wrong {
+pub struct Wrong {
     pub at: usize,
     pub why: String,
 }
 
 impl Path {
     /// Reads a path.
-    pub(crate) fn parse(text: &str) -> Result<Path, Wrong> {
+    pub fn parse(text: &str) -> Result<Path, Wrong> {
         let wrong = |at: usize, why: &str| Err(Wrong { at, why: why.into() });
         let Some((tag, mut rest)) = text.as_bytes().split_first_chunk::<3>() else {
             return wrong(
@@ -243,7 +243,7 @@ impl fmt::Display for Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::marc::Record;
+    use crate::Record;
 
     fn record() -> Record {
         let mut r = Record::new();

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Where a field lies in a record's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     pub tag: [u8; 3],
     /// First byte of the field.
     pub start: u32,
@@ -126,12 +126,12 @@ impl PartialEq for RecordRef<'_> {
 /// [`clear`](Record::clear).
 ///
 /// ```
-/// use steelyard::marc::Record;
+/// use steelyard_marc::Record;
 /// let mut record = Record::new();
 /// record.push_plain(*b"001", b"42")?;
 /// record.push_data(*b"245", *b"10", &[(b'a', b"Weights and measures /"), (b'c', b"A. Steelyard.")])?;
 /// assert_eq!(record.as_ref().field(*b"245").unwrap().subfield(b'c').unwrap(), b"A. Steelyard.");
-/// # Ok::<(), steelyard::Error>(())
+/// # Ok::<(), steelyard_marc::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Record {
@@ -300,7 +300,7 @@ impl Record {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where something in a field cannot stand there.
-    pub(crate) fn check_fields(&mut self) -> Result<()> {
+    pub fn check_fields(&mut self) -> Result<()> {
         self.utf8 = simdutf8::basic::from_utf8(&self.data).is_ok();
         // So few at a time that a byte can count them: many bytes are then counted at once.
         let delimiter = |b: &u8| u8::from((RECORD_END..=SUBFIELD).contains(b));
@@ -326,7 +326,7 @@ impl Record {
     }
 
     /// Begins a field at the end; what is pushed into it counts once it is finished.
-    pub(crate) fn begin(&mut self, tag: [u8; 3], indicators: Option<[u8; 2]>) -> FieldBuilder<'_> {
+    pub fn begin(&mut self, tag: [u8; 3], indicators: Option<[u8; 2]>) -> FieldBuilder<'_> {
         FieldBuilder::new(self, tag, indicators)
     }
 
@@ -445,9 +445,9 @@ mod tests {
     #[test]
     fn a_copy_knows_its_subfields() {
         let mut raw = Vec::new();
-        crate::marc::iso2709::write(sample().as_ref(), &mut raw);
-        crate::marc::iso2709::write(sample().as_ref(), &mut raw);
-        let mut records = crate::marc::iso2709::Records::new(&raw);
+        crate::iso2709::write(sample().as_ref(), &mut raw);
+        crate::iso2709::write(sample().as_ref(), &mut raw);
+        let mut records = crate::iso2709::Records::new(&raw);
         while let Some(item) = records.next() {
             let copy = item.record.unwrap().to_record();
             assert_eq!(copy.as_ref().field(*b"245").unwrap().subfield(b'c'), Some(&b"me"[..]));

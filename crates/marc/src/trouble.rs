@@ -2,13 +2,12 @@
 
 use std::{borrow::Cow, fmt, fmt::Write};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer, ser::SerializeStruct};
 
 use crate::error::{cut, gives_orders};
 
 /// How bad a [`Trouble`] is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
     /// Odd, but met in good files; nothing was changed.
     Note,
@@ -84,14 +83,24 @@ impl TroubleKind {
     }
 }
 
+impl Serialize for Severity {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(match self {
+            Severity::Note => "note",
+            Severity::Repaired => "repaired",
+            Severity::Lost => "lost",
+        })
+    }
+}
+
 impl Serialize for TroubleKind {
-    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
         s.serialize_str(self.name())
     }
 }
 
 /// One thing wrong with one record.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
     /// What kind of trouble.
     pub kind: TroubleKind,
@@ -102,6 +111,18 @@ pub struct Trouble {
     /// The facts of this case: what was said, what was found. Of a [`new`](Trouble::new) one they can be shown:
     /// bytes of the record that a terminal would take for an order are escaped in them.
     pub detail: String,
+}
+
+// By hand, as deriving would cost every user of this crate a compiler of macros.
+impl Serialize for Trouble {
+    fn serialize<S: Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        let mut fields = s.serialize_struct("Trouble", 4)?;
+        fields.serialize_field("kind", &self.kind)?;
+        fields.serialize_field("record", &self.record)?;
+        fields.serialize_field("offset", &self.offset)?;
+        fields.serialize_field("detail", &self.detail)?;
+        fields.end()
+    }
 }
 
 impl Trouble {

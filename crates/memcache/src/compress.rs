@@ -3,11 +3,15 @@
 //! A value's flags say how it was packed. Ours are bits that no client named in `foreign.rs` uses:
 //! [`ZSTD`], [`ZLIB`]; the upper 16 bits are left to the caller, as are the lower eight.
 
+#[cfg(feature = "compress")]
 use std::io::{Read, Write};
 
+#[cfg(feature = "compress")]
 use flate2::{read::ZlibDecoder, write::ZlibEncoder};
 
-use crate::{Error, ErrorKind, Result};
+#[cfg(feature = "compress")]
+use crate::ErrorKind;
+use crate::{Error, Result};
 
 /// The flag of a value that is a zstd frame.
 pub const ZSTD: u32 = 0x100;
@@ -47,9 +51,14 @@ impl Compression {
     /// # Errors
     /// Where the compressor fails.
     pub fn pack(&self, value: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
-        if value.len() < self.from {
-            return Ok(None);
+        match value.len() < self.from {
+            true => Ok(None),
+            false => self.squeeze(value),
         }
+    }
+
+    #[cfg(feature = "compress")]
+    fn squeeze(&self, value: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
         let (packed, flag) = match self.how {
             Method::Zstd(level) => (zstd::bulk::compress(value, level)?, ZSTD),
             Method::Zlib(level) => {
@@ -61,6 +70,11 @@ impl Compression {
         };
         Ok((packed.len() < value.len()).then_some((packed, flag)))
     }
+
+    #[cfg(not(feature = "compress"))]
+    fn squeeze(&self, _value: &[u8]) -> Result<Option<(Vec<u8>, u32)>> {
+        Err(not_built_in())
+    }
 }
 
 /// The value that was packed, as its flags say, and the flags without that; `limit` bytes at most.
@@ -69,33 +83,54 @@ impl Compression {
 /// [`Malformed`](ErrorKind::Malformed) where it was not, [`TooLarge`](ErrorKind::TooLarge) beyond
 /// the limit.
 pub fn unpack(bytes: Vec<u8>, flags: u32, limit: usize) -> Result<(Vec<u8>, u32)> {
-    let wrong = |e: std::io::Error| {
-        Error::malformed("the value is marked as compressed and is not").with_source(e)
-    };
+    if flags & (ZSTD | ZLIB) == 0 {
+        return Ok((bytes, flags));
+    }
+    Ok((unpacked(&bytes, flags, limit)?, flags & !(ZSTD | ZLIB)))
+}
+
+#[cfg(not(feature = "compress"))]
+fn not_built_in() -> Error {
+    Error::unsupported("compression is not built in; enable the feature `compress` of steelyard-memcache")
+}
+
+#[cfg(not(feature = "compress"))]
+fn unpacked(_bytes: &[u8], _flags: u32, _limit: usize) -> Result<Vec<u8>> {
+    Err(not_built_in())
+}
+
+#[cfg(feature = "compress")]
+fn wrong(e: std::io::Error) -> Error {
+    Error::malformed("the value is marked as compressed and is not").with_source(e)
+}
+
+#[cfg(feature = "compress")]
+fn unpacked(bytes: &[u8], flags: u32, limit: usize) -> Result<Vec<u8>> {
     let reader: Box<dyn Read + '_> = match flags & (ZSTD | ZLIB) {
-        0 => return Ok((bytes, flags)),
-        ZSTD => Box::new(zstd::stream::read::Decoder::with_buffer(&bytes[..]).map_err(wrong)?),
-        ZLIB => Box::new(ZlibDecoder::new(&bytes[..])),
+        ZSTD => Box::new(zstd::stream::read::Decoder::with_buffer(bytes).map_err(wrong)?),
+        ZLIB => Box::new(ZlibDecoder::new(bytes)),
         _ => return Err(Error::malformed("the value is marked as compressed in two ways")),
     };
-    Ok((read_all(reader, limit, wrong)?, flags & !(ZSTD | ZLIB)))
+    read_all(reader, limit)
+}
+
+#[cfg(not(feature = "compress"))]
+#[cfg(feature = "objects")]
+pub(crate) fn inflate(_bytes: &[u8], _limit: usize) -> Result<Vec<u8>> {
+    Err(not_built_in())
 }
 
 /// A zlib stream of another client.
 ///
 /// # Errors
 /// As those of [`unpack`].
+#[cfg(all(feature = "compress", feature = "objects"))]
 pub fn inflate(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
-    read_all(ZlibDecoder::new(bytes), limit, |e| {
-        Error::malformed("the value is marked as compressed and is not").with_source(e)
-    })
+    read_all(ZlibDecoder::new(bytes), limit)
 }
 
-fn read_all(
-    reader: impl Read,
-    limit: usize,
-    wrong: impl Fn(std::io::Error) -> Error,
-) -> Result<Vec<u8>> {
+#[cfg(feature = "compress")]
+fn read_all(reader: impl Read, limit: usize) -> Result<Vec<u8>> {
     let mut whole = Vec::new();
     reader.take(limit as u64 + 1).read_to_end(&mut whole).map_err(wrong)?;
     if whole.len() > limit {
@@ -105,7 +140,7 @@ fn read_all(
     Ok(whole)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "compress"))]
 mod tests {
     use super::*;
 

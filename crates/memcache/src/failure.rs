@@ -2,7 +2,7 @@
 
 use std::{io, time::Duration};
 
-use crate::{Error, ErrorKind, memcache::cluster::Node};
+use crate::{Error, ErrorKind, cluster::Node};
 
 /// What went wrong on a connection.
 #[derive(Debug)]

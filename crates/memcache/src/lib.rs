@@ -1,4 +1,4 @@
-//! A client of memcached, and a model of its memory. Usable without the rest of the crate.
+//! A client of memcached, and a model of its memory.
 //!
 //! [`Client`] waits for its answers, [`AsyncClient`] does not block; both are thin shells over the
 //! same core, which does no I/O: `protocol/` (what is said and what answers mean), `ring/` (which
@@ -14,8 +14,10 @@
 //! - It reads while it writes, so that no batch is too large; memory is that of a portion.
 //! - Lengths are held against limits before anything is reserved for them.
 //!
-//! This room must not know records, stores or servers of ours; `objects.rs` alone knows `format`, and
-//! `foreign.rs` the kinds of value there.
+//! Features (all but `tls` are on by default): `async` is [`AsyncClient`], on tokio; `compress` packs large values; `objects`
+//! stores serde types as values; `tls` reaches servers through TLS.
+//!
+//! Only `objects.rs` and `foreign.rs` know formats.
 //!
 //! To add an operation: a variant of [`protocol::Op`] and its words in both dialects, a function in
 //! `calls.rs`, a method in `blocking/calls.rs` and in `nonblocking/calls.rs`.
@@ -29,11 +31,14 @@ mod cluster;
 mod compress;
 mod expiry;
 mod failure;
+#[cfg(feature = "objects")]
 mod foreign;
 mod health;
 mod key;
 mod late;
+#[cfg(feature = "async")]
 mod nonblocking;
+#[cfg(feature = "objects")]
 mod objects;
 mod options;
 mod portion;
@@ -48,12 +53,20 @@ pub use admin::Stats;
 pub use blocking::{Client, NoBlock};
 pub use compress::{Compression, EMPTY, Method, ZLIB, ZSTD};
 pub use expiry::Expiry;
+#[cfg(feature = "objects")]
 pub use foreign::Foreign;
 pub use health::Patience;
 pub use key::{Form, Keys, LONGEST, LONGEST_CODED};
+#[cfg(feature = "async")]
 pub use nonblocking::{AsyncClient, AsyncNoBlock};
-pub use objects::{AsyncObjects, Objects};
+#[cfg(all(feature = "async", feature = "objects"))]
+pub use objects::AsyncObjects;
+#[cfg(feature = "objects")]
+pub use objects::Objects;
 pub use options::{Failover, Options};
+pub use steelyard_base::{Error, ErrorKind, Result, error};
+#[cfg(feature = "objects")]
+pub use steelyard_format::format;
 pub use protocol::{Dialect, How, Loss};
 pub use ring::{Ring, Spread};
 pub use statistics::Statistics;

@@ -1,27 +1,31 @@
 //! Values that are objects: any serde type, through a format and its wraps.
 //!
 //! ```no_run
-//! use steelyard::{format::Format, memcache::{Client, Expiry, Options}};
+//! use steelyard_format::format::Format;
+//! use steelyard_memcache::{Client, Expiry, Options};
 //!
 //! let client = Client::new(["cache1"], Options::default())?;
 //! let users = client.objects(Format::Msgpack);
 //! users.set("user:1", &("Ann", 42), Expiry::Never)?;
 //! let user: Option<(String, u32)> = users.get("user:1")?;
-//! # Ok::<(), steelyard::Error>(())
+//! # Ok::<(), steelyard_memcache::Error>(())
 //! ```
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    AsyncClient, Client, Expiry, Foreign,
+    Client, Expiry, Foreign,
     key::shown,
     protocol::How,
     value::{Item, Value},
 };
-use crate::{
-    Error, Result,
-    format::{Coder, Wrapped},
-};
+use crate::{Error, Result, format::{Coder, Wrapped}};
+
+#[cfg(feature = "async")]
+mod nonblocking;
+
+#[cfg(feature = "async")]
+pub use nonblocking::AsyncObjects;
 
 /// The flag of a value that is an object in a format.
 const OBJECT: u32 = 0x800;
@@ -33,24 +37,10 @@ pub struct Objects<'c> {
     foreign: Option<Foreign>,
 }
 
-/// The same of a client that does not block.
-pub struct AsyncObjects<'c> {
-    client: &'c AsyncClient,
-    format: Wrapped,
-    foreign: Option<Foreign>,
-}
-
 impl Client {
     /// The same client, whose values are objects in a format: `Format::Json`, `"msgpack+zstd"`.
     pub fn objects(&self, format: impl Into<Wrapped>) -> Objects<'_> {
         Objects { client: self, format: format.into(), foreign: None }
-    }
-}
-
-impl AsyncClient {
-    /// The same client, whose values are objects in a format.
-    pub fn objects(&self, format: impl Into<Wrapped>) -> AsyncObjects<'_> {
-        AsyncObjects { client: self, format: format.into(), foreign: None }
     }
 }
 
@@ -110,37 +100,5 @@ impl Objects<'_> {
         let bytes = encode(&self.format, key.as_ref(), object)?;
         let item = Item { bytes: &bytes, flags: OBJECT, expiry: expiry.into() };
         self.client.store(How::Set, key, item).map(drop)
-    }
-}
-
-impl AsyncObjects<'_> {
-    /// The same, which reads values of another client too.
-    pub fn reading(self, foreign: Foreign) -> Self {
-        AsyncObjects { foreign: Some(foreign), ..self }
-    }
-
-    /// The object of a key.
-    ///
-    /// # Errors
-    /// As those of [`Objects::get`].
-    pub async fn get<T: DeserializeOwned>(&self, key: impl AsRef<[u8]>) -> Result<Option<T>> {
-        let key = key.as_ref();
-        let value = self.client.get(key).await?;
-        value.map(|value| decode(&self.format, self.foreign, key, &value)).transpose()
-    }
-
-    /// Stores an object.
-    ///
-    /// # Errors
-    /// As those of [`Objects::set`].
-    pub async fn set<T: Serialize>(
-        &self,
-        key: impl AsRef<[u8]>,
-        object: &T,
-        expiry: impl Into<Expiry>,
-    ) -> Result<()> {
-        let bytes = encode(&self.format, key.as_ref(), object)?;
-        let item = Item { bytes: &bytes, flags: OBJECT, expiry: expiry.into() };
-        self.client.store(How::Set, key, item).await.map(drop)
     }
 }

@@ -55,7 +55,7 @@ pub struct Options {
     pub dialect: Option<Dialect>,
     /// What is trusted, and who we are, for addresses with `tls://`; the roots of the web where
     /// nothing is given.
-    #[cfg(feature = "memcache-tls")]
+    #[cfg(feature = "tls")]
     pub tls: Option<std::sync::Arc<rustls::ClientConfig>>,
 }
 
@@ -73,7 +73,7 @@ impl Default for Options {
             max_value: 128 << 20,
             compression: None,
             dialect: None,
-            #[cfg(feature = "memcache-tls")]
+            #[cfg(feature = "tls")]
             tls: None,
         }
     }

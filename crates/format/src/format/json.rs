@@ -67,7 +67,7 @@ impl Formatter for Numbers {
 
 /// The quote before and after a text; nothing where it is a number.
 #[inline]
-pub(crate) fn quote<W: ?Sized + io::Write>(out: &mut W) -> io::Result<()> {
+pub fn quote<W: ?Sized + io::Write>(out: &mut W) -> io::Result<()> {
     match native::is_number() {
         true => Ok(()),
         false => out.write_all(b"\""),

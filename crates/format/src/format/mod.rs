@@ -41,10 +41,10 @@ use crate::{
 
 // Not used by every choice of features.
 #[allow(unused_imports)]
-pub(crate) use json::quote;
+pub use json::quote;
 pub use reader::{As, Content, Found, Framed, MarcContent, Reader, has_marc_shape, noted};
 pub use wrap::{Coder, Wrap, Wrapped};
-pub(crate) use wrap::{gzip, zstd};
+pub use wrap::{gzip, zstd};
 
 /// What there is to know about a format without running it.
 #[derive(Debug)]
@@ -190,7 +190,7 @@ formats! {
 
 /// How deep records may nest, whatever their format: bytes that claim more are refused, so that
 /// no input can exhaust the stack.
-pub(crate) const DEPTH: usize = 128;
+pub const DEPTH: usize = 128;
 
 impl Format {
     /// The one word it goes by.

@@ -7,8 +7,8 @@
 //! To add a wrap: a variant of [`Wrap`], its name in `NAMES`, and its arms in [`Tool`].
 
 mod base64;
-pub(crate) mod gzip;
-pub(crate) mod zstd;
+pub mod gzip;
+pub mod zstd;
 
 use std::{fmt, str::FromStr};
 

@@ -22,9 +22,9 @@ use crate::{Error, Result};
 /// ```
 /// #[derive(serde::Serialize)]
 /// struct Book { title: &'static str, pages: u32 }
-/// let value = steelyard::record::to_value(&Book { title: "Weights", pages: 312 })?;
+/// let value = steelyard_format::record::to_value(&Book { title: "Weights", pages: 312 })?;
 /// assert_eq!(value.as_map().unwrap().get("title").unwrap().as_str(), Some("Weights"));
-/// # Ok::<(), steelyard::Error>(())
+/// # Ok::<(), steelyard_format::Error>(())
 /// ```
 pub fn to_value<T: Serialize + ?Sized>(record: &T) -> Result<Value> {
     record.serialize(ToValue)

@@ -6,9 +6,7 @@ use super::{
     simd,
     stretch::{Piece, first_piece},
 };
-use crate::marc::{
-    FIELD_END, Frame, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind,
-};
+use crate::{FIELD_END, Frame, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind};
 
 /// A record as it was met: its place, its bytes, and what could be made of them.
 #[derive(Clone, Copy)]

@@ -1,11 +1,11 @@
 //! Where a record ends, without looking inside: for splitting a file, and as the reader's first step.
 
 use super::{SHORTEST, number, start::next_start};
-use crate::marc::{Frame, RECORD_END};
+use crate::{Frame, RECORD_END};
 
 /// What may stand between records without being worth a word: line ends, the end mark of old systems.
 /// No zeros: they may be a block of the file that was never written (see `zeros`).
-pub(crate) const BETWEEN: &[u8] = b"\n\r\x1a";
+pub const BETWEEN: &[u8] = b"\n\r\x1a";
 
 /// No record has so many zeros in a row: what stands before them is cut off there.
 const TORN: [u8; 64] = [0; 64];

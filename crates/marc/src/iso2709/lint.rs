@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::marc::{Content, RecordRef, Trouble, TroubleKind as Kind};
+use crate::{Content, RecordRef, Trouble, TroubleKind as Kind};
 
 /// Bytes that cannot stand in text: controls but for those MARC-8 uses for joiners and escapes.
 const CONTROLS: RangeInclusive<u8> = 0..=0x1a;

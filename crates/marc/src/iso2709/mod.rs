@@ -27,25 +27,29 @@ mod one;
 mod reader;
 mod repair;
 mod shape;
-pub(crate) mod simd;
+pub mod simd;
 mod start;
 mod stretch;
 mod write;
 mod zeros;
 
 pub use block::Item;
-pub(crate) use frame::BETWEEN;
+#[doc(hidden)]
+pub use frame::BETWEEN;
 pub use frame::frame;
 pub use lint::lint;
 pub use one::read;
 pub use reader::{Reader, Records};
-pub(crate) use shape::look;
-pub(crate) use start::{LONGEST as START, begins};
+#[doc(hidden)]
+pub use shape::look;
+#[doc(hidden)]
+pub use start::{LONGEST as START, begins};
 pub use write::{fits, leader, write};
-pub(crate) use zeros::{Run, Zeros, told as told_zeros};
+#[doc(hidden)]
+pub use zeros::{Run, Zeros, told as told_zeros};
 
 /// Leader and the shortest possible rest: directory end and record end.
-pub(crate) const SHORTEST: usize = 26;
+pub const SHORTEST: usize = 26;
 
 /// The number that `bytes` spell, all of them digits; none otherwise.
 fn number(bytes: &[u8]) -> Option<usize> {

@@ -8,10 +8,7 @@ use super::{
     frame::frame,
     zeros::{Run, Zeros, told},
 };
-use crate::{
-    Error, ErrorKind, Result,
-    marc::{Frame, Trouble, TroubleKind},
-};
+use crate::{Error, ErrorKind, Result, Frame, Trouble, TroubleKind};
 
 /// How much is looked at at once: small enough that block and marks stay in the cache.
 const BLOCK: usize = 256 << 10;
@@ -25,14 +22,14 @@ const LONGEST: usize = 64 << 20;
 /// at the next record.
 ///
 /// ```
-/// use steelyard::marc::iso2709::Reader;
+/// use steelyard_marc::iso2709::Reader;
 /// let file: &[u8] = b"00043nam a2200037 i 4500001000500000\x1e0042\x1e\x1d";
 /// let mut reader = Reader::new(file);
 /// while let Some(item) = reader.next()? {
 ///     let record = item.record.expect("a sound record");
 ///     assert_eq!(record.field(*b"001").unwrap().bytes(), b"0042");
 /// }
-/// # Ok::<(), steelyard::Error>(())
+/// # Ok::<(), steelyard_marc::Error>(())
 /// ```
 pub struct Reader<R> {
     source: R,

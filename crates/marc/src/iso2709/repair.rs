@@ -18,7 +18,7 @@ use super::{
     shape::faults,
     start::{self, USUAL, said_widths, start},
 };
-use crate::marc::{FIELD_END, FieldRef, RECORD_END, SUBFIELD, Span, Trouble, TroubleKind as Kind};
+use crate::{FIELD_END, FieldRef, RECORD_END, SUBFIELD, Span, Trouble, TroubleKind as Kind};
 
 /// What became of a record.
 pub(super) struct Repaired {

@@ -1,6 +1,6 @@
 //! What is wrong inside of fields that were found: the same for every format they come from.
 
-use crate::marc::{FIELD_END, FieldRef, RECORD_END, RecordRef, Trouble, TroubleKind as Kind};
+use crate::{FIELD_END, FieldRef, RECORD_END, RecordRef, Trouble, TroubleKind as Kind};
 
 /// Tells `say` what is wrong inside of `field`: of which kind, how far into the field, and the facts.
 /// `utf8` says that its text should be UTF-8.
@@ -31,7 +31,7 @@ pub(super) fn faults(field: FieldRef<'_>, utf8: bool, say: &mut dyn FnMut(Kind, 
 
 /// Adds what is wrong inside of the fields of a record that did not come from ISO 2709, whose reader
 /// looks for it by itself. All of it stands at the record's first byte.
-pub(crate) fn look(record: RecordRef<'_>, troubles: &mut Vec<Trouble>) {
+pub fn look(record: RecordRef<'_>, troubles: &mut Vec<Trouble>) {
     let utf8 = record.leader().says_utf8() && !record.is_utf8();
     for field in record.fields() {
         faults(field, utf8, &mut |kind, _, detail| troubles.push(Trouble::new(kind, 0, detail)));

@@ -5,7 +5,7 @@
 //! whole number of entries, each with its numbers, and that a field terminator stands there.
 
 use super::number;
-use crate::marc::{FIELD_END, RECORD_END, SUBFIELD};
+use crate::{FIELD_END, RECORD_END, SUBFIELD};
 
 /// The widths of a directory entry's length, start, and what else there is, as leader 20-22 says them.
 pub(super) type Widths = [usize; 3];
@@ -14,7 +14,7 @@ pub(super) type Widths = [usize; 3];
 pub(super) const USUAL: Widths = [4, 5, 0];
 
 /// How many bytes it may take to see that a record begins.
-pub(crate) const LONGEST: usize = 100_000;
+pub const LONGEST: usize = 100_000;
 
 /// A leader and a directory that agree.
 pub(super) struct Start {
@@ -37,7 +37,7 @@ impl Start {
 
 /// True if `bytes` begin with the leader and the directory of a record that has fields. To be sure of
 /// a no, [`LONGEST`] bytes must be seen.
-pub(crate) fn begins(bytes: &[u8]) -> bool {
+pub fn begins(bytes: &[u8]) -> bool {
     start(bytes).is_some()
 }
 

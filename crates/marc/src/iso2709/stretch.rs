@@ -6,7 +6,7 @@ use super::{
     repair::repair,
     start::{next_start, start},
 };
-use crate::marc::RECORD_END;
+use crate::RECORD_END;
 
 /// What a stretch begins with, and how many bytes that has.
 #[derive(Debug, PartialEq)]

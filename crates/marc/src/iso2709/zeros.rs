@@ -10,7 +10,7 @@ const LONG: usize = 4 << 10;
 
 /// What was seen of a run that has not ended yet.
 #[derive(Debug, Default)]
-pub(crate) struct Zeros {
+pub struct Zeros {
     /// Bytes of the run that were passed over.
     seen: u64,
     /// The bytes of the run that [`Run::Bad`] told last which were passed over before.
@@ -21,7 +21,7 @@ pub(crate) struct Zeros {
 
 /// What a buffer begins with, behind what may stand between records.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Run {
+pub enum Run {
     /// Something else than zeros.
     None,
     /// These bytes can go; ask again with more behind what is there.
@@ -85,7 +85,7 @@ impl Zeros {
 }
 
 /// What is wrong with a run of so many bytes.
-pub(crate) fn told(run: u64) -> String {
+pub fn told(run: u64) -> String {
     let s = if run == 1 { "" } else { "s" };
     format!(
         "{run} byte{s} of zeros where a record should begin; that part of the file was probably never written"

@@ -15,7 +15,9 @@ mod read;
 mod shape;
 mod write;
 
-pub(crate) use parts::Parts;
+#[doc(hidden)]
+pub use parts::Parts;
 pub use read::read;
-pub(crate) use shape::RecordSeed;
+#[doc(hidden)]
+pub use shape::RecordSeed;
 pub use write::write;

@@ -1,13 +1,10 @@
 //! The two parts of a record that every reader of the shape has to have met.
 
-use crate::{
-    Error, Result,
-    marc::{Leader, Record},
-};
+use crate::{Error, Result, Leader, Record};
 
 /// Which parts were there.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
+pub struct Parts {
     leader: bool,
     fields: bool,
 }

@@ -6,10 +6,7 @@
 use std::borrow::Cow;
 
 use super::Parts;
-use crate::{
-    Error, Result,
-    marc::{Record, Trouble, TroubleKind, builder::FieldBuilder},
-};
+use crate::{Error, Result, Record, Trouble, TroubleKind, builder::FieldBuilder};
 
 /// How deep lists and objects may be nested in what is skipped.
 const DEEPEST: usize = 128;
@@ -351,17 +348,45 @@ impl<'j> Scan<'j, '_> {
                 let rest = &self.json[self.at..];
                 let word = |b: &&u8| b.is_ascii_alphanumeric() || b"+-.".contains(b);
                 let n = rest.iter().take_while(word).count();
-                // Numbers and words, by the library that knows them.
-                match serde_json::from_slice::<serde::de::IgnoredAny>(&rest[..n]) {
-                    Ok(_) => {
-                        self.at += n;
-                        Ok(())
-                    }
-                    Err(_) => Err(self.unexpected("a value")),
+                if !is_word(&rest[..n]) && !is_number(&rest[..n]) {
+                    return Err(self.unexpected("a value"));
                 }
+                self.at += n;
+                Ok(())
             }
         }
     }
+}
+
+fn is_word(text: &[u8]) -> bool {
+    matches!(text, b"true" | b"false" | b"null")
+}
+
+/// Whether a text is a number of JSON (RFC 8259, section 6), of any length.
+fn is_number(text: &[u8]) -> bool {
+    /// The text behind its leading digits, and how many those were.
+    fn digits(text: &[u8]) -> (usize, &[u8]) {
+        let count = text.iter().take_while(|b| b.is_ascii_digit()).count();
+        (count, &text[count..])
+    }
+    let text = text.strip_prefix(b"-").unwrap_or(text);
+    let (whole, mut rest) = digits(text);
+    if whole == 0 || (whole > 1 && text[0] == b'0') {
+        return false;
+    }
+    if let Some(fraction) = rest.strip_prefix(b".") {
+        let (count, after) = digits(fraction);
+        if count == 0 {
+            return false;
+        }
+        rest = after;
+    }
+    if let [b'e' | b'E', exponent @ ..] = rest {
+        let unsigned = exponent.strip_prefix(b"+").or(exponent.strip_prefix(b"-"));
+        let (count, after) = digits(unsigned.unwrap_or(exponent));
+        return count > 0 && after.is_empty();
+    }
+    rest.is_empty()
 }
 
 /// How many bytes come before the next quote, backslash or control character.

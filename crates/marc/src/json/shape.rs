@@ -11,9 +11,7 @@ use serde::{
     ser::{self, SerializeMap, SerializeSeq, SerializeStruct},
 };
 
-use crate::marc::{
-    Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, builder::FieldBuilder,
-};
+use crate::{Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, builder::FieldBuilder};
 
 impl Serialize for RecordRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -145,7 +143,7 @@ impl<R, F: FnOnce(&[u8]) -> R> Visitor<'_> for Bytes<F> {
 }
 
 /// Reads a record into one that is there, using its memory again.
-pub(crate) struct RecordSeed<'a>(pub &'a mut Record);
+pub struct RecordSeed<'a>(pub &'a mut Record);
 
 impl<'de> DeserializeSeed<'de> for RecordSeed<'_> {
     type Value = ();

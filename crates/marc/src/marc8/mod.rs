@@ -10,7 +10,7 @@
 //! pymarc read as well, since they convert each subfield by itself.
 //!
 //! ```
-//! use steelyard::marc::marc8::{Decoder, Encoder};
+//! use steelyard_marc::marc8::{Decoder, Encoder};
 //!
 //! let mut text = Vec::new();
 //! Decoder::default().decode(b"Dvo\xe9r\xe2ak", &mut text, &mut |_, _| {});

@@ -1,9 +1,6 @@
 //! Files that are not in UTF-8.
 
-use crate::{
-    Error, Result,
-    marc::{Trouble, TroubleKind},
-};
+use crate::{Error, Result, Trouble, TroubleKind};
 
 /// How the bytes of a file are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::{
     scan::{copy_text, stands},
     token::{Reference, reference},
 };
-use crate::marc::{FIELD_END, SUBFIELD, Span};
+use crate::{FIELD_END, SUBFIELD, Span};
 
 /// Where fields go: the buffers of a record.
 pub(super) struct Sink<'a> {

@@ -6,7 +6,7 @@ use super::{
     NAMESPACE, local,
     token::{begins_name, in_name, is_space},
 };
-use crate::marc::{Frame, Trouble, TroubleKind};
+use crate::{Frame, Trouble, TroubleKind};
 
 /// The longest record element that is waited for, in bytes, where nothing else is asked for.
 pub const MAX_RECORD: usize = 32 << 20;

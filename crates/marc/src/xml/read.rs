@@ -6,10 +6,7 @@ use super::{
     local, show,
     token::{Token, Tokens},
 };
-use crate::{
-    Error, ErrorKind, Result,
-    marc::{Frame, Leader, Record, Trouble, TroubleKind, tally::Tally},
-};
+use crate::{Error, ErrorKind, Result, Frame, Leader, Record, Trouble, TroubleKind, tally::Tally};
 
 /// A record element being read.
 pub(super) struct Reader<'a> {

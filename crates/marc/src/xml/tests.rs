@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::marc::{Leader, Record, Trouble, TroubleKind};
+use crate::{Leader, Record, Trouble, TroubleKind};
 
 fn read_one(text: &str) -> (crate::Result<()>, Record, Vec<Trouble>) {
     let (mut record, mut troubles) = (Record::new(), Vec::new());
@@ -224,7 +224,7 @@ fn bytes_that_are_not_utf8_are_kept_and_placed() {
 fn a_bomb_does_not_go_off() {
     let bomb = "<?xml version=\"1.0\"?><!DOCTYPE r [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]>\
                 <record><leader>00714cam a2200205 a 4500</leader><controlfield tag=\"001\">&b;</controlfield></record>";
-    let crate::marc::Frame::Record(range) = Framer::new().next(bomb.as_bytes(), true) else {
+    let crate::Frame::Record(range) = Framer::new().next(bomb.as_bytes(), true) else {
         panic!()
     };
     let (done, record, troubles) = read_one(&bomb[range]);
@@ -356,18 +356,18 @@ proptest! {
         let (mut framer, mut pos, mut end) = (Framer::new(), 0, 0);
         loop {
             match framer.next(&text[pos..end], end == text.len()) {
-                crate::marc::Frame::Record(r) => {
+                crate::Frame::Record(r) => {
                     let _ = read(&text[pos + r.start..pos + r.end], &mut back, &mut troubles);
                     sound(&back);
                     pos += r.end;
                 }
-                crate::marc::Frame::Bad(r, _) => pos += r.end,
-                crate::marc::Frame::More(skip) => {
+                crate::Frame::Bad(r, _) => pos += r.end,
+                crate::Frame::More(skip) => {
                     prop_assert!(end < text.len());
                     pos += skip;
                     end = (end + block).min(text.len());
                 }
-                crate::marc::Frame::End => break,
+                crate::Frame::End => break,
             }
         }
     }

@@ -19,11 +19,7 @@ use nix::{
 };
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::memcache::{
-    address::Address,
-    failure::Failure,
-    protocol::{Exchange, Input},
-};
+use crate::{address::Address, failure::Failure, protocol::{Exchange, Input}};
 
 /// When a call must be over.
 #[derive(Debug, Clone, Copy)]

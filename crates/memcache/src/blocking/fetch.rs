@@ -6,14 +6,7 @@ use std::{
 };
 
 use super::Client;
-use crate::{
-    Error, ErrorKind, Result,
-    memcache::{
-        calls::{self, Packed},
-        protocol::{Answer, How},
-        value::{Fetch, Lease},
-    },
-};
+use crate::{Error, ErrorKind, Result, calls::{self, Packed}, protocol::{Answer, How}, value::{Fetch, Lease}};
 
 /// The pause between two looks at a value that somebody else makes: it doubles to the last.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
@@ -24,12 +17,12 @@ impl Client {
     /// away the value is made all the same.
     ///
     /// ```no_run
-    /// # use steelyard::memcache::{Client, Options};
+    /// # use steelyard_memcache::{Client, Options};
     /// # use std::time::Duration;
     /// # fn render() -> Vec<u8> { Vec::new() }
     /// # let client = Client::new(["cache1"], Options::default())?;
-    /// let page = client.fetch(b"page:1", Duration::from_secs(60), || Ok::<_, steelyard::Error>(render()))?;
-    /// # Ok::<(), steelyard::Error>(())
+    /// let page = client.fetch(b"page:1", Duration::from_secs(60), || Ok::<_, steelyard_memcache::Error>(render()))?;
+    /// # Ok::<(), steelyard_memcache::Error>(())
     /// ```
     ///
     /// # Errors
@@ -38,7 +31,7 @@ impl Client {
     pub fn fetch<E: From<Error>>(
         &self,
         key: impl AsRef<[u8]>,
-        expiry: impl Into<crate::memcache::Expiry>,
+        expiry: impl Into<crate::Expiry>,
         make: impl FnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, E> {
         self.fetch_with(key, Fetch::new(expiry), make)

@@ -10,23 +10,7 @@ use super::{
     connection::{Deadline, wait},
     pool::Lease,
 };
-use crate::{
-    Error, Result,
-    memcache::{
-        answers,
-        calls::{self, Packed},
-        cluster::Sorted,
-        compress::unpack,
-        expiry::Expiry,
-        failure::Failure,
-        key::Form,
-        late::Late,
-        portion::Portions,
-        protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks},
-        statistics::add,
-        value::{Failed, Item, Value, View},
-    },
-};
+use crate::{Error, Result, answers, calls::{self, Packed}, cluster::Sorted, compress::unpack, expiry::Expiry, failure::Failure, key::Form, late::Late, portion::Portions, protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks}, statistics::add, value::{Failed, Item, Value, View}};
 
 /// Work on one server that is under way.
 struct Lane<'c, E> {
@@ -258,7 +242,7 @@ impl Client {
                     continue;
                 }
             };
-            if dialect == crate::memcache::protocol::Dialect::Classic {
+            if dialect == crate::protocol::Dialect::Classic {
                 numbers.retain(|(n, form)| {
                     if *form == Form::Coded {
                         let what = "a key with blanks or control characters takes memcached 1.6.10 or later";

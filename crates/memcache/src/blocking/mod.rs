@@ -38,13 +38,13 @@ pub use noblock::NoBlock;
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use steelyard::memcache::{Client, Options};
+/// use steelyard_memcache::{Client, Options};
 ///
 /// let client = Client::new(["cache1:11211", "cache2:11211"], Options::default())?;
 /// client.set(b"greeting", b"hello", Duration::from_secs(60))?;
 /// let value = client.get(b"greeting")?;
 /// assert_eq!(value.unwrap().bytes, b"hello");
-/// # Ok::<(), steelyard::Error>(())
+/// # Ok::<(), steelyard_memcache::Error>(())
 /// ```
 #[derive(Clone)]
 pub struct Client {

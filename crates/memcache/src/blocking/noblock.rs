@@ -1,17 +1,7 @@
 //! Writes that are not waited for, until a barrier.
 
 use super::{Client, Until, connection::Deadline, pool::Lease};
-use crate::{
-    Result,
-    memcache::{
-        calls::{self, Packed},
-        cluster::Route,
-        expiry::Expiry,
-        protocol::{Call, Dialect, How, Loss, Quiet},
-        statistics::add,
-        value::Item,
-    },
-};
+use crate::{Result, calls::{self, Packed}, cluster::Route, expiry::Expiry, protocol::{Call, Dialect, How, Loss, Quiet}, statistics::add, value::Item};
 
 /// From so many bytes on, what is gathered is sent.
 const ENOUGH: usize = 16 << 10;
@@ -21,7 +11,7 @@ const ENOUGH: usize = 16 << 10;
 /// yet is not sent.
 ///
 /// ```no_run
-/// # use steelyard::memcache::{Client, Options, Expiry};
+/// # use steelyard_memcache::{Client, Options, Expiry};
 /// # let client = Client::new(["cache1"], Options::default())?;
 /// let mut writes = client.noblock();
 /// for n in 0..1000 {
@@ -29,7 +19,7 @@ const ENOUGH: usize = 16 << 10;
 /// }
 /// let lost = writes.barrier();
 /// assert!(lost.is_empty());
-/// # Ok::<(), steelyard::Error>(())
+/// # Ok::<(), steelyard_memcache::Error>(())
 /// ```
 #[must_use = "barrier() reports what failed"]
 pub struct NoBlock<'c> {

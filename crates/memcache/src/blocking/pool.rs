@@ -8,7 +8,7 @@ use std::{
 use socket2::SockAddr;
 
 use super::connection::{Connection, Deadline, resolve};
-use crate::memcache::{address::Address, failure::Failure};
+use crate::{address::Address, failure::Failure};
 
 /// Connections to a server, and how many there are.
 pub struct Pool {

@@ -14,7 +14,7 @@ use super::{
     connection::{Connection, Deadline, Until},
     pool::wait_until,
 };
-use crate::memcache::{failure::Failure, statistics::add};
+use crate::{failure::Failure, statistics::add};
 
 /// Whether the thread runs.
 #[derive(Default)]

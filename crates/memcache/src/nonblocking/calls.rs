@@ -3,16 +3,7 @@
 use std::time::Duration;
 
 use super::AsyncClient;
-use crate::{
-    Error, Result,
-    memcache::{
-        answers,
-        calls::{self, Packed},
-        expiry::Expiry,
-        protocol::How,
-        value::{Item, Swap, Value},
-    },
-};
+use crate::{Error, Result, answers, calls::{self, Packed}, expiry::Expiry, protocol::How, value::{Item, Swap, Value}};
 
 /// # Operations on one key
 ///
@@ -201,9 +192,9 @@ impl AsyncClient {
     /// # Errors
     /// See above.
     pub async fn debug(&self, key: impl AsRef<[u8]>) -> Result<Option<String>> {
-        let call = crate::memcache::protocol::Call {
+        let call = crate::protocol::Call {
             key: key.as_ref(),
-            op: crate::memcache::protocol::Op::Debug,
+            op: crate::protocol::Op::Debug,
         };
         answers::text(self.call(&call).await?)
     }

@@ -16,15 +16,9 @@ use tokio::{
     time::timeout_at,
 };
 
-use crate::{
-    memcache::{
-        address::Address,
-        failure::Failure,
-        options::Options,
-        protocol::{Exchange, Input},
-    },
-    timer::Alarm,
-};
+use steelyard_base::timer::Alarm;
+
+use crate::{address::Address, failure::Failure, options::Options, protocol::{Exchange, Input}};
 
 /// When a call must be over.
 #[derive(Debug, Clone, Copy)]
@@ -227,7 +221,7 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-#[cfg(feature = "memcache-tls")]
+#[cfg(feature = "tls")]
 async fn tls(host: &str, stream: TcpStream, options: &Options) -> io::Result<Box<dyn Duplex>> {
     use std::sync::Arc;
 
@@ -248,7 +242,7 @@ async fn tls(host: &str, stream: TcpStream, options: &Options) -> io::Result<Box
     Ok(Box::new(connector.connect(name, stream).await?))
 }
 
-#[cfg(not(feature = "memcache-tls"))]
+#[cfg(not(feature = "tls"))]
 async fn tls(_: &str, _: TcpStream, _: &Options) -> io::Result<Box<dyn Duplex>> {
     let what = "built without TLS; the feature is memcache-tls";
     Err(io::Error::new(io::ErrorKind::Unsupported, what))

@@ -3,14 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::AsyncClient;
-use crate::{
-    Error, ErrorKind, Result,
-    memcache::{
-        calls::{self, Packed},
-        protocol::{Answer, How},
-        value::{Fetch, Lease},
-    },
-};
+use crate::{Error, ErrorKind, Result, calls::{self, Packed}, protocol::{Answer, How}, value::{Fetch, Lease}};
 
 /// The pause between two looks at a value that somebody else makes: it doubles to the last.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];
@@ -21,10 +14,10 @@ impl AsyncClient {
     /// away the value is made all the same.
     ///
     /// ```no_run
-    /// # use steelyard::memcache::{AsyncClient, Options};
+    /// # use steelyard_memcache::{AsyncClient, Options};
     /// # use std::time::Duration;
-    /// # async fn render() -> steelyard::Result<Vec<u8>> { Ok(Vec::new()) }
-    /// # async fn example() -> steelyard::Result<()> {
+    /// # async fn render() -> steelyard_memcache::Result<Vec<u8>> { Ok(Vec::new()) }
+    /// # async fn example() -> steelyard_memcache::Result<()> {
     /// # let client = AsyncClient::new(["cache1"], Options::default())?;
     /// let page = client.fetch(b"page:1", Duration::from_secs(60), async || render().await).await?;
     /// # Ok(())
@@ -37,7 +30,7 @@ impl AsyncClient {
     pub async fn fetch<E: From<Error>>(
         &self,
         key: impl AsRef<[u8]>,
-        expiry: impl Into<crate::memcache::Expiry>,
+        expiry: impl Into<crate::Expiry>,
         make: impl AsyncFnOnce() -> Result<Vec<u8>, E>,
     ) -> Result<Vec<u8>, E> {
         self.fetch_with(key, Fetch::new(expiry), make).await

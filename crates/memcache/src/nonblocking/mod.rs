@@ -35,9 +35,9 @@ pub use noblock::AsyncNoBlock;
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use steelyard::memcache::{AsyncClient, Options};
+/// use steelyard_memcache::{AsyncClient, Options};
 ///
-/// # async fn example() -> steelyard::Result<()> {
+/// # async fn example() -> steelyard_memcache::Result<()> {
 /// let client = AsyncClient::new(["cache1:11211", "tls://cache2:11211"], Options::default())?;
 /// client.set(b"greeting", b"hello", Duration::from_secs(60)).await?;
 /// let value = client.get(b"greeting").await?;

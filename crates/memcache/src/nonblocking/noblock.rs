@@ -1,17 +1,7 @@
 //! Writes that are not waited for, until a barrier.
 
 use super::{AsyncClient, Until, connection::Deadline, pool::Lease};
-use crate::{
-    Result,
-    memcache::{
-        calls::{self, Packed},
-        cluster::Route,
-        expiry::Expiry,
-        protocol::{Call, Dialect, How, Loss, Quiet},
-        statistics::add,
-        value::Item,
-    },
-};
+use crate::{Result, calls::{self, Packed}, cluster::Route, expiry::Expiry, protocol::{Call, Dialect, How, Loss, Quiet}, statistics::add, value::Item};
 
 /// From so many bytes on, what is gathered is sent.
 const ENOUGH: usize = 16 << 10;
@@ -125,7 +115,7 @@ impl AsyncNoBlock<'_> {
         let deadline = Deadline::new(self.client.timeout);
         // What a dropped future had sent by half cannot be sent on.
         let run = match std::mem::replace(&mut lane.open, true) {
-            true => Err(crate::memcache::failure::Failure::closed()),
+            true => Err(crate::failure::Failure::closed()),
             false => connection.run(&mut lane.quiet, deadline, until).await,
         };
         lane.open = false;

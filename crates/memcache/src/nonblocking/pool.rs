@@ -8,7 +8,7 @@ use std::{
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::connection::{Connection, Deadline};
-use crate::memcache::failure::Failure;
+use crate::failure::Failure;
 
 /// Connections to a server, and how many there are.
 pub struct Pool {

@@ -11,7 +11,7 @@ use super::{
     Shared, admin,
     connection::{Deadline, Until},
 };
-use crate::memcache::failure::Failure;
+use crate::failure::Failure;
 
 /// Whether the task runs.
 #[derive(Default)]

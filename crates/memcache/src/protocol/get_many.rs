@@ -9,7 +9,7 @@ use super::{
     call::{decimal, said},
     reply::{Marks, Parsed, Reply, expected, out_of_step, parse, same},
 };
-use crate::{Result, memcache::key::Form};
+use crate::{Result, key::Form};
 
 /// About how long a line of `get` may be, in bytes: a server's buffer has 16 KiB.
 const LINE: usize = 8 << 10;

@@ -1,7 +1,7 @@
 //! Many calls one behind another: their answers come in the same order.
 
 use super::{Answer, CHUNK, Call, Exchange, Input, Sent};
-use crate::{Result, memcache::key::Form};
+use crate::{Result, key::Form};
 
 /// Calls by number, and what is done with their answers.
 pub struct Many<'a, C, F> {

@@ -9,7 +9,7 @@
 use md5::{Digest, Md5};
 
 use super::host_and_port;
-use crate::memcache::address::{PORT, Server};
+use crate::address::{PORT, Server};
 
 /// Points and their servers, in order.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 //! have the highest hash together. With weights by the logarithm (Schindelhauer and Schomaker
 //! 2005): then the highest -weight / ln(hash) decides.
 
-use crate::memcache::address::Server;
+use crate::address::Server;
 
 /// Servers, as hashes of their names.
 #[derive(Debug, Clone)]

@@ -237,7 +237,7 @@ pub fn warnings(classes: &Classes, load: &Load) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memcache::slabs::Item;
+    use crate::slabs::Item;
 
     #[test]
     fn sizes_made_for_the_items_take_the_fewest_pages() {

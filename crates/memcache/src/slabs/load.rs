@@ -107,7 +107,7 @@ impl Load {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memcache::slabs::{Item, Settings};
+    use crate::slabs::{Item, Settings};
 
     #[test]
     fn every_byte_of_the_pages_is_accounted_for() {

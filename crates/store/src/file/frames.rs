@@ -61,13 +61,13 @@ pub struct Frame<'a> {
 /// Reads records from a file, with one buffer that is used again and again.
 ///
 /// ```no_run
-/// use steelyard::{file::{Frames, Reading}, format::Coder, marc::Record};
+/// use steelyard_store::{file::{Frames, Reading}, format::Coder, marc::Record};
 /// let mut frames = Frames::open("catalog.mrc.gz", &Reading::default())?;
 /// let (mut coder, mut record) = (Coder::new(frames.format().clone())?, Record::new());
 /// while let Some(frame) = frames.next()? {
 ///     coder.decode_marc(frame.bytes, &mut record)?;
 /// }
-/// # Ok::<(), steelyard::Error>(())
+/// # Ok::<(), steelyard_store::Error>(())
 /// ```
 pub struct Frames {
     input: Box<dyn Read + Send>,

@@ -27,10 +27,10 @@ thread_local! {
 /// except that a call to the file system cannot be broken off.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> steelyard::Result<()> {
-/// use steelyard::store::{Key, blocking};
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> steelyard_store::Result<()> {
+/// use steelyard_store::store::{Key, blocking};
 ///
-/// let place = steelyard::open("memory:").await?;
+/// let place = steelyard_store::open("memory:").await?;
 /// let found = blocking(place.get(&[Key::new("bob1")?])).await?;
 /// assert_eq!(found, [None]);
 /// # Ok(()) }

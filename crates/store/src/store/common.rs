@@ -6,7 +6,7 @@ use super::{Shape, Url, password};
 use crate::{Error, Result, durability::Tier, format::Wrapped};
 
 /// Connections at most, where the URL says nothing of them.
-pub(crate) const POOL: usize = 4;
+pub const POOL: usize = 4;
 
 /// No address has more ports to connect from.
 const MOST: usize = 65_535;

@@ -11,7 +11,7 @@ use crate::{
 
 /// Sees that a format keeps the numbers of a record as numbers.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Digits(Option<Format>);
+pub struct Digits(Option<Format>);
 
 impl Digits {
     pub fn of(format: &Wrapped) -> Digits {

@@ -57,7 +57,7 @@ impl Waited {
 ///
 /// # Errors
 /// Its own; [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first.
-pub(crate) async fn within<T>(
+pub async fn within<T>(
     limit: Duration,
     what: &str,
     done: impl Future<Output = Result<T>>,
@@ -79,7 +79,7 @@ pub(crate) async fn within<T>(
 /// # Errors
 /// Its own; [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first, or any that the login
 /// has.
-pub(crate) async fn connected<T>(
+pub async fn connected<T>(
     limit: Duration,
     connect: impl Future<Output = Result<T>>,
 ) -> Result<T> {
@@ -110,22 +110,22 @@ pub(super) async fn in_turn<T>(
 }
 
 /// The error of an answer that did not come in time.
-pub(crate) fn late(what: &str, limit: Duration) -> Error {
+pub fn late(what: &str, limit: Duration) -> Error {
     Error::timeout(format!("no answer within {} s ({what})", limit.as_secs_f64()))
 }
 
 /// The error of a connection that was not made in time.
-pub(crate) fn unconnected(limit: Duration) -> Error {
+pub fn unconnected(limit: Duration) -> Error {
     Error::timeout(format!("no connection within {} s", limit.as_secs_f64()))
 }
 
 /// The error of a connection that could not be made, for this cause.
-pub(crate) fn unreached(cause: impl std::fmt::Display) -> Error {
+pub fn unreached(cause: impl std::fmt::Display) -> Error {
     Error::unavailable(format!("cannot connect: {cause}"))
 }
 
 /// The error of a pool of which no connection was free in time.
-pub(crate) fn busy(limit: Duration, pool: usize) -> Error {
+pub fn busy(limit: Duration, pool: usize) -> Error {
     let seconds = limit.as_secs_f64();
     Error::timeout(format!("no free connection within {seconds} s (pool={pool})"))
 }

@@ -28,7 +28,7 @@ mod counts;
 // As with blocking.
 #[allow(dead_code)]
 mod databases;
-pub(crate) mod digits;
+pub mod digits;
 mod dir;
 mod explain;
 mod hidden;
@@ -95,7 +95,7 @@ pub use abilities::{Abilities, Client, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
 pub use blocking::{Blocking, blocking};
 pub use common::Common;
-pub(crate) use common::POOL;
+pub use common::POOL;
 pub use databases::{Databases, Scratch};
 pub use explain::{Explained, Request};
 pub use hidden::{Secrets, shown};
@@ -103,7 +103,7 @@ pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 #[allow(unused_imports)]
-pub(crate) use limits::within;
+pub use limits::within;
 pub use objects::Objects;
 pub use password::Login;
 pub use query::{Filter, Query};
@@ -295,7 +295,7 @@ pub trait Store: Send + Sync {
 }
 
 /// The error of what a store does not do.
-pub(crate) fn no(abilities: &Abilities, what: &str) -> Error {
+pub fn no(abilities: &Abilities, what: &str) -> Error {
     Error::unsupported(format!("{} cannot {what}", abilities.driver))
 }
 
@@ -404,7 +404,7 @@ pub const DRIVERS: &[Driver] = &[
 ];
 
 /// The kind of store of this scheme.
-pub(crate) fn driver(scheme: &str) -> Option<&'static Driver> {
+pub fn driver(scheme: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.name == scheme || driver.aliases.contains(&scheme))
 }
 
@@ -412,11 +412,11 @@ pub(crate) fn driver(scheme: &str) -> Option<&'static Driver> {
 /// ([`Store::prepare`]).
 ///
 /// ```no_run
-/// # async fn example() -> steelyard::Result<()> {
+/// # async fn example() -> steelyard_store::Result<()> {
 /// #[derive(serde::Serialize, serde::Deserialize)]
 /// struct Order { item: String, price: f64 }
 ///
-/// let orders = steelyard::open("sqlite:pending.db?format=msgpack").await?.objects::<Order>("pending");
+/// let orders = steelyard_store::open("sqlite:pending.db?format=msgpack").await?.objects::<Order>("pending");
 /// let id = orders.store(&Order { item: "herring".into(), price: 12.5 }).await?;
 /// let order = orders.restore(&id).await?;
 /// orders.delete(&id).await?;
@@ -452,7 +452,7 @@ fn passed_over(error: Error, warnings: &[String]) -> Error {
 }
 
 /// Rows that are all there, some at a time.
-pub(crate) fn in_batches<'a, T: Send + 'a>(
+pub fn in_batches<'a, T: Send + 'a>(
     mut rows: impl Iterator<Item = T> + Send + 'a,
 ) -> impl Stream<Item = Result<Vec<T>>> + Send + 'a {
     const BATCH: usize = 1000;

@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Finds that a walk goes in circles, however long they are, in the memory of one place: each place is
 /// held against an earlier one, which moves on after 1, 2, 4, 8 … steps (Brent's way).
-pub(crate) struct Onward<T> {
+pub struct Onward<T> {
     earlier: Option<T>,
     steps: u64,
 }
@@ -38,7 +38,7 @@ impl<T: PartialEq + Clone> Onward<T> {
 
 /// The time that a reader has waited for a server since the last record came. What the caller does between two
 /// pages does not count.
-pub(crate) struct Dry {
+pub struct Dry {
     limit: Duration,
     waited: Duration,
 }
@@ -85,7 +85,7 @@ impl Dry {
 /// How many pages without a record a server may send in a row, where each is known to look at a stretch of what is
 /// there: as many as it takes to look at all of it, several times over.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Barren {
+pub struct Barren {
     pages: u64,
     /// How many there may be, once it is known how many records the server has.
     most: Option<u64>,

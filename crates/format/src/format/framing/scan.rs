@@ -4,7 +4,7 @@ use crate::{Error, Result, format::DEPTH};
 
 /// A search for the end of one JSON value, which goes on where it stopped when more bytes come.
 #[derive(Debug, Default)]
-pub(crate) struct Scan {
+pub struct Scan {
     /// How far the bytes were looked at.
     at: usize,
     depth: u32,
@@ -142,7 +142,7 @@ impl Scan {
 }
 
 /// Refuses JSON that nests too deep, for parsers that do not.
-pub(crate) fn check_depth(json: &[u8]) -> Result<()> {
+pub fn check_depth(json: &[u8]) -> Result<()> {
     // No value is deeper than it has opening brackets, and those are counted many at a time:
     // `[` and `{` differ in one bit; sums that fit in bytes are made of sixteen bytes at once.
     let few = |part: &[u8]| part.iter().fold(0u8, |n, &b| n + u8::from(b | 0x20 == b'{'));

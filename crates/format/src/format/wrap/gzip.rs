@@ -8,17 +8,17 @@ use flate2::{Compress, Compression, Crc, Decompress, FlushCompress, FlushDecompr
 use crate::{Error, ErrorKind, Result};
 
 /// The first two bytes of every member.
-pub(crate) const MAGIC: [u8; 2] = [0x1f, 0x8b];
+pub const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The level where none is said, as the gzip tool has it.
-pub(crate) const LEVEL: u32 = 6;
+pub const LEVEL: u32 = 6;
 /// Check sum and length, after the deflated bytes.
-pub(crate) const TRAILER: usize = 8;
+pub const TRAILER: usize = 8;
 /// Deflate cannot do better than 258 bytes for two bits.
 const BEST_RATIO: usize = 1032;
 
 /// What a member's header says.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Header {
+pub struct Header {
     /// How many bytes the header has.
     pub len: usize,
     /// How many bytes the whole member has, where its writer said so.
@@ -26,7 +26,7 @@ pub(crate) struct Header {
 }
 
 /// Reads a member's header; `None` where it goes on beyond `bytes`.
-pub(crate) fn header(bytes: &[u8]) -> Result<Option<Header>> {
+pub fn header(bytes: &[u8]) -> Result<Option<Header>> {
     let Some(fixed) = bytes.first_chunk::<10>() else {
         let seen = bytes.len().min(2);
         return match bytes[..seen] == MAGIC[..seen] {
@@ -88,7 +88,7 @@ fn said_length(mut extra: &[u8], header: usize) -> Option<usize> {
 }
 
 /// Appends a member that holds `bytes`. With `findable`, its header says its length (MiGz).
-pub(crate) fn compress(
+pub fn compress(
     deflate: &mut Compress,
     findable: bool,
     bytes: &[u8],
@@ -127,7 +127,7 @@ pub(crate) fn compress(
 }
 
 /// Appends what the one member in `bytes` holds, if it is no more than `limit` bytes.
-pub(crate) fn decompress(
+pub fn decompress(
     inflate: &mut Decompress,
     bytes: &[u8],
     limit: usize,
@@ -169,12 +169,12 @@ pub(crate) fn decompress(
     }
 }
 
-pub(crate) fn too_large(limit: usize) -> Error {
+pub fn too_large(limit: usize) -> Error {
     Error::new(ErrorKind::TooLarge, format!("unpacks to more than {limit} bytes"))
 }
 
 /// A compressor of this level (0 to 9) for [`compress`].
-pub(crate) fn compressor(level: u32) -> Compress {
+pub fn compressor(level: u32) -> Compress {
     Compress::new(Compression::new(level), false)
 }
 

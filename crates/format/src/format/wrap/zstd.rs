@@ -11,13 +11,13 @@ use super::gzip::too_large;
 use crate::{Error, Result};
 
 /// The first bytes of every frame.
-pub(crate) const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+pub const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 /// The level where none is said, as the zstd tool has it.
-pub(crate) const LEVEL: i32 = 3;
+pub const LEVEL: i32 = 3;
 /// A block of four bytes stands for 128 KiB at most.
 const BEST_RATIO: usize = 1 << 15;
 
-pub(crate) fn compress(
+pub fn compress(
     compressor: &mut Compressor<'_>,
     bytes: &[u8],
     out: &mut Vec<u8>,
@@ -32,7 +32,7 @@ pub(crate) fn compress(
 }
 
 /// Appends what the frames in `bytes` hold, if it is no more than `limit` bytes.
-pub(crate) fn decompress(
+pub fn decompress(
     decompressor: &mut Decompressor<'_>,
     bytes: &[u8],
     limit: usize,
@@ -72,7 +72,7 @@ pub(crate) fn decompress(
     }
 }
 
-pub(crate) fn compressor(level: i32) -> Result<Compressor<'static>> {
+pub fn compressor(level: i32) -> Result<Compressor<'static>> {
     let mut compressor = Compressor::new(level)?;
     // A check sum, as the zstd tool writes: damage should not pass.
     compressor.set_parameter(zstd_safe::CParameter::ChecksumFlag(true))?;

@@ -5,11 +5,11 @@
 //! every version; a test pins them. Nothing here does I/O or reads a clock.
 //!
 //! [`Dataset`] is the table that the command line's help and the tests walk. The catalogue's
-//! records are MARC records, which this room does not know: [`Make::Catalogue`] says so, and
-//! `marc::sample` makes them from the random numbers and words of this folder.
+//! records are MARC records, made by [`catalogue`]: [`Make::Catalogue`] says so.
 //!
 //! To add a dataset: a file with a struct, `document` and `INFO`, and a row in [`Dataset::ALL`].
 
+pub mod catalogue;
 pub mod families;
 pub mod fields;
 pub mod objects;
@@ -61,7 +61,7 @@ pub struct Info {
 pub enum Make {
     /// From a seed and a number, as a document.
     Documents(fn(seed: u64, number: u64) -> Document),
-    /// By `marc::sample::Catalogue`, as a MARC record.
+    /// By [`catalogue::Catalogue`], as a MARC record.
     Catalogue,
 }
 

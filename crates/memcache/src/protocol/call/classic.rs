@@ -1,7 +1,7 @@
 //! Calls in the classic commands (doc/protocol.txt), for servers before 1.6.10.
 
 use super::{Call, How, Op, meta::decimal};
-use crate::memcache::key::{Form, Keys};
+use crate::key::{Form, Keys};
 
 fn expires(expiry: i64, out: &mut Vec<u8>) {
     match u64::try_from(expiry) {

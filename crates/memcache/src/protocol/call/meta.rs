@@ -1,7 +1,7 @@
 //! Calls in meta commands (doc/protocol.txt, "Meta Commands").
 
 use super::{Call, How, Op};
-use crate::memcache::key::{Form, Keys};
+use crate::key::{Form, Keys};
 
 /// Appends a number in decimal.
 #[inline]

@@ -9,10 +9,7 @@ use super::{
     Dialect, Exchange, Input,
     reply::{Marks, Parsed, Reply, out_of_step, parse},
 };
-use crate::{
-    Error, ErrorKind, Result,
-    memcache::key::{Form, Keys, shown},
-};
+use crate::{Error, ErrorKind, Result, key::{Form, Keys, shown}};
 
 /// How a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

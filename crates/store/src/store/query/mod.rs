@@ -225,7 +225,7 @@ impl Filter {
     }
 
     /// Whether it has a test that no store answers.
-    pub(crate) fn looks(&self) -> bool {
+    pub fn looks(&self) -> bool {
         match self {
             Filter::All | Filter::Field(..) => false,
             Filter::And(all) | Filter::Or(all) => all.iter().any(Filter::looks),
@@ -235,7 +235,7 @@ impl Filter {
     }
 
     /// Calls `each` with every test of a field in it.
-    pub(crate) fn tests<'a>(&'a self, each: &mut dyn FnMut(&'a Path, &'a Test)) {
+    pub fn tests<'a>(&'a self, each: &mut dyn FnMut(&'a Path, &'a Test)) {
         match self {
             Filter::All | Filter::Look(_) => {}
             Filter::And(all) | Filter::Or(all) => all.iter().for_each(|f| f.tests(each)),

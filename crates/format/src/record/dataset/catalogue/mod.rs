@@ -9,8 +9,7 @@
 //! valid check digits but belong to no book.
 //!
 //! `table.rs` says which fields there are; the other files write them. To add a field: a row there
-//! and a function. This folder takes its random numbers and words from
-//! [`record::dataset`](crate::record::dataset), and is the only part of the room that does.
+//! and a function. It is the only part of this room that knows [`marc`](crate::marc).
 
 mod codes;
 mod holdings;
@@ -33,7 +32,7 @@ use self::{
     plan::{Case, Kind, Library, Plan},
     table::{TABLE, Times},
 };
-use super::{Leader, Record, iso2709};
+use crate::marc::{Leader, Record, iso2709};
 use crate::{
     Error, Result,
     record::dataset::random::{Random, Ranks, mix},
@@ -52,7 +51,7 @@ const GIANTS: u64 = 5_000;
 /// Records of a library catalogue, made from a seed.
 ///
 /// ```
-/// use steelyard::marc::sample::Catalogue;
+/// use steelyard_format::record::dataset::catalogue::Catalogue;
 /// let catalogue = Catalogue::new(42);
 /// let record = catalogue.record(7);
 /// assert!(record.as_ref().field(*b"001").is_some());
