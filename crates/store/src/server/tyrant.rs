@@ -24,7 +24,7 @@ pub const PROGRAM: Program = Program {
 const INSTALL: &str = "Tokyo Tyrant, or: apt-get install python3 libtokyocabinet9";
 
 /// Our front end; `scripts/servers` has it for people.
-const FRONT_END: &str = include_str!("../../scripts/servers/tyrant-server.py");
+const FRONT_END: &str = include_str!("tyrant-server.py");
 
 fn plan(plan: &mut Plan) -> Result<()> {
     plan.leave_root(&["nobody"])?;
