@@ -4,7 +4,8 @@ use super::*;
 use crate::{
     Result,
     format::marshal::{de, decode_marc, encode},
-    marc::{json::RecordSeed, sample::Catalogue},
+    marc::json::RecordSeed,
+    record::dataset::catalogue::Catalogue,
 };
 
 /// What Ruby 3.1 wrote of a record: new strings; frozen literals, which are the same object
