@@ -14,7 +14,7 @@ fn shown(text: &[u8]) -> String {
 }
 
 /// Asks for the version.
-pub fn version(into: &mut String) -> Admin<impl FnMut(Reply<'_>) -> Result<bool>> {
+pub(crate) fn version(into: &mut String) -> Admin<impl FnMut(Reply<'_>) -> Result<bool>> {
     Admin::new("version", |reply| match reply {
         Reply::Version(version) => {
             *into = shown(version);
@@ -27,12 +27,12 @@ pub fn version(into: &mut String) -> Admin<impl FnMut(Reply<'_>) -> Result<bool>
 }
 
 /// The dialect, by the answer.
-pub fn dialect(version: &str) -> Dialect {
+pub(crate) fn dialect(version: &str) -> Dialect {
     Dialect::of_version(version)
 }
 
 /// Asks for statistics: all of a kind, as `settings`, `items`, `slabs`; the usual ones for "".
-pub fn stats<'a>(
+pub(crate) fn stats<'a>(
     kind: &str,
     into: &'a mut Result<Stats>,
 ) -> Result<Admin<impl FnMut(Reply<'_>) -> Result<bool> + use<'a>>> {
@@ -61,7 +61,7 @@ pub fn stats<'a>(
 }
 
 /// Makes all values go, at once or in so many seconds.
-pub fn flush_all(
+pub(crate) fn flush_all(
     delay: u64,
     into: &mut Result<()>,
 ) -> Admin<impl FnMut(Reply<'_>) -> Result<bool> + use<'_>> {
@@ -77,7 +77,7 @@ pub fn flush_all(
 
 /// How a listing of keys ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Listed {
+pub(crate) enum Listed {
     /// All are listed.
     Whole,
     /// Somebody else lists just now.
@@ -88,7 +88,7 @@ pub enum Listed {
 
 /// Lists all keys: by the table of keys (`hash`; each once) or by the lists of use (`all`).
 /// `each` is given the text of each: `key=… exp=… size=…`.
-pub fn listing<'a>(
+pub(crate) fn listing<'a>(
     how: &str,
     into: &'a mut Listed,
     each: impl FnMut(&[u8]) -> Result<()> + 'a,
@@ -118,7 +118,7 @@ pub fn listing<'a>(
 impl Listed {
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict) or [`Unsupported`](ErrorKind::Unsupported).
-    pub fn done(&self) -> Result<()> {
+    pub(crate) fn done(&self) -> Result<()> {
         match self {
             Listed::Whole => Ok(()),
             Listed::Busy => {

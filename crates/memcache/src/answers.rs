@@ -13,7 +13,7 @@ fn odd(answer: &Answer) -> Error {
     Error::malformed(format!("the server answers {answer:?}, which is no answer to that"))
 }
 
-pub fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<Value>> {
+pub(crate) fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<Value>> {
     match answer {
         Some(Answer::Found(found)) => cluster.value(found).map(Some),
         Some(Answer::Miss) | None => Ok(None),
@@ -25,7 +25,7 @@ pub fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<Value>>
 ///
 /// # Errors
 /// [`Conflict`](ErrorKind::Conflict) where its key is taken.
-pub fn stored(answer: Option<Answer>) -> Result<()> {
+pub(crate) fn stored(answer: Option<Answer>) -> Result<()> {
     match answer {
         Some(Answer::Done) | None => Ok(()),
         Some(Answer::NotStored) => Err(Error::new(ErrorKind::Conflict, "the key is taken")),
@@ -34,7 +34,7 @@ pub fn stored(answer: Option<Answer>) -> Result<()> {
 }
 
 /// Whether something was done; what went nowhere is.
-pub fn done(answer: Option<Answer>) -> Result<bool> {
+pub(crate) fn done(answer: Option<Answer>) -> Result<bool> {
     match answer {
         Some(Answer::Done) | None => Ok(true),
         Some(Answer::Miss | Answer::NotStored | Answer::Exists) => Ok(false),
@@ -43,14 +43,14 @@ pub fn done(answer: Option<Answer>) -> Result<bool> {
 }
 
 /// Whether something was there; for what went nowhere nothing is.
-pub fn was_there(answer: Option<Answer>) -> Result<bool> {
+pub(crate) fn was_there(answer: Option<Answer>) -> Result<bool> {
     match answer {
         None => Ok(false),
         some => done(some),
     }
 }
 
-pub fn swap(answer: Option<Answer>) -> Result<Swap> {
+pub(crate) fn swap(answer: Option<Answer>) -> Result<Swap> {
     match answer {
         Some(Answer::Done) | None => Ok(Swap::Stored),
         Some(Answer::Exists) => Ok(Swap::Changed),
@@ -59,7 +59,7 @@ pub fn swap(answer: Option<Answer>) -> Result<Swap> {
     }
 }
 
-pub fn number(answer: Option<Answer>) -> Result<Option<u64>> {
+pub(crate) fn number(answer: Option<Answer>) -> Result<Option<u64>> {
     match answer {
         Some(Answer::Number(number)) => Ok(Some(number)),
         Some(Answer::Miss | Answer::NotStored) | None => Ok(None),
@@ -67,7 +67,7 @@ pub fn number(answer: Option<Answer>) -> Result<Option<u64>> {
     }
 }
 
-pub fn text(answer: Option<Answer>) -> Result<Option<String>> {
+pub(crate) fn text(answer: Option<Answer>) -> Result<Option<String>> {
     match answer {
         Some(Answer::Text(text)) => Ok(Some(text)),
         Some(Answer::Miss) | None => Ok(None),

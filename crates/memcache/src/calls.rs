@@ -12,7 +12,7 @@ use super::{
 use crate::Result;
 
 /// A value as it is stored: packed, if the client packs.
-pub struct Packed<'a> {
+pub(crate) struct Packed<'a> {
     bytes: Cow<'a, [u8]>,
     flags: u32,
     expiry: i64,
@@ -24,7 +24,7 @@ impl<'a> Packed<'a> {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for flags that mean a way of packing.
     #[inline]
-    pub fn new(cluster: &Cluster, item: Item<'a>) -> Result<Packed<'a>> {
+    pub(crate) fn new(cluster: &Cluster, item: Item<'a>) -> Result<Packed<'a>> {
         let plain = Packed {
             bytes: Cow::Borrowed(item.bytes),
             flags: item.flags,
@@ -45,14 +45,14 @@ impl<'a> Packed<'a> {
 
     /// The call that stores it.
     #[inline]
-    pub fn call<'c>(&'c self, how: How, key: &'c [u8], cas: Option<u64>) -> Call<'c> {
+    pub(crate) fn call<'c>(&'c self, how: How, key: &'c [u8], cas: Option<u64>) -> Call<'c> {
         let (value, flags, expiry) = (&*self.bytes, self.flags, self.expiry);
         Call { key, op: Op::Store { how, value, flags, expiry, cas } }
     }
 }
 
 /// The value of a fetch, to be stored: an empty one is marked, as one that is being made is empty too.
-pub fn fetched<'a>(bytes: &'a [u8], fetch: &Fetch) -> Item<'a> {
+pub(crate) fn fetched<'a>(bytes: &'a [u8], fetch: &Fetch) -> Item<'a> {
     let flags = if bytes.is_empty() { EMPTY } else { 0 };
     Item { bytes, flags, expiry: fetch.expiry }
 }
@@ -64,41 +64,41 @@ fn seconds(time: Duration) -> u32 {
 }
 
 /// Asks for a value, or for the task of making it.
-pub fn fetch<'a>(key: &'a [u8], fetch: &Fetch) -> Call<'a> {
+pub(crate) fn fetch<'a>(key: &'a [u8], fetch: &Fetch) -> Call<'a> {
     let (lease, recache) = (seconds(fetch.lease).max(1), seconds(fetch.recache));
     Call { key, op: Op::Fetch { lease, recache } }
 }
 
-pub fn get(key: &[u8]) -> Call<'_> {
+pub(crate) fn get(key: &[u8]) -> Call<'_> {
     Call { key, op: Op::Get { cas: false } }
 }
 
-pub fn gets(key: &[u8]) -> Call<'_> {
+pub(crate) fn gets(key: &[u8]) -> Call<'_> {
     Call { key, op: Op::Get { cas: true } }
 }
 
-pub fn touch(key: &[u8], expiry: Expiry) -> Call<'_> {
+pub(crate) fn touch(key: &[u8], expiry: Expiry) -> Call<'_> {
     Call { key, op: Op::Touch { expiry: expiry.number() } }
 }
 
-pub fn get_and_touch(key: &[u8], expiry: Expiry) -> Call<'_> {
+pub(crate) fn get_and_touch(key: &[u8], expiry: Expiry) -> Call<'_> {
     Call { key, op: Op::GetAndTouch { expiry: expiry.number() } }
 }
 
-pub fn delete(key: &[u8]) -> Call<'_> {
+pub(crate) fn delete(key: &[u8]) -> Call<'_> {
     Call { key, op: Op::Delete { cas: None, stale: None } }
 }
 
 /// Deletes what stands for a value that could not be made.
-pub fn give_up(key: &[u8], cas: u64) -> Call<'_> {
+pub(crate) fn give_up(key: &[u8], cas: u64) -> Call<'_> {
     Call { key, op: Op::Delete { cas: Some(cas), stale: None } }
 }
 
-pub fn invalidate(key: &[u8], time: Duration) -> Call<'_> {
+pub(crate) fn invalidate(key: &[u8], time: Duration) -> Call<'_> {
     Call { key, op: Op::Delete { cas: None, stale: Some(seconds(time).max(1)) } }
 }
 
-pub fn count(key: &[u8], up: bool, by: u64, initial: Option<(u64, Expiry)>) -> Call<'_> {
+pub(crate) fn count(key: &[u8], up: bool, by: u64, initial: Option<(u64, Expiry)>) -> Call<'_> {
     let initial = initial.map(|(number, expiry)| (number, expiry.number()));
     Call { key, op: Op::Count { up, by, initial } }
 }

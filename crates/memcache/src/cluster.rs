@@ -22,7 +22,7 @@ use crate::{Error, Result};
 
 /// A server and what is known of it.
 #[derive(Debug)]
-pub struct Node {
+pub(crate) struct Node {
     /// Where it is, and its share.
     pub server: Server,
     /// Its address, for errors and for the ring.
@@ -36,7 +36,7 @@ pub struct Node {
 impl Node {
     /// Its dialect, if that is known.
     #[inline]
-    pub fn dialect(&self) -> Option<Dialect> {
+    pub(crate) fn dialect(&self) -> Option<Dialect> {
         match self.dialect.load(Ordering::Relaxed) {
             0 => None,
             1 => Some(Dialect::Meta),
@@ -45,7 +45,7 @@ impl Node {
     }
 
     /// Its dialect is known now, or not any more.
-    pub fn set_dialect(&self, dialect: Option<Dialect>) {
+    pub(crate) fn set_dialect(&self, dialect: Option<Dialect>) {
         let number = match dialect {
             None => 0,
             Some(Dialect::Meta) => 1,
@@ -55,7 +55,7 @@ impl Node {
     }
 
     /// The error of who is dead.
-    pub fn is_dead(&self) -> Error {
+    pub(crate) fn is_dead(&self) -> Error {
         Error::unavailable("it did not answer, and is left alone until it does")
             .in_place(self.name.clone())
     }
@@ -63,7 +63,7 @@ impl Node {
 
 /// Where a key goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Route {
+pub(crate) enum Route {
     /// To this server.
     To(usize),
     /// To this one, for a short time.
@@ -76,7 +76,7 @@ pub enum Route {
 
 /// All servers of a client.
 #[derive(Debug)]
-pub struct Cluster {
+pub(crate) struct Cluster {
     /// The servers, those of the gutter last.
     pub nodes: Vec<Node>,
     primaries: usize,
@@ -94,7 +94,7 @@ impl Cluster {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for no servers, one twice, a weight or a pool of zero,
     /// a namespace that is none.
-    pub fn new(servers: Vec<Server>, options: Options) -> Result<Cluster> {
+    pub(crate) fn new(servers: Vec<Server>, options: Options) -> Result<Cluster> {
         let keys = Keys::new(&options.namespace, options.hash_long_keys)?;
         let gutters = match &options.failover {
             Failover::Gutter { servers, .. } if servers.is_empty() => {
@@ -130,18 +130,18 @@ impl Cluster {
     }
 
     /// The servers that have keys of their own.
-    pub fn primaries(&self) -> std::ops::Range<usize> {
+    pub(crate) fn primaries(&self) -> std::ops::Range<usize> {
         0..self.primaries
     }
 
     /// The server of a key, dead or alive.
-    pub fn owner(&self, key: &[u8]) -> usize {
+    pub(crate) fn owner(&self, key: &[u8]) -> usize {
         self.ring.owner(key, |_| true).unwrap_or(0)
     }
 
     /// Where a key goes now.
     #[inline]
-    pub fn route(&self, key: &[u8]) -> Route {
+    pub(crate) fn route(&self, key: &[u8]) -> Route {
         let owner = self.owner(key);
         if !self.nodes[owner].health.is_dead() {
             return Route::To(owner);
@@ -165,7 +165,7 @@ impl Cluster {
     }
 
     /// The call as it is for a server of the gutter: nothing is kept there for long.
-    pub fn for_gutter<'a>(&self, mut call: Call<'a>) -> Call<'a> {
+    pub(crate) fn for_gutter<'a>(&self, mut call: Call<'a>) -> Call<'a> {
         let Failover::Gutter { expiry: most, .. } = self.options.failover else { return call };
         let most = super::Expiry::After(most).number();
         let expiry = match &mut call.op {
@@ -181,12 +181,12 @@ impl Cluster {
 
     /// How calls are said to a server of this dialect.
     #[inline]
-    pub fn sent(&self, dialect: Dialect) -> Sent<'_> {
+    pub(crate) fn sent(&self, dialect: Dialect) -> Sent<'_> {
         Sent { dialect, keys: &self.keys, max_value: self.options.max_value }
     }
 
     /// Notes how an exchange failed. Says whether the server is dead since just now.
-    pub fn note(&self, at: usize, failure: &Failure, limit: Duration) -> bool {
+    pub(crate) fn note(&self, at: usize, failure: &Failure, limit: Duration) -> bool {
         add(&self.counters.errors, 1);
         if matches!(failure, Failure::Late(_)) {
             add(&self.counters.timeouts, 1);
@@ -205,7 +205,7 @@ impl Cluster {
 
     /// Notes that a server has answered.
     #[inline]
-    pub fn note_answer(&self, at: usize) {
+    pub(crate) fn note_answer(&self, at: usize) {
         if self.nodes[at].health.answered() {
             add(&self.counters.recoveries, 1);
         }
@@ -216,7 +216,7 @@ impl Cluster {
     /// # Errors
     /// Where it cannot be unpacked.
     #[inline]
-    pub fn value(&self, found: Found) -> Result<Value> {
+    pub(crate) fn value(&self, found: Found) -> Result<Value> {
         let Found { bytes, marks } = found;
         let (bytes, flags) = match self.options.compression {
             None => (bytes, marks.flags),
@@ -227,7 +227,7 @@ impl Cluster {
 
     /// Counts what was found.
     #[inline]
-    pub fn count(&self, op: &Op<'_>, answer: &Answer) {
+    pub(crate) fn count(&self, op: &Op<'_>, answer: &Answer) {
         let reads = matches!(op, Op::Get { .. } | Op::GetAndTouch { .. } | Op::Fetch { .. });
         let counter = match (reads, answer) {
             (false, _) => &self.counters.writes,
@@ -238,7 +238,7 @@ impl Cluster {
     }
 
     /// Sorts keys by the servers they go to.
-    pub fn sort<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Sorted {
+    pub(crate) fn sort<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Sorted {
         let mut sorted = Sorted::default();
         // Keys of one server often follow one another, and all do where there is only one.
         let (mut last, mut run) = (0, Vec::with_capacity(keys.size_hint().0));
@@ -271,7 +271,7 @@ impl Cluster {
 
 /// Keys of a portion, by their numbers.
 #[derive(Debug, Default)]
-pub struct Sorted {
+pub(crate) struct Sorted {
     /// By server: numbers, and how the keys are sent.
     pub servers: BTreeMap<usize, Vec<(usize, Form)>>,
     /// Those that go nowhere.

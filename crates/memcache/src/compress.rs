@@ -82,7 +82,7 @@ impl Compression {
 /// # Errors
 /// [`Malformed`](ErrorKind::Malformed) where it was not, [`TooLarge`](ErrorKind::TooLarge) beyond
 /// the limit.
-pub fn unpack(bytes: Vec<u8>, flags: u32, limit: usize) -> Result<(Vec<u8>, u32)> {
+pub(crate) fn unpack(bytes: Vec<u8>, flags: u32, limit: usize) -> Result<(Vec<u8>, u32)> {
     if flags & (ZSTD | ZLIB) == 0 {
         return Ok((bytes, flags));
     }
@@ -91,7 +91,9 @@ pub fn unpack(bytes: Vec<u8>, flags: u32, limit: usize) -> Result<(Vec<u8>, u32)
 
 #[cfg(not(feature = "compress"))]
 fn not_built_in() -> Error {
-    Error::unsupported("compression is not built in; enable the feature `compress` of steelyard-memcache")
+    Error::unsupported(
+        "compression is not built in; enable the feature `compress` of steelyard-memcache",
+    )
 }
 
 #[cfg(not(feature = "compress"))]
@@ -125,7 +127,7 @@ pub(crate) fn inflate(_bytes: &[u8], _limit: usize) -> Result<Vec<u8>> {
 /// # Errors
 /// As those of [`unpack`].
 #[cfg(all(feature = "compress", feature = "objects"))]
-pub fn inflate(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
+pub(crate) fn inflate(bytes: &[u8], limit: usize) -> Result<Vec<u8>> {
     read_all(ZlibDecoder::new(bytes), limit)
 }
 

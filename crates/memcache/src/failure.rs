@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind, cluster::Node};
 
 /// What went wrong on a connection.
 #[derive(Debug)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// It could not be made.
     Connect(io::Error),
     /// The other side closed it, or the system did.
@@ -21,23 +21,23 @@ pub enum Failure {
 
 impl Failure {
     /// Whether it says that the server is not there.
-    pub fn is_of_server(&self) -> bool {
+    pub(crate) fn is_of_server(&self) -> bool {
         matches!(self, Failure::Connect(_) | Failure::Late(_))
     }
 
     /// What an error of the system means on a connection that is open.
-    pub fn of_open(error: io::Error) -> Failure {
+    pub(crate) fn of_open(error: io::Error) -> Failure {
         Failure::Closed(error)
     }
 
     /// The other side has closed the connection.
-    pub fn closed() -> Failure {
+    pub(crate) fn closed() -> Failure {
         let what = "the server closed the connection";
         Failure::Closed(io::Error::new(io::ErrorKind::UnexpectedEof, what))
     }
 
     /// The error to tell. It can be told to many.
-    pub fn error(&self, node: &Node) -> Error {
+    pub(crate) fn error(&self, node: &Node) -> Error {
         let again = |e: &io::Error| match e.raw_os_error() {
             Some(code) => io::Error::from_raw_os_error(code),
             None => io::Error::new(e.kind(), e.to_string()),

@@ -110,7 +110,7 @@ fn unknown(flags: u32) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Value as Any;
+    use steelyard_format::record::Value as Any;
 
     /// What the clients themselves have stored.
     #[test]

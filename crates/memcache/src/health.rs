@@ -36,7 +36,7 @@ impl Default for Patience {
 
 /// What is known of a server.
 #[derive(Debug)]
-pub struct Health {
+pub(crate) struct Health {
     patience: Patience,
     /// Beside the state, as it is read at every call.
     dead: AtomicBool,
@@ -54,7 +54,7 @@ struct State {
 
 impl Health {
     /// A server that is alive.
-    pub fn new(patience: Patience) -> Health {
+    pub(crate) fn new(patience: Patience) -> Health {
         let (dead, suspect) = (AtomicBool::new(false), AtomicBool::new(false));
         Health { patience, dead, suspect, state: Mutex::default() }
     }
@@ -65,12 +65,12 @@ impl Health {
 
     /// Whether it is taken for dead.
     #[inline]
-    pub fn is_dead(&self) -> bool {
+    pub(crate) fn is_dead(&self) -> bool {
         self.dead.load(Ordering::Relaxed)
     }
 
     /// A call failed, or a probe did. Says whether it is dead since just now.
-    pub fn failed(&self, now: Instant) -> bool {
+    pub(crate) fn failed(&self, now: Instant) -> bool {
         let Some(most) = self.patience.failures else { return false };
         let mut state = self.state();
         self.suspect.store(true, Ordering::Relaxed);
@@ -94,7 +94,7 @@ impl Health {
 
     /// A call or a probe was answered. Says whether it is alive since just now.
     #[inline]
-    pub fn answered(&self) -> bool {
+    pub(crate) fn answered(&self) -> bool {
         self.suspect.load(Ordering::Relaxed) && self.recovered()
     }
 
@@ -107,7 +107,7 @@ impl Health {
     }
 
     /// When it is to be probed; none where it is alive.
-    pub fn probe_at(&self) -> Option<Instant> {
+    pub(crate) fn probe_at(&self) -> Option<Instant> {
         self.state().probe.map(|(at, _)| at)
     }
 }

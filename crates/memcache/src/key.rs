@@ -40,7 +40,7 @@ fn unsafe_byte(byte: &u8) -> bool {
 }
 
 /// A key for people: as text, shortened.
-pub fn shown(key: &[u8]) -> String {
+pub(crate) fn shown(key: &[u8]) -> String {
     let text = String::from_utf8_lossy(key);
     match text.char_indices().nth(60) {
         Some((at, _)) => format!("{:?}…", &text[..at]),

@@ -19,14 +19,14 @@ impl Late {
     }
 
     /// After a failure on a server.
-    pub fn note(&self, at: usize, name: &str, error: &Error) {
+    pub(crate) fn note(&self, at: usize, name: &str, error: &Error) {
         if error.is_timeout() {
             self.get().entry(at).or_insert_with(|| (name.to_owned(), error.context().to_owned()));
         }
     }
 
     /// Takes the keys of late servers out of a portion, as refused.
-    pub fn refuse(&self, sorted: &mut Sorted) {
+    pub(crate) fn refuse(&self, sorted: &mut Sorted) {
         for (at, (name, why)) in &*self.get() {
             for (n, _) in sorted.servers.remove(at).into_iter().flatten() {
                 let what = format!("not sent, since the server is late: {why}");

@@ -64,10 +64,10 @@ pub use objects::AsyncObjects;
 #[cfg(feature = "objects")]
 pub use objects::Objects;
 pub use options::{Failover, Options};
-pub use steelyard_base::{Error, ErrorKind, Result, error};
-#[cfg(feature = "objects")]
-pub use steelyard_format::format;
 pub use protocol::{Dialect, How, Loss};
 pub use ring::{Ring, Spread};
 pub use statistics::Statistics;
+pub use steelyard_base::{Error, ErrorKind, Result, error};
+#[cfg(feature = "objects")]
+pub use steelyard_format::format;
 pub use value::{Failed, Fetch, Item, Swap, Value, View};

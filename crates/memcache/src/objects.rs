@@ -19,7 +19,10 @@ use super::{
     protocol::How,
     value::{Item, Value},
 };
-use crate::{Error, Result, format::{Coder, Wrapped}};
+use crate::{
+    Error, Result,
+    format::{Coder, Wrapped},
+};
 
 #[cfg(feature = "async")]
 mod nonblocking;

@@ -1,23 +1,23 @@
 //! Long batches, cut into portions: so much is held in memory, and sent to all servers at once.
 
 /// How many keys a portion has at most.
-pub const KEYS: usize = 1024;
+pub(crate) const KEYS: usize = 1024;
 /// About how many bytes of values it has.
-pub const BYTES: usize = 1 << 20;
+pub(crate) const BYTES: usize = 1 << 20;
 
 /// Portions of some items.
-pub struct Portions<I, W> {
+pub(crate) struct Portions<I, W> {
     items: I,
     weigh: W,
 }
 
 /// What says how many bytes an item has.
-pub trait Weighed<T>: Fn(&T) -> usize {}
+pub(crate) trait Weighed<T>: Fn(&T) -> usize {}
 impl<T, W: Fn(&T) -> usize> Weighed<T> for W {}
 
 impl<I: Iterator, W: Weighed<I::Item>> Portions<I, W> {
     /// Portions of these items.
-    pub fn new(items: I, weigh: W) -> Self {
+    pub(crate) fn new(items: I, weigh: W) -> Self {
         Portions { items, weigh }
     }
 }

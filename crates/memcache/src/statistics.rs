@@ -53,6 +53,6 @@ counters! {
 
 /// Adds to a counter.
 #[inline]
-pub fn add(counter: &AtomicU64, n: u64) {
+pub(crate) fn add(counter: &AtomicU64, n: u64) {
     counter.fetch_add(n, Ordering::Relaxed);
 }

@@ -109,7 +109,7 @@ pub(super) enum Lease {
 impl Lease {
     /// Reads the answer to [`Op::Fetch`](super::protocol::Op::Fetch). The one who won has `W`; the
     /// others `Z`, and an empty value without flags where there was none before.
-    pub fn of(found: super::protocol::Found) -> Lease {
+    pub(crate) fn of(found: super::protocol::Found) -> Lease {
         let Marks { won, taken, cas, flags, .. } = found.marks;
         if won {
             Lease::Make { cas, empty: found.bytes.is_empty() && flags == 0 }

@@ -13,7 +13,7 @@ pub mod server;
 // What tests do without a server they need; that of tests/it.
 #[cfg(test)]
 #[path = "../../../tests/it/skips.rs"]
-#[allow(dead_code, unused_imports, unused_macros)]
+#[allow(dead_code, unreachable_pub, unused_imports, unused_macros)]
 mod skips;
 pub mod store;
 

@@ -6,7 +6,9 @@ use super::{
     simd,
     stretch::{Piece, first_piece},
 };
-use crate::{FIELD_END, Frame, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind};
+use crate::{
+    FIELD_END, Frame, RECORD_END, RecordRef, SUBFIELD, Severity, Span, Trouble, TroubleKind,
+};
 
 /// A record as it was met: its place, its bytes, and what could be made of them.
 #[derive(Clone, Copy)]
@@ -82,7 +84,7 @@ struct Current {
 
 impl Block {
     /// Begins a block: finds all delimiters and looks whether all is UTF-8.
-    pub fn begin(&mut self, block: &[u8]) {
+    pub(super) fn begin(&mut self, block: &[u8]) {
         self.tape.clear();
         simd::best()(block, &mut self.tape);
         (self.mark, self.at, self.until) = (0, 0, 0);
@@ -93,14 +95,14 @@ impl Block {
     }
 
     /// How many bytes of the block are done.
-    pub fn done(&self) -> usize {
+    pub(super) fn done(&self) -> usize {
         self.at
     }
 
     /// Steps to the next record of `block`, which must be the one begun with. `stretch` gives where
     /// the stretch at a position ends, as [`frame`](super::frame()) says it.
     #[inline]
-    pub fn step(&mut self, block: &[u8], stretch: impl FnMut(&[u8], usize) -> Frame) -> Step {
+    pub(super) fn step(&mut self, block: &[u8], stretch: impl FnMut(&[u8], usize) -> Frame) -> Step {
         self.scratch.troubles.clear();
         let mut stretch = stretch;
         loop {
@@ -176,7 +178,7 @@ impl Block {
 
     /// The record stepped to: where it stands in `block`, its bytes, and what could be read.
     #[inline]
-    pub fn current<'a>(&'a self, block: &'a [u8]) -> (usize, &'a [u8], Option<RecordRef<'a>>) {
+    pub(super) fn current<'a>(&'a self, block: &'a [u8]) -> (usize, &'a [u8], Option<RecordRef<'a>>) {
         let Current { at, length, area, utf8, sound, apart } = self.current;
         let raw = &block[at..at + length];
         let record = area.map(|area| RecordRef {
@@ -192,12 +194,12 @@ impl Block {
     }
 
     /// What is wrong with the record stepped to; offsets count from the block.
-    pub fn troubles(&self) -> &[Trouble] {
+    pub(super) fn troubles(&self) -> &[Trouble] {
         &self.scratch.troubles
     }
 
     /// The same, to be told where the block begins.
-    pub fn troubles_mut(&mut self) -> &mut [Trouble] {
+    pub(super) fn troubles_mut(&mut self) -> &mut [Trouble] {
         &mut self.scratch.troubles
     }
 

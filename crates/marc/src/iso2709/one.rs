@@ -5,7 +5,7 @@ use super::{
     block::{Walked, walk},
     simd,
 };
-use crate::{Error, Result, Record, Trouble, TroubleKind, worst};
+use crate::{Error, Record, Result, Trouble, TroubleKind, worst};
 
 /// Reads the record that `raw` is into `record`. What is wrong with it is added to `troubles`,
 /// with offsets from its first byte; it is then read as well as can be.

@@ -8,7 +8,7 @@ use super::{
     frame::frame,
     zeros::{Run, Zeros, told},
 };
-use crate::{Error, ErrorKind, Result, Frame, Trouble, TroubleKind};
+use crate::{Error, ErrorKind, Frame, Result, Trouble, TroubleKind};
 
 /// How much is looked at at once: small enough that block and marks stay in the cache.
 const BLOCK: usize = 256 << 10;

@@ -25,7 +25,7 @@ pub(super) struct Start {
 
 impl Start {
     /// Where the record at the front of `bytes` ends if its directory is right.
-    pub fn end(&self, bytes: &[u8]) -> usize {
+    pub(super) fn end(&self, bytes: &[u8]) -> usize {
         let [length, start, _] = self.widths;
         let ends = entries(&bytes[24..self.base - 1], self.widths).filter_map(|entry| {
             let at = 3 + length;

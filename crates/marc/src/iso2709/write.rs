@@ -1,6 +1,6 @@
 //! Writing ISO 2709.
 
-use crate::{Error, ErrorKind, Result, FIELD_END, Leader, RECORD_END, RecordRef};
+use crate::{Error, ErrorKind, FIELD_END, Leader, RECORD_END, RecordRef, Result};
 
 /// Appends `record` to `out` in ISO 2709.
 ///

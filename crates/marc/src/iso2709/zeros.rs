@@ -4,7 +4,7 @@
 use super::frame::{BETWEEN, between};
 
 /// So many bytes of zeros (and line ends) behind the last record are padding; more are lost records.
-pub const PADDING: u64 = 64 << 10;
+pub(super) const PADDING: u64 = 64 << 10;
 /// A run of so many bytes is not held until it ends.
 const LONG: usize = 4 << 10;
 

@@ -1,6 +1,6 @@
 //! The two parts of a record that every reader of the shape has to have met.
 
-use crate::{Error, Result, Leader, Record};
+use crate::{Error, Leader, Record, Result};
 
 /// Which parts were there.
 #[derive(Debug, Default)]

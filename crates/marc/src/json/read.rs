@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::Parts;
-use crate::{Error, Result, Record, Trouble, TroubleKind, builder::FieldBuilder};
+use crate::{Error, Record, Result, Trouble, TroubleKind, builder::FieldBuilder};
 
 /// How deep lists and objects may be nested in what is skipped.
 const DEEPEST: usize = 128;

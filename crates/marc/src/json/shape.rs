@@ -11,7 +11,9 @@ use serde::{
     ser::{self, SerializeMap, SerializeSeq, SerializeStruct},
 };
 
-use crate::{Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, builder::FieldBuilder};
+use crate::{
+    Content, FieldRef, Leader, Record, RecordRef, Subfield, Subfields, builder::FieldBuilder,
+};
 
 impl Serialize for RecordRef<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

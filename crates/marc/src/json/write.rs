@@ -4,7 +4,7 @@
 //! copy. So the room for a record is made once, literals are stores of a fixed size, and short
 //! texts are copied sixteen bytes at a time, the surplus being overwritten by what comes next.
 
-use crate::{Error, Result, Content, RecordRef, Subfield, Subfields};
+use crate::{Content, Error, RecordRef, Result, Subfield, Subfields};
 
 /// The longest that is written around a field: tag, indicators, brackets.
 const AROUND_FIELD: usize = 64;
@@ -218,7 +218,7 @@ mod tests {
     use crate::{Leader, Record};
 
     /// Records with everything that can stand in one.
-    pub fn any_record() -> impl Strategy<Value = Record> {
+    pub(super) fn any_record() -> impl Strategy<Value = Record> {
         let text = || prop_oneof!["[ -~]{0,40}", "\\PC{0,20}", "[\u{0}-\u{1c}\"\\\\]{0,6}"];
         let code = prop_oneof![
             8 => prop::char::range('a', 'z'),

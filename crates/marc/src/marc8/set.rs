@@ -127,7 +127,7 @@ pub(super) const FIRST: u8 = 8;
 pub(super) const SECOND: u8 = 16;
 
 impl Glyph {
-    pub fn len(self) -> usize {
+    pub(super) fn len(self) -> usize {
         (self.info & 3) as usize
     }
 }

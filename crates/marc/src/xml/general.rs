@@ -8,7 +8,7 @@ use super::{
     show,
     token::{Reference, Token, is_space, reference},
 };
-use crate::{Result, FIELD_END, RECORD_END, SUBFIELD, Span, TroubleKind, field::first_character};
+use crate::{FIELD_END, RECORD_END, Result, SUBFIELD, Span, TroubleKind, field::first_character};
 
 /// What takes the place of a character that would end a field, a subfield or a record.
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();

@@ -6,7 +6,7 @@ use super::{
     local, show,
     token::{Token, Tokens},
 };
-use crate::{Error, ErrorKind, Result, Frame, Leader, Record, Trouble, TroubleKind, tally::Tally};
+use crate::{Error, ErrorKind, Frame, Leader, Record, Result, Trouble, TroubleKind, tally::Tally};
 
 /// A record element being read.
 pub(super) struct Reader<'a> {

@@ -5,7 +5,7 @@ use super::{
     scan::{block, first_to_write},
     show,
 };
-use crate::{Error, Result, FieldRef, RecordRef, Trouble, TroubleKind, field::first_character};
+use crate::{Error, FieldRef, RecordRef, Result, Trouble, TroubleKind, field::first_character};
 
 /// Appends the record as one `<record>` element, without line ends: it stands in a collection, whose
 /// namespace it takes.

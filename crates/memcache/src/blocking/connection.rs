@@ -19,11 +19,15 @@ use nix::{
 };
 use socket2::{Domain, SockAddr, Socket, Type};
 
-use crate::{address::Address, failure::Failure, protocol::{Exchange, Input}};
+use crate::{
+    address::Address,
+    failure::Failure,
+    protocol::{Exchange, Input},
+};
 
 /// When a call must be over.
 #[derive(Debug, Clone, Copy)]
-pub struct Deadline {
+pub(super) struct Deadline {
     begun: Instant,
     /// How long it may take.
     pub limit: Duration,
@@ -31,12 +35,12 @@ pub struct Deadline {
 
 impl Deadline {
     /// So long from now.
-    pub fn new(limit: Duration) -> Deadline {
+    pub(super) fn new(limit: Duration) -> Deadline {
         Deadline { begun: Instant::now(), limit }
     }
 
     /// What is left of it.
-    pub fn left(&self) -> Result<Duration, Failure> {
+    pub(super) fn left(&self) -> Result<Duration, Failure> {
         let left = self.limit.saturating_sub(self.begun.elapsed());
         if left.is_zero() { Err(Failure::Late(self.limit)) } else { Ok(left) }
     }
@@ -44,7 +48,7 @@ impl Deadline {
 
 /// Up to where an exchange is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub(super) enum Until {
     /// All is sent.
     Sent,
     /// All is answered.
@@ -52,7 +56,7 @@ pub enum Until {
 }
 
 /// Where an address leads to. Asks the system for names, which takes its time.
-pub fn resolve(address: &Address) -> io::Result<Vec<SockAddr>> {
+pub(super) fn resolve(address: &Address) -> io::Result<Vec<SockAddr>> {
     match address {
         Address::Unix(path) => SockAddr::unix(path).map(|address| vec![address]),
         Address::Tcp(host, port) => {
@@ -65,7 +69,7 @@ pub fn resolve(address: &Address) -> io::Result<Vec<SockAddr>> {
 }
 
 /// A connection. It is for one exchange at a time; after a failure it is to be dropped.
-pub struct Connection {
+pub(super) struct Connection {
     socket: Socket,
     out: Vec<u8>,
     sent: usize,
@@ -78,7 +82,7 @@ pub struct Connection {
 
 impl Connection {
     /// Connects to the first of the addresses that takes it. `waits` is the usual time for a call.
-    pub fn open(
+    pub(super) fn open(
         addresses: &[SockAddr],
         limit: Duration,
         waits: Duration,
@@ -125,12 +129,12 @@ impl Connection {
     }
 
     /// Whether it has nothing left from what went before.
-    pub fn is_clean(&self) -> bool {
+    pub(super) fn is_clean(&self) -> bool {
         self.input.is_empty() && self.sent == self.out.len()
     }
 
     /// Begins an exchange.
-    pub fn begin(&mut self, exchange: &mut impl Exchange) {
+    pub(super) fn begin(&mut self, exchange: &mut impl Exchange) {
         debug_assert!(self.sent == self.out.len());
         self.out.clear();
         self.sent = 0;
@@ -139,7 +143,7 @@ impl Connection {
 
     /// Sends what can be sent now, and says whether all is sent.
     #[inline]
-    pub fn push(&mut self, exchange: &mut impl Exchange) -> Result<bool, Failure> {
+    pub(super) fn push(&mut self, exchange: &mut impl Exchange) -> Result<bool, Failure> {
         // What is sent without waiting raises no signal where nobody reads it.
         let flags = MSG_DONTWAIT | MSG_NOSIGNAL;
         loop {
@@ -166,7 +170,7 @@ impl Connection {
 
     /// Receives once and reads that; says whether it was the end. None where nothing came in time.
     #[inline]
-    pub fn pull(&mut self, exchange: &mut impl Exchange) -> Result<Option<bool>, Failure> {
+    pub(super) fn pull(&mut self, exchange: &mut impl Exchange) -> Result<Option<bool>, Failure> {
         let room = self.input.room();
         match (&self.socket).read(room) {
             Ok(0) => Err(Failure::closed()),
@@ -181,14 +185,14 @@ impl Connection {
     }
 
     /// What to wait for: answers, and room to send where something is left.
-    pub fn wish(&self, sent: bool) -> PollFd<'_> {
+    pub(super) fn wish(&self, sent: bool) -> PollFd<'_> {
         let flags = if sent { PollFlags::POLLIN } else { PollFlags::POLLIN | PollFlags::POLLOUT };
         PollFd::new(self.socket.as_fd(), flags)
     }
 
     /// Runs an exchange.
     #[inline]
-    pub fn run(
+    pub(super) fn run(
         &mut self,
         exchange: &mut impl Exchange,
         mut deadline: Deadline,
@@ -227,7 +231,7 @@ impl Connection {
 }
 
 /// Waits until something can be done, and says what.
-pub fn wait(wishes: &mut [PollFd<'_>], left: Duration) -> Result<Vec<PollFlags>, Failure> {
+pub(super) fn wait(wishes: &mut [PollFd<'_>], left: Duration) -> Result<Vec<PollFlags>, Failure> {
     // Rounded up, or it would come back a little early, over and over.
     let ms = u16::try_from(left.as_millis() + 1).unwrap_or(u16::MAX);
     match poll(wishes, PollTimeout::from(ms)) {

@@ -10,7 +10,20 @@ use super::{
     connection::{Deadline, wait},
     pool::Lease,
 };
-use crate::{Error, Result, answers, calls::{self, Packed}, cluster::Sorted, compress::unpack, expiry::Expiry, failure::Failure, key::Form, late::Late, portion::Portions, protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks}, statistics::add, value::{Failed, Item, Value, View}};
+use crate::{
+    Error, Result, answers,
+    calls::{self, Packed},
+    cluster::Sorted,
+    compress::unpack,
+    expiry::Expiry,
+    failure::Failure,
+    key::Form,
+    late::Late,
+    portion::Portions,
+    protocol::{Answer, Call, Exchange, GetMany, How, Many, Sent, reply::Marks},
+    statistics::add,
+    value::{Failed, Item, Value, View},
+};
 
 /// Work on one server that is under way.
 struct Lane<'c, E> {

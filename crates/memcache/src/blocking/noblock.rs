@@ -1,7 +1,15 @@
 //! Writes that are not waited for, until a barrier.
 
 use super::{Client, Until, connection::Deadline, pool::Lease};
-use crate::{Result, calls::{self, Packed}, cluster::Route, expiry::Expiry, protocol::{Call, Dialect, How, Loss, Quiet}, statistics::add, value::Item};
+use crate::{
+    Result,
+    calls::{self, Packed},
+    cluster::Route,
+    expiry::Expiry,
+    protocol::{Call, Dialect, How, Loss, Quiet},
+    statistics::add,
+    value::Item,
+};
 
 /// From so many bytes on, what is gathered is sent.
 const ENOUGH: usize = 16 << 10;

@@ -11,7 +11,7 @@ use super::connection::{Connection, Deadline, resolve};
 use crate::{address::Address, failure::Failure};
 
 /// Connections to a server, and how many there are.
-pub struct Pool {
+pub(super) struct Pool {
     state: Mutex<State>,
     freed: Condvar,
     most: usize,
@@ -32,7 +32,7 @@ struct State {
 }
 
 /// A connection on loan, which is thrown away unless it is given back.
-pub struct Lease<'p> {
+pub(super) struct Lease<'p> {
     pool: &'p Pool,
     age: u64,
     /// None: there is room for a new one.
@@ -41,7 +41,7 @@ pub struct Lease<'p> {
 
 impl Pool {
     /// No connections yet, and at most so many.
-    pub fn new(address: &Address, most: usize) -> Pool {
+    pub(super) fn new(address: &Address, most: usize) -> Pool {
         let state = State { idle: Vec::new(), open: 0, waiting: 0, age: 0 };
         let pool = Pool {
             state: Mutex::new(state),
@@ -62,14 +62,14 @@ impl Pool {
     ///
     /// # Errors
     /// Where it does not know.
-    pub fn look_up(&self, address: &Address) -> std::io::Result<()> {
+    pub(super) fn look_up(&self, address: &Address) -> std::io::Result<()> {
         let found = resolve(address)?;
         *self.addresses.lock().unwrap_or_else(PoisonError::into_inner) = found;
         Ok(())
     }
 
     /// Where the server is.
-    pub fn addresses(&self) -> Vec<SockAddr> {
+    pub(super) fn addresses(&self) -> Vec<SockAddr> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -78,7 +78,7 @@ impl Pool {
     /// # Errors
     /// [`Failure::Busy`] where there is none in time.
     #[inline]
-    pub fn take(&self, deadline: &Deadline) -> Result<Lease<'_>, Failure> {
+    pub(super) fn take(&self, deadline: &Deadline) -> Result<Lease<'_>, Failure> {
         let mut state = self.state();
         loop {
             if let Some(connection) = state.idle.pop() {
@@ -97,7 +97,7 @@ impl Pool {
     }
 
     /// Throws away what is idle: the server was away.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         let mut state = self.state();
         state.age += 1;
         state.open -= state.idle.len();
@@ -108,7 +108,7 @@ impl Pool {
     }
 
     /// How many connections are idle, and how many there are.
-    pub fn size(&self) -> (usize, usize) {
+    pub(super) fn size(&self) -> (usize, usize) {
         let state = self.state();
         (state.idle.len(), state.open)
     }
@@ -117,7 +117,7 @@ impl Pool {
 impl Lease<'_> {
     /// Gives the connection back, for others to use; one that is not clean is thrown away.
     #[inline]
-    pub fn give_back(mut self) {
+    pub(super) fn give_back(mut self) {
         let Some(connection) = self.connection.take() else { return };
         let mut state = self.pool.state();
         let keep = connection.is_clean() && state.age == self.age;
@@ -146,7 +146,7 @@ impl Drop for Lease<'_> {
 }
 
 /// Waits until a moment, or until `stop` is true.
-pub fn wait_until(stop: &(Mutex<bool>, Condvar), moment: Instant) -> bool {
+pub(super) fn wait_until(stop: &(Mutex<bool>, Condvar), moment: Instant) -> bool {
     let mut stopped = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
     while !*stopped {
         let left = moment.saturating_duration_since(Instant::now());

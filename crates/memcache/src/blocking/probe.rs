@@ -18,11 +18,11 @@ use crate::{failure::Failure, statistics::add};
 
 /// Whether the thread runs.
 #[derive(Default)]
-pub struct Prober(AtomicBool);
+pub(super) struct Prober(AtomicBool);
 
 /// Sees to it that the dead are probed.
 #[cold]
-pub fn look_after(shared: &Arc<Shared>) {
+pub(super) fn look_after(shared: &Arc<Shared>) {
     if shared.prober.0.swap(true, Ordering::SeqCst) {
         return;
     }

@@ -3,7 +3,13 @@
 use std::time::Duration;
 
 use super::AsyncClient;
-use crate::{Error, Result, answers, calls::{self, Packed}, expiry::Expiry, protocol::How, value::{Item, Swap, Value}};
+use crate::{
+    Error, Result, answers,
+    calls::{self, Packed},
+    expiry::Expiry,
+    protocol::How,
+    value::{Item, Swap, Value},
+};
 
 /// # Operations on one key
 ///
@@ -192,10 +198,7 @@ impl AsyncClient {
     /// # Errors
     /// See above.
     pub async fn debug(&self, key: impl AsRef<[u8]>) -> Result<Option<String>> {
-        let call = crate::protocol::Call {
-            key: key.as_ref(),
-            op: crate::protocol::Op::Debug,
-        };
+        let call = crate::protocol::Call { key: key.as_ref(), op: crate::protocol::Op::Debug };
         answers::text(self.call(&call).await?)
     }
 }

@@ -18,11 +18,16 @@ use tokio::{
 
 use steelyard_base::timer::Alarm;
 
-use crate::{address::Address, failure::Failure, options::Options, protocol::{Exchange, Input}};
+use crate::{
+    address::Address,
+    failure::Failure,
+    options::Options,
+    protocol::{Exchange, Input},
+};
 
 /// When a call must be over.
 #[derive(Debug, Clone, Copy)]
-pub struct Deadline {
+pub(super) struct Deadline {
     at: Instant,
     /// How long it may take.
     pub limit: Duration,
@@ -30,12 +35,12 @@ pub struct Deadline {
 
 impl Deadline {
     /// So long from now.
-    pub fn new(limit: Duration) -> Deadline {
+    pub(super) fn new(limit: Duration) -> Deadline {
         Deadline { at: Instant::now() + limit, limit }
     }
 
     /// Does something in time.
-    pub async fn hold<T>(
+    pub(super) async fn hold<T>(
         &self,
         work: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
@@ -45,7 +50,7 @@ impl Deadline {
 
 /// Up to where an exchange is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Until {
+pub(super) enum Until {
     /// All is sent.
     Sent,
     /// All is answered.
@@ -56,7 +61,7 @@ trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
 
 /// A connection. It is for one exchange at a time; after a failure it is to be dropped.
-pub struct Connection {
+pub(super) struct Connection {
     stream: Box<dyn Duplex>,
     out: Vec<u8>,
     sent: usize,
@@ -77,7 +82,7 @@ enum Step {
 
 impl Connection {
     /// Connects.
-    pub async fn open(address: &Address, options: &Options) -> Result<Connection, Failure> {
+    pub(super) async fn open(address: &Address, options: &Options) -> Result<Connection, Failure> {
         let limit = options.connect_timeout;
         let connect = async {
             Ok::<Box<dyn Duplex>, io::Error>(match address {
@@ -102,12 +107,12 @@ impl Connection {
     }
 
     /// Whether it has nothing left from what went before.
-    pub fn is_clean(&self) -> bool {
+    pub(super) fn is_clean(&self) -> bool {
         self.input.is_empty() && self.sent == self.out.len() && self.flushed
     }
 
     /// Runs an exchange.
-    pub async fn run<E: Exchange>(
+    pub(super) async fn run<E: Exchange>(
         &mut self,
         exchange: &mut E,
         deadline: Deadline,

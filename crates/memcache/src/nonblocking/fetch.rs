@@ -3,7 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::AsyncClient;
-use crate::{Error, ErrorKind, Result, calls::{self, Packed}, protocol::{Answer, How}, value::{Fetch, Lease}};
+use crate::{
+    Error, ErrorKind, Result,
+    calls::{self, Packed},
+    protocol::{Answer, How},
+    value::{Fetch, Lease},
+};
 
 /// The pause between two looks at a value that somebody else makes: it doubles to the last.
 const PAUSES: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(50)];

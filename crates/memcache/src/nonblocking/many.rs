@@ -12,7 +12,19 @@ use std::{
 use futures_util::future::join_all;
 
 use super::{AsyncClient, connection::Deadline};
-use crate::{Error, Result, answers, calls::{self, Packed}, cluster::Sorted, compress::unpack, expiry::Expiry, key::Form, late::Late, portion::Portions, protocol::{Answer, Call, Dialect, Exchange, GetMany, How, Many, Sent, reply::Marks}, statistics::add, value::{Failed, Item, Value, View}};
+use crate::{
+    Error, Result, answers,
+    calls::{self, Packed},
+    cluster::Sorted,
+    compress::unpack,
+    expiry::Expiry,
+    key::Form,
+    late::Late,
+    portion::Portions,
+    protocol::{Answer, Call, Dialect, Exchange, GetMany, How, Many, Sent, reply::Marks},
+    statistics::add,
+    value::{Failed, Item, Value, View},
+};
 
 /// What is done with what is found.
 type Each<'e> = dyn FnMut(usize, Result<Option<View<'_>>>) + Send + 'e;

@@ -11,7 +11,7 @@ use super::connection::{Connection, Deadline};
 use crate::failure::Failure;
 
 /// Connections to a server, and how many there are.
-pub struct Pool {
+pub(super) struct Pool {
     idle: Mutex<Idle>,
     room: Semaphore,
     most: usize,
@@ -27,7 +27,7 @@ struct Idle {
 }
 
 /// A connection on loan, which is thrown away unless it is given back.
-pub struct Lease<'p> {
+pub(super) struct Lease<'p> {
     pool: &'p Pool,
     _room: SemaphorePermit<'p>,
     age: u64,
@@ -39,7 +39,7 @@ pub struct Lease<'p> {
 
 impl Pool {
     /// No connections yet, and at most so many.
-    pub fn new(most: usize) -> Pool {
+    pub(super) fn new(most: usize) -> Pool {
         Pool { idle: Mutex::default(), room: Semaphore::new(most), most }
     }
 
@@ -51,7 +51,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`Failure::Busy`] where there is none in time.
-    pub async fn take(&self, deadline: &Deadline) -> Result<Lease<'_>, Failure> {
+    pub(super) async fn take(&self, deadline: &Deadline) -> Result<Lease<'_>, Failure> {
         let (room, waited) = match self.room.try_acquire() {
             Ok(room) => (room, Duration::ZERO),
             Err(_) => {
@@ -68,7 +68,7 @@ impl Pool {
     }
 
     /// Throws away what is idle: the server was away.
-    pub fn clear(&self) {
+    pub(super) fn clear(&self) {
         let mut idle = self.idle();
         idle.age += 1;
         let closed = std::mem::take(&mut idle.connections);
@@ -77,7 +77,7 @@ impl Pool {
     }
 
     /// How many connections are idle, and how many are in use.
-    pub fn size(&self) -> (usize, usize) {
+    pub(super) fn size(&self) -> (usize, usize) {
         (self.idle().connections.len(), self.most - self.room.available_permits())
     }
 }
@@ -85,7 +85,7 @@ impl Pool {
 impl Lease<'_> {
     /// What a failure means: where nearly all of the time went by waiting for a connection, the
     /// server was not the one who was late.
-    pub fn blame(&self, failure: Failure) -> Failure {
+    pub(super) fn blame(&self, failure: Failure) -> Failure {
         match failure {
             Failure::Late(limit) if self.waited >= limit / 10 * 9 => {
                 Failure::Busy(limit, self.pool.most)
@@ -95,7 +95,7 @@ impl Lease<'_> {
     }
 
     /// Gives the connection back, for others to use; one that is not clean is thrown away.
-    pub fn give_back(mut self) {
+    pub(super) fn give_back(mut self) {
         let Some(connection) = self.connection.take() else { return };
         let mut idle = self.pool.idle();
         if connection.is_clean() && idle.age == self.age {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 
 /// Whether the task runs.
 #[derive(Default)]
-pub struct Prober(AtomicBool);
+pub(super) struct Prober(AtomicBool);
 
 /// The task has ended, however it ended: also with its runtime.
 struct Running(Weak<Shared>);
@@ -30,7 +30,7 @@ impl Drop for Running {
 
 /// Sees to it that the dead are probed.
 #[cold]
-pub fn look_after(shared: &Arc<Shared>) {
+pub(super) fn look_after(shared: &Arc<Shared>) {
     if shared.prober.0.swap(true, Ordering::SeqCst) {
         return;
     }

@@ -12,7 +12,10 @@ use super::{
     call::said,
     reply::{Parsed, Reply, out_of_step, parse},
 };
-use crate::{Error, ErrorKind, Result, key::{Form, shown}};
+use crate::{
+    Error, ErrorKind, Result,
+    key::{Form, shown},
+};
 
 /// Values from this size on are said aloud.
 const LARGE: usize = 32 << 10;

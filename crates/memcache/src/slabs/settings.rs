@@ -151,7 +151,7 @@ impl Settings {
 }
 
 /// Whether this version has `slab_chunk_max` in kilobytes.
-pub fn in_kilobytes(version: &str) -> bool {
+pub(super) fn in_kilobytes(version: &str) -> bool {
     let mut numbers = version.split('.').map(|part| {
         let digits = part.find(|c: char| !c.is_ascii_digit()).unwrap_or(part.len());
         part[..digits].parse::<u32>().unwrap_or(0)

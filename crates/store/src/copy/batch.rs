@@ -51,7 +51,7 @@ impl Frame {
     ///
     /// # Errors
     /// Where the file cannot be read.
-    pub fn next(
+    pub(super) fn next(
         frames: &mut Frames,
         from: u64,
         again: bool,
@@ -91,12 +91,12 @@ pub(super) struct Spare(Mutex<Vec<Vec<u8>>>);
 
 impl Spare {
     /// An empty buffer.
-    pub fn take(&self) -> Vec<u8> {
+    pub(super) fn take(&self) -> Vec<u8> {
         self.buffers().pop().unwrap_or_default()
     }
 
     /// Gives a buffer back.
-    pub fn give(&self, mut buffer: Vec<u8>) {
+    pub(super) fn give(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.buffers().push(buffer);
     }

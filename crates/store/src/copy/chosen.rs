@@ -25,7 +25,7 @@ pub(super) struct Chosen {
 impl Chosen {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where a condition cannot be asked of the source's records.
-    pub fn new(options: &Options) -> Result<Chosen> {
+    pub(super) fn new(options: &Options) -> Result<Chosen> {
         let all = |meaning: fn(&Condition) -> Result<Filter>| {
             let conditions = &options.conditions;
             conditions.iter().try_fold(Filter::All, |all, one| Ok(all.and(meaning(one)?)))
@@ -49,7 +49,7 @@ impl Chosen {
     }
 
     /// Whether a MARC record goes along; with its key, where it is a store's.
-    pub fn marc(&self, key: Option<&Key>, record: RecordRef<'_>) -> bool {
+    pub(super) fn marc(&self, key: Option<&Key>, record: RecordRef<'_>) -> bool {
         match &self.marc {
             None | Some(Filter::All) => true,
             Some(filter) => filter.fits_marc(key, record),
@@ -60,7 +60,7 @@ impl Chosen {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where it is none, and the conditions are for those only.
-    pub fn document(
+    pub(super) fn document(
         &self,
         key: Option<&Key>,
         document: &Document,
@@ -90,7 +90,7 @@ impl LeftOut {
     /// How many records are looked at.
     const ENOUGH: usize = 1000;
 
-    pub fn new(options: &Options) -> Result<LeftOut> {
+    pub(super) fn new(options: &Options) -> Result<LeftOut> {
         let matcher = Chosen::new(options)?.documents;
         let hints = matcher.as_ref().map(|one| Hints::new(one.filter())).unwrap_or_default();
         let seen = if hints.is_empty() { LeftOut::ENOUGH } else { 0 };
@@ -98,7 +98,7 @@ impl LeftOut {
     }
 
     /// A document that was left out.
-    pub fn see(&self, key: Option<&Key>, document: &Document) {
+    pub(super) fn see(&self, key: Option<&Key>, document: &Document) {
         if let Some(matcher) = &self.matcher
             && self.seen.load(Relaxed) < LeftOut::ENOUGH
         {
@@ -109,7 +109,7 @@ impl LeftOut {
     }
 
     /// Why none of them fitted, as far as their kinds of values tell.
-    pub fn told(&self) -> Vec<String> {
+    pub(super) fn told(&self) -> Vec<String> {
         self.hints.lock().unwrap_or_else(PoisonError::into_inner).told()
     }
 }

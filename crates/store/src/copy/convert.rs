@@ -92,7 +92,11 @@ struct At<'k> {
 }
 
 impl<'o> Converter<'o> {
-    pub fn new(options: &'o Options, sought: &'o Sought, left_out: &'o LeftOut) -> Result<Self> {
+    pub(super) fn new(
+        options: &'o Options,
+        sought: &'o Sought,
+        left_out: &'o LeftOut,
+    ) -> Result<Self> {
         let from = options.from.wrapped();
         let reader = from.filter(|_| options.is_marc());
         let reader = reader.map(|from| format::Reader::new(from.clone(), As::Marc, options.nfc));
@@ -110,7 +114,7 @@ impl<'o> Converter<'o> {
         })
     }
 
-    pub fn convert(&mut self, batch: Batch, spare: &Spare) -> Converted {
+    pub(super) fn convert(&mut self, batch: Batch, spare: &Spare) -> Converted {
         let made = Made { bytes: spare.take(), ..Made::default() };
         let Batch { records, read, until, tried, past } = batch;
         let mut done = Converted {

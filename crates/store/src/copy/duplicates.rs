@@ -96,18 +96,18 @@ impl Seen {
     }
 
     /// Remembers a key; says whether it is new.
-    pub fn add(&mut self, key: &Key) -> bool {
+    pub(super) fn add(&mut self, key: &Key) -> bool {
         let key = self.fingerprint(key);
         self.keys.insert(key)
     }
 
     /// Whether a key was written.
-    pub fn has(&self, key: &Key) -> bool {
+    pub(super) fn has(&self, key: &Key) -> bool {
         self.keys.contains(&self.fingerprint(key))
     }
 
     /// Forgets a key whose record was not written after all.
-    pub fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &Key) {
         let key = self.fingerprint(key);
         self.keys.remove(&key);
     }

@@ -133,7 +133,7 @@ fn is_of_record(e: &Error) -> bool {
 }
 
 impl Keeper {
-    pub fn new(to: ToStore, options: &Options) -> Result<Keeper> {
+    pub(super) fn new(to: ToStore, options: &Options) -> Result<Keeper> {
         Ok(Keeper {
             to,
             form: options.to.clone(),
@@ -146,7 +146,7 @@ impl Keeper {
     }
 
     /// What errors call the store.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.to.name
     }
 
@@ -204,7 +204,7 @@ impl Keeper {
     }
 
     /// Before a batch is written.
-    pub fn begin(&mut self, until: &Mark) -> Result<()> {
+    pub(super) fn begin(&mut self, until: &Mark) -> Result<()> {
         match &mut self.to.journal {
             Some(journal) => journal.trying(until),
             None => Ok(()),
@@ -212,7 +212,7 @@ impl Keeper {
     }
 
     /// After a batch was written and all about it told.
-    pub fn end(&mut self, until: &Mark, counts: &Counts, rejected: u64) -> Result<()> {
+    pub(super) fn end(&mut self, until: &Mark, counts: &Counts, rejected: u64) -> Result<()> {
         match &mut self.to.journal {
             Some(journal) => journal.done(until, counts, rejected),
             None => Ok(()),
@@ -220,7 +220,7 @@ impl Keeper {
     }
 
     /// Writes a batch. What the store refuses is rejected, and counted no longer as written.
-    pub fn write(&mut self, done: &mut Converted) -> Result<()> {
+    pub(super) fn write(&mut self, done: &mut Converted) -> Result<()> {
         let name = self.to.name.clone();
         self.written(done).map_err(|e| e.in_place(name))
     }
@@ -297,7 +297,7 @@ impl Keeper {
     }
 
     /// Remembers the keys of a batch that an earlier run has written.
-    pub fn remember(&mut self, done: &Converted) -> Result<()> {
+    pub(super) fn remember(&mut self, done: &Converted) -> Result<()> {
         if self.items(&done.made).len() == 0 {
             return Ok(());
         }
@@ -440,7 +440,7 @@ impl Keeper {
     ///
     /// # Errors
     /// [`Mismatch`](ErrorKind::Mismatch) where it did not.
-    pub fn agrees(&self) -> Result<()> {
+    pub(super) fn agrees(&self) -> Result<()> {
         match &self.differs {
             None => Ok(()),
             Some(key) => {
@@ -462,12 +462,12 @@ impl Keeper {
     }
 
     /// Ends without having written anything.
-    pub fn leave(self) -> Result<()> {
+    pub(super) fn leave(self) -> Result<()> {
         self.to.journal.map_or(Ok(()), Journal::finish)
     }
 
     /// Counts what is there: what was written, and nothing else but what others have added meanwhile.
-    pub fn finish(mut self, counts: &Counts) -> Result<()> {
+    pub(super) fn finish(mut self, counts: &Counts) -> Result<()> {
         if !self.ready && self.store().shape() != Shape::Columns {
             self.prepare(&[])?;
         }

@@ -38,7 +38,7 @@ pub(super) struct Origin {
 
 impl Origin {
     /// Its bytes as they stood in the source.
-    pub fn bytes<'m>(&self, made: &'m Made) -> &'m [u8] {
+    pub(super) fn bytes<'m>(&self, made: &'m Made) -> &'m [u8] {
         made.source.get(self.range.clone()).unwrap_or_default()
     }
 }
@@ -52,7 +52,7 @@ pub(super) enum Output {
 }
 
 impl Output {
-    pub fn new(form: &Form) -> Result<Output> {
+    pub(super) fn new(form: &Form) -> Result<Output> {
         Ok(match form {
             Form::Bytes(to) => Output::File(Coder::new(to.clone())?, Glue::new(to).inside()),
             Form::Blobs(to) => Output::Blobs(Coder::new(to.clone())?, Digits::of(to)),
@@ -61,12 +61,12 @@ impl Output {
     }
 
     /// Records are found by keys there.
-    pub fn is_keyed(&self) -> bool {
+    pub(super) fn is_keyed(&self) -> bool {
         !matches!(self, Output::File(..))
     }
 
     /// A value that need not be a document; only for files.
-    pub fn value(&mut self, value: &Value, made: &mut Made) -> Result<()> {
+    pub(super) fn value(&mut self, value: &Value, made: &mut Made) -> Result<()> {
         match self {
             Output::File(coder, glue) => glue.put(&mut made.bytes, |out| coder.encode(value, out)),
             _ => Err(Error::unsupported("only documents can be kept in a store")),
@@ -74,7 +74,12 @@ impl Output {
     }
 
     /// A document; into a file its key goes as the field `_key`, where one is given.
-    pub fn document(&mut self, key: Option<Key>, record: Document, made: &mut Made) -> Result<()> {
+    pub(super) fn document(
+        &mut self,
+        key: Option<Key>,
+        record: Document,
+        made: &mut Made,
+    ) -> Result<()> {
         match (self, key) {
             (Output::File(coder, glue), key) => {
                 let record = match &key {
@@ -100,7 +105,7 @@ impl Output {
 
     /// A MARC record; a `tolerant` writer replaces what the format cannot hold. Into a file its key
     /// goes as the field `_key`, where one is given.
-    pub fn marc(
+    pub(super) fn marc(
         &mut self,
         key: Option<Key>,
         record: RecordRef<'_>,

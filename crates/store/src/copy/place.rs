@@ -156,7 +156,7 @@ impl<T> Keyed<'_, T> {
 }
 
 impl<'s> Reader<'s> {
-    pub fn new(source: &'s mut Source, resumed: Resumed) -> Result<Reader<'s>> {
+    pub(super) fn new(source: &'s mut Source, resumed: Resumed) -> Result<Reader<'s>> {
         let Resumed { done, tried, again } = resumed;
         let from = match (source, done) {
             (Source::File(frames), None) => From::File(frames, 0, false),
@@ -177,7 +177,7 @@ impl<'s> Reader<'s> {
     }
 
     /// The next batch; none after the last record.
-    pub fn next(&mut self, spare: &Spare) -> Result<Option<Batch>> {
+    pub(super) fn next(&mut self, spare: &Spare) -> Result<Option<Batch>> {
         let (records, past, [first, last]) = match &mut self.from {
             From::File(frames, from, again) => {
                 let framed = Frame::next(frames, *from, *again, &mut self.size, spare)?;
@@ -257,7 +257,7 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub fn new(target: Target, options: &Options) -> Result<Writer> {
+    pub(super) fn new(target: Target, options: &Options) -> Result<Writer> {
         Ok(match target {
             Target::File(sink) => Writer::File(sink),
             Target::Store(to) => Writer::Store(Box::new(Keeper::new(*to, options)?)),
@@ -266,7 +266,7 @@ impl Writer {
 
     /// Ends the target; what was written has to agree with the counts. What is not `wanted` is left
     /// as it was before, where that is possible; whether it was, is the answer.
-    pub fn finish(self, counts: &mut Counts, wanted: bool) -> Result<bool> {
+    pub(super) fn finish(self, counts: &mut Counts, wanted: bool) -> Result<bool> {
         match self {
             Writer::File(sink) if !wanted && sink.is_staged() => sink.leave().map(|()| true),
             Writer::File(sink) => {

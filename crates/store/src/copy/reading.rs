@@ -31,7 +31,7 @@ pub(super) struct Reading {
 impl Reading {
     /// Reads `source` from where the marks tell, or again from its beginning, so many batches
     /// ahead. What comes of the batches is to be awaited in the order of the second channel.
-    pub fn start(
+    pub(super) fn start(
         source: Source,
         resumed: Resumed,
         ahead: usize,
@@ -53,12 +53,12 @@ impl Reading {
     }
 
     /// No more batches: the workers come to their end.
-    pub fn close(&self) {
+    pub(super) fn close(&self) {
         close(&self.door);
     }
 
     /// Waits for the reader's end, where that is sure to come, and gives back how the run ended.
-    pub fn end(self, ended: Result<()>) -> Result<()> {
+    pub(super) fn end(self, ended: Result<()>) -> Result<()> {
         if ended.is_err() && !self.from_store {
             return ended;
         }

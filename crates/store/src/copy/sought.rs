@@ -23,7 +23,7 @@ struct Field {
 }
 
 impl Sought {
-    pub fn new(fields: Option<&Fields>) -> Sought {
+    pub(super) fn new(fields: Option<&Fields>) -> Sought {
         let field = |path: &Path| {
             let (path, name) = (path.clone(), path.to_string());
             Field { path, name, found: AtomicBool::new(false) }
@@ -33,7 +33,7 @@ impl Sought {
     }
 
     /// The names of the fields, in the order given.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|field| &*field.name)
     }
 
@@ -46,7 +46,7 @@ impl Sought {
 
     /// Notes the fields of a document, of which `kept` is what was asked for. `keyed` says that it
     /// has a key beside its fields, which is asked for as `_key`.
-    pub fn in_document(&self, kept: &Document, keyed: bool) {
+    pub(super) fn in_document(&self, kept: &Document, keyed: bool) {
         for field in self.open() {
             let is_key = keyed && field.name == query::Path::KEY;
             if is_key || kept.get(&field.name).is_some() {
@@ -56,7 +56,7 @@ impl Sought {
     }
 
     /// Notes the fields of a MARC record.
-    pub fn in_marc(&self, record: RecordRef<'_>) -> Result<()> {
+    pub(super) fn in_marc(&self, record: RecordRef<'_>) -> Result<()> {
         for field in self.open() {
             if field.path.first_text(record)?.is_some() {
                 field.found.store(true, Relaxed);
@@ -66,12 +66,12 @@ impl Sought {
     }
 
     /// At least one of them was found.
-    pub fn any(&self) -> bool {
+    pub(super) fn any(&self) -> bool {
         self.fields.iter().any(|field| field.found.load(Relaxed))
     }
 
     /// The fields that no record has; none where there was no record to look at.
-    pub fn missing(&self) -> Vec<String> {
+    pub(super) fn missing(&self) -> Vec<String> {
         match self.looked.load(Relaxed) {
             false => Vec::new(),
             true => self.open().map(|field| field.name.clone()).collect(),

@@ -74,7 +74,7 @@ pub(super) fn lanes<W: Work>(
 
 impl<W: Work> Feeder<W> {
     /// Gives out a job.
-    pub fn work(&mut self, job: W::Job) -> Result<(), Unwanted> {
+    pub(super) fn work(&mut self, job: W::Job) -> Result<(), Unwanted> {
         if self.jobs.is_empty()
             && let Err(e) = self.start()
         {
@@ -85,12 +85,12 @@ impl<W: Work> Feeder<W> {
     }
 
     /// Passes a result on in its turn.
-    pub fn pass(&mut self, block: Vec<u8>) -> Result<(), Unwanted> {
+    pub(super) fn pass(&mut self, block: Vec<u8>) -> Result<(), Unwanted> {
         self.send(Job::Pass(Message::Block(block)))
     }
 
     /// Ends it all: with this error, or well.
-    pub fn end(mut self, end: Result<()>) -> Result<(), Unwanted> {
+    pub(super) fn end(mut self, end: Result<()>) -> Result<(), Unwanted> {
         self.send(Job::Pass(match end {
             Ok(()) => Message::End,
             Err(e) => Message::Failed(e),
@@ -135,7 +135,7 @@ impl<W: Work> Feeder<W> {
 
 impl Results {
     /// The next result; `None` after the last.
-    pub fn next(&mut self) -> Result<Option<Vec<u8>>> {
+    pub(super) fn next(&mut self) -> Result<Option<Vec<u8>>> {
         if self.ended {
             return Ok(None);
         }
@@ -163,12 +163,12 @@ pub(super) struct Stash(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Stash {
     /// An empty buffer.
-    pub fn take(&self) -> Vec<u8> {
+    pub(super) fn take(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
     /// Gives a buffer back.
-    pub fn give(&self, mut buffer: Vec<u8>) {
+    pub(super) fn give(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(buffer);
     }

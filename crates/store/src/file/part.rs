@@ -90,7 +90,7 @@ const BACK: usize = 1 << 20;
 impl Border {
     /// What there is to look for in a file of this format. Of JSON `lines` says whether it is one
     /// record a line.
-    pub fn of(wrapped: &Wrapped, lines: bool) -> Option<Border> {
+    pub(super) fn of(wrapped: &Wrapped, lines: bool) -> Option<Border> {
         match wrapped.framing() {
             Framing::Lines if lines => Some(Border::Line),
             Framing::Marc => Some(Border::Marc),

@@ -54,7 +54,7 @@ fn has_ended(process: i32) -> bool {
 
 /// Removes a file of this user that nobody holds the lock of. What is no file (a pipe, which would be waited for, a
 /// link) and what is another user's stays. That something stays is no harm.
-pub fn remove(path: &Path) {
+pub(super) fn remove(path: &Path) {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     if let Ok(file) = File::options().read(true).custom_flags(flags.bits()).open(path)
         && file.metadata().is_ok_and(|data| data.is_file() && data.uid() == geteuid().as_raw())

@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "couchdb",
     about: "CouchDB, or express-pouchdb in its place, which keeps all in memory",
     binaries: &["couchdb", POUCHDB],

@@ -19,7 +19,7 @@ fn is_passed(name: &OsStr) -> bool {
 }
 
 /// Leaves to a command of the environment only what is passed on, and a home of its own.
-pub fn clear(command: &mut Command, home: &Path) {
+pub(super) fn clear(command: &mut Command, home: &Path) {
     command.env_clear();
     command.envs(env::vars_os().filter(|(name, _): &(OsString, _)| is_passed(name)));
     command.env("HOME", home);

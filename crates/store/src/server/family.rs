@@ -4,16 +4,16 @@
 use std::{fs, path::Path};
 
 /// The variable that marks the processes of a server; its value is the server's folder.
-pub const MARK: &str = "STEELYARD_SERVER";
+pub(super) const MARK: &str = "STEELYARD_SERVER";
 
 /// The processes of this folder, but for those that have ended.
-pub fn marked(folder: &Path) -> Vec<u32> {
+pub(super) fn marked(folder: &Path) -> Vec<u32> {
     family(folder).into_iter().map(|process| process.pid).collect()
 }
 
 /// A process; a number that was given again is another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Process {
+pub(super) struct Process {
     /// Its number.
     pub pid: u32,
     started: u64,
@@ -21,7 +21,7 @@ pub struct Process {
 
 impl Process {
     /// The process of this number, if there is one that has not ended.
-    pub fn look(pid: u32) -> Option<Process> {
+    pub(super) fn look(pid: u32) -> Option<Process> {
         Process::with_parent(pid).map(|(process, _)| process)
     }
 
@@ -37,7 +37,7 @@ impl Process {
 }
 
 /// Whether all threads of a process are stopped, or it has ended.
-pub fn stands_still(pid: u32) -> bool {
+pub(super) fn stands_still(pid: u32) -> bool {
     let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     threads.flatten().all(|thread| {
         let stat = fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
@@ -47,7 +47,7 @@ pub fn stands_still(pid: u32) -> bool {
 }
 
 /// The processes that carry the mark of this folder, and those that come from them.
-pub fn family(folder: &Path) -> Vec<Process> {
+pub(super) fn family(folder: &Path) -> Vec<Process> {
     let mark = format!("{MARK}={}", folder.display());
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let (mut found, mut others) = (Vec::new(), Vec::new());
@@ -79,7 +79,7 @@ fn grown(found: &mut Vec<Process>, mut others: Vec<(Process, u32)>) {
 }
 
 /// These processes, as far as they are there, and all that come from them.
-pub fn with_descendants(pids: Vec<u32>) -> Vec<u32> {
+pub(super) fn with_descendants(pids: Vec<u32>) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let all: Vec<_> = numbers.filter_map(Process::with_parent).collect();

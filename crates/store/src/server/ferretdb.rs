@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::{Launch, Plan, Program, Ready, Settings, Stop, find, mongodb::HELLO, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "ferretdb",
     about: "FerretDB: documents in PostgreSQL, by MongoDB's protocol",
     binaries: &["ferretdb"],

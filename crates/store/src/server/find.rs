@@ -12,7 +12,7 @@ const USUAL: [&str; 4] = ["/usr/local/sbin", "/usr/sbin", "/usr/local/bin", "/us
 
 /// The program of this name: on PATH first, then in the folder for servers
 /// (`STEELYARD_SERVERS`, else `steelyard/servers` in the user's cache), then where systems put them.
-pub fn program(name: &str) -> Option<PathBuf> {
+pub(super) fn program(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = env::split_paths(&path).collect();
     if let Some(own) = own_folder() {
@@ -25,7 +25,7 @@ pub fn program(name: &str) -> Option<PathBuf> {
 }
 
 /// The folder for servers that no package manager has: scripts put them there.
-pub fn own_folder() -> Option<PathBuf> {
+pub(super) fn own_folder() -> Option<PathBuf> {
     if let Some(folder) = env::var_os("STEELYARD_SERVERS") {
         return Some(folder.into());
     }
@@ -33,7 +33,7 @@ pub fn own_folder() -> Option<PathBuf> {
 }
 
 /// The user's folder for files that can be made again (the XDG base directory specification).
-pub fn cache() -> Option<PathBuf> {
+pub(super) fn cache() -> Option<PathBuf> {
     let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")))
 }
@@ -56,7 +56,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 /// The first line a program prints when it is asked for its version.
-pub fn version(binary: &Path, args: &[&str]) -> Option<String> {
+pub(super) fn version(binary: &Path, args: &[&str]) -> Option<String> {
     let output = Command::new(binary)
         .args(args)
         .stdin(Stdio::null())

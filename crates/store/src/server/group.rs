@@ -20,7 +20,7 @@ pub(super) struct Group(PathBuf);
 
 impl Group {
     /// One of this name, if there may be one.
-    pub fn new(name: &OsStr) -> Option<Group> {
+    pub(super) fn new(name: &OsStr) -> Option<Group> {
         let read = |file: &str| fs::read_to_string(file).ok();
         let path = own(&read("/proc/self/mountinfo")?, &read("/proc/self/cgroup")?)?.join(name);
         fs::create_dir(&path).ok()?;
@@ -33,18 +33,18 @@ impl Group {
     }
 
     /// Where it lies.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.0
     }
 
     /// Processor time so far, in user mode and in the kernel.
-    pub fn used(&self) -> Option<(Duration, Duration)> {
+    pub(super) fn used(&self) -> Option<(Duration, Duration)> {
         times(&fs::read_to_string(self.0.join("cpu.stat")).ok()?)
     }
 
     /// The command that becomes this program once it is [admitted](Group::admit): a shell that waits
     /// for a word, so that nothing the program starts can be outside.
-    pub fn waiting(binary: &Path) -> Command {
+    pub(super) fn waiting(binary: &Path) -> Command {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", r#"read -r _ && exec "$@" < /dev/null"#, "steelyard"]);
         shell.arg(binary).stdin(Stdio::piped());
@@ -55,7 +55,7 @@ impl Group {
     ///
     /// # Errors
     /// Where it may not be taken in; it then ends.
-    pub fn admit(&self, child: &mut Child) -> io::Result<()> {
+    pub(super) fn admit(&self, child: &mut Child) -> io::Result<()> {
         let word = child.stdin.take();
         fs::write(self.0.join("cgroup.procs"), child.id().to_string())?;
         word.map_or(Ok(()), |mut word| word.write_all(b"\n"))

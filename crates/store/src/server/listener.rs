@@ -60,7 +60,7 @@ pub fn listeners(address: &Address) -> Result<Vec<u32>> {
 
 /// Whose socket listens at a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub(super) enum Whose {
     /// Nobody's.
     Nobodys,
     /// A process's of the family, or one's of the user who is nobody else.
@@ -74,7 +74,7 @@ pub enum Whose {
 ///
 /// # Errors
 /// [`Unavailable`](crate::ErrorKind::Unavailable) where the system does not tell.
-pub fn whose(port: u16, user: Option<u32>, family: impl Fn() -> Vec<u32>) -> Result<Whose> {
+pub(super) fn whose(port: u16, user: Option<u32>, family: impl Fn() -> Vec<u32>) -> Result<Whose> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if let Err(e) = fs::File::open("/proc/net/tcp") {
         let what = "who listens at a port cannot be seen, and a password may go to another program";

@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{Cache, Launch, Plan, Program, Ready, Settings, find, ready::free_port, template};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "mariadb",
     about: "MariaDB or MySQL; settings: engine=innodb|myisam|aria, binlog=on, general_log=on, \
             flush_method=nosync and the like, doublewrite=off",

@@ -4,7 +4,7 @@
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "mongodb",
     about: "MongoDB: documents",
     binaries: &["mongod"],

@@ -17,7 +17,7 @@ pub(super) const CACHE: Cache = Cache {
     args: |bytes| vec!["-c".into(), format!("shared_buffers={}", bytes / 8192)],
 };
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "postgres",
     about: "PostgreSQL; settings: any of its own, as wal_level=minimal",
     binaries: &["postgres"],

@@ -26,7 +26,7 @@ const TRIES: usize = 100;
 ///
 /// # Errors
 /// Where the system has none.
-pub fn free_port() -> Result<u16> {
+pub(super) fn free_port() -> Result<u16> {
     let free = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
     let random = || uuid::Uuid::new_v4().as_u128() as u16 % (PORTS.end - PORTS.start) + PORTS.start;
     let found = (0..TRIES).find_map(|_| free(random()).ok());
@@ -35,7 +35,7 @@ pub fn free_port() -> Result<u16> {
 
 /// Where a server is asked.
 #[derive(Debug, Clone, Copy)]
-pub enum Door<'a> {
+pub(super) enum Door<'a> {
     /// A port of the loopback address.
     Port(u16),
     /// A socket of this machine.
@@ -48,7 +48,7 @@ pub enum Door<'a> {
 /// # Errors
 /// What `over` and `whose` say; [`Unavailable`](ErrorKind::Unavailable) when `patience` is at an end;
 /// [`Conflict`](ErrorKind::Conflict) where another program listens at the port.
-pub fn wait_for(
+pub(super) fn wait_for(
     door: Door<'_>,
     ask: &[u8],
     answer: &[u8],

@@ -3,7 +3,7 @@
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "redis",
     about: "Redis or Valkey: values in memory, logged to disk as asked",
     binaries: &["redis-server", "valkey-server"],

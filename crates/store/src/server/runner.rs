@@ -81,7 +81,7 @@ impl Runner {
 }
 
 /// A command of a shell that holds where a word is the number of a user [of a server's own](Runner::own).
-pub fn test_in_shell(word: &str) -> String {
+pub(super) fn test_in_shell(word: &str) -> String {
     let tests = FREE.iter().map(|Range { start, end }| {
         format!("{{ [ \"{word}\" -ge {start} ] && [ \"{word}\" -lt {end} ]; }}")
     });
@@ -120,7 +120,7 @@ fn is_mapped(map: &str, range: &Range<u32>) -> bool {
 }
 
 /// Whether every user may go into this folder and all above it.
-pub fn open_to_all(folder: &Path) -> bool {
+pub(super) fn open_to_all(folder: &Path) -> bool {
     let open = |folder: &Path| {
         fs::metadata(folder).is_ok_and(|data| data.permissions().mode() & 0o001 != 0)
     };

@@ -4,7 +4,7 @@
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "s3",
     about: "versitygw, S3 over files; or gofakes3, S3 in memory",
     binaries: &["versitygw", GOFAKES3],

@@ -20,7 +20,7 @@ const FILES: &str = "/dev/shm";
 const SEGMENTS: &str = "/proc/sysvipc/shm";
 
 /// Removes what belongs to a user whom nothing else belongs to.
-pub fn remove_all_of(user: u32) {
+pub(super) fn remove_all_of(user: u32) {
     for entry in fs::read_dir(FILES).into_iter().flatten().flatten() {
         let file = entry.metadata().is_ok_and(|data| data.is_file() && data.uid() == user);
         if file {
@@ -31,7 +31,7 @@ pub fn remove_all_of(user: u32) {
 }
 
 /// Removes the segment of a PostgreSQL that was killed and had its data here, and these files.
-pub fn remove(data: &Path, files: &[PathBuf]) {
+pub(super) fn remove(data: &Path, files: &[PathBuf]) {
     for file in files {
         let _ = fs::remove_file(file);
     }
@@ -45,7 +45,7 @@ pub fn remove(data: &Path, files: &[PathBuf]) {
 }
 
 /// The files in memory that a process has mapped.
-pub fn files_of(pid: u32) -> Vec<PathBuf> {
+pub(super) fn files_of(pid: u32) -> Vec<PathBuf> {
     let text = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     // "from-to rights offset device inode   path"
     let path = |line: &str| Some(PathBuf::from(line.get(line.find('/')?..)?));

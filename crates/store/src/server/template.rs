@@ -15,7 +15,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// Those of `install`; where it cannot be copied.
-pub fn provide(
+pub(super) fn provide(
     plan: &Plan,
     data: &Path,
     name: Option<String>,
@@ -34,7 +34,7 @@ pub fn provide(
 }
 
 /// The name of the template of a version.
-pub fn name(server: &str, version: &str) -> String {
+pub(super) fn name(server: &str, version: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-+".contains(c) { c } else { '_' };
     format!("{server}-{}", version.chars().map(plain).collect::<String>())
 }

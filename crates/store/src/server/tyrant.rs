@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use super::{Launch, Plan, Program, Ready, Settings, ready::free_port};
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
-pub const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "tyrant",
     about: "Tokyo Tyrant: tables with queries, or a hash; setting type=table|hash",
     binaries: &["ttserver", "python3"],

@@ -12,7 +12,7 @@ use super::{environment, family::MARK, group::Group, private::PrivateFolder, run
 use crate::{Error, ErrorKind, Result};
 
 /// Starts the shell that cleans up after us.
-pub fn watch(folder: &PrivateFolder, group: Option<&Group>) -> Result<Child> {
+pub(super) fn watch(folder: &PrivateFolder, group: Option<&Group>) -> Result<Child> {
     const SCRIPT: &str = r#"
         trap '' INT TERM HUP
         read -r _

@@ -261,11 +261,11 @@ pub(super) struct Coders {
 }
 
 impl Coders {
-    pub fn new(format: Wrapped) -> Coders {
+    pub(super) fn new(format: Wrapped) -> Coders {
         Coders { format, idle: Mutex::default() }
     }
 
-    pub fn with<R>(&self, act: impl FnOnce(&mut Coder) -> Result<R>) -> Result<R> {
+    pub(super) fn with<R>(&self, act: impl FnOnce(&mut Coder) -> Result<R>) -> Result<R> {
         let idle = || self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         // The lock is gone before anything is encoded.
         let spare = idle().pop();

@@ -12,7 +12,7 @@ const MOST: u64 = i64::MAX as u64;
 ///
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) for a count that is negative or larger.
-pub fn of_keys(what: &str, keys: &[Key], count: impl Into<i128>) -> Result<u64> {
+pub(super) fn of_keys(what: &str, keys: &[Key], count: impl Into<i128>) -> Result<u64> {
     let count = count.into();
     // Most remove one key, or find none: those are not looked at one by one.
     let most = match keys {
@@ -26,7 +26,12 @@ pub fn of_keys(what: &str, keys: &[Key], count: impl Into<i128>) -> Result<u64> 
 ///
 /// # Errors
 /// As [`of_keys`].
-pub fn at_most(what: &str, most: u64, of: impl Display, count: impl Into<i128>) -> Result<u64> {
+pub(super) fn at_most(
+    what: &str,
+    most: u64,
+    of: impl Display,
+    count: impl Into<i128>,
+) -> Result<u64> {
     let count = count.into();
     match u64::try_from(count) {
         Ok(count) if count <= most => Ok(count),
@@ -40,7 +45,7 @@ pub fn at_most(what: &str, most: u64, of: impl Display, count: impl Into<i128>) 
 ///
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) for a count that is negative, or of more than there can be.
-pub fn records(what: &str, count: impl Into<i128>) -> Result<u64> {
+pub(super) fn records(what: &str, count: impl Into<i128>) -> Result<u64> {
     let count = count.into();
     match u64::try_from(count) {
         Ok(count) if count <= MOST => Ok(count),
@@ -54,7 +59,7 @@ pub fn records(what: &str, count: impl Into<i128>) -> Result<u64> {
 ///
 /// # Errors
 /// As [`of_keys`].
-pub fn yes(what: &str, count: impl Into<i128>) -> Result<bool> {
+pub(super) fn yes(what: &str, count: impl Into<i128>) -> Result<bool> {
     match count.into() {
         0 => Ok(false),
         1 => Ok(true),

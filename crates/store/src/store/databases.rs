@@ -21,7 +21,7 @@ pub struct Databases {
 }
 
 /// Something that is being done.
-pub type Doing = BoxFuture<'static, Result<()>>;
+pub(super) type Doing = BoxFuture<'static, Result<()>>;
 
 /// A database that was made here.
 #[derive(Debug)]

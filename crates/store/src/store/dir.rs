@@ -37,7 +37,7 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "dir",
     aliases: &[],
     example: "dir:path?format=json+zstd",

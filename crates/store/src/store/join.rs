@@ -32,7 +32,7 @@ pub struct Joined {
 }
 
 /// How many records of the other table a join may answer with: they come all at once.
-pub const MOST: usize = 10_000;
+pub(super) const MOST: usize = 10_000;
 
 /// The error for a join of more.
 pub(super) fn too_many() -> Error {
@@ -54,7 +54,7 @@ impl Groups {
     ///
     /// # Errors
     /// Those of `make`; [`TooLarge`](ErrorKind::TooLarge) beyond [`MOST`] pairs.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         key: Key,
         make: impl FnOnce() -> Result<Document>,
@@ -81,7 +81,7 @@ impl Groups {
     }
 
     /// All that came.
-    pub fn done(self) -> Vec<Joined> {
+    pub(super) fn done(self) -> Vec<Joined> {
         self.all
     }
 }

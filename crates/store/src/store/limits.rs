@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// The limits of one store.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub(super) struct Limits {
     /// Connecting.
     pub connect: Duration,
     /// An operation, and also the wait for a free connection.
@@ -24,7 +24,7 @@ pub struct Limits {
 
 impl Limits {
     /// Those of a URL.
-    pub fn of(common: &Common) -> Limits {
+    pub(super) fn of(common: &Common) -> Limits {
         Limits { connect: common.connect_timeout, operation: common.timeout, pool: common.pool }
     }
 }
@@ -79,7 +79,7 @@ pub async fn within<T>(
 /// # Errors
 /// Its own; [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first, or any that the login
 /// has.
-pub async fn connected<T>(
+pub(super) async fn connected<T>(
     limit: Duration,
     connect: impl Future<Output = Result<T>>,
 ) -> Result<T> {
@@ -110,22 +110,22 @@ pub(super) async fn in_turn<T>(
 }
 
 /// The error of an answer that did not come in time.
-pub fn late(what: &str, limit: Duration) -> Error {
+pub(super) fn late(what: &str, limit: Duration) -> Error {
     Error::timeout(format!("no answer within {} s ({what})", limit.as_secs_f64()))
 }
 
 /// The error of a connection that was not made in time.
-pub fn unconnected(limit: Duration) -> Error {
+pub(super) fn unconnected(limit: Duration) -> Error {
     Error::timeout(format!("no connection within {} s", limit.as_secs_f64()))
 }
 
 /// The error of a connection that could not be made, for this cause.
-pub fn unreached(cause: impl std::fmt::Display) -> Error {
+pub(super) fn unreached(cause: impl std::fmt::Display) -> Error {
     Error::unavailable(format!("cannot connect: {cause}"))
 }
 
 /// The error of a pool of which no connection was free in time.
-pub fn busy(limit: Duration, pool: usize) -> Error {
+pub(super) fn busy(limit: Duration, pool: usize) -> Error {
     let seconds = limit.as_secs_f64();
     Error::timeout(format!("no free connection within {seconds} s (pool={pool})"))
 }

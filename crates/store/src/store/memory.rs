@@ -20,7 +20,7 @@ use crate::{
     record::{Document, Kind},
 };
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "memory",
     aliases: &[],
     example: "memory:name",

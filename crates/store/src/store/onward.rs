@@ -7,14 +7,14 @@ use crate::{Error, Result};
 
 /// Finds that a walk goes in circles, however long they are, in the memory of one place: each place is
 /// held against an earlier one, which moves on after 1, 2, 4, 8 … steps (Brent's way).
-pub struct Onward<T> {
+pub(super) struct Onward<T> {
     earlier: Option<T>,
     steps: u64,
 }
 
 impl<T: PartialEq + Clone> Onward<T> {
     /// A walk that has not begun.
-    pub fn new() -> Onward<T> {
+    pub(super) fn new() -> Onward<T> {
         Onward { earlier: None, steps: 0 }
     }
 
@@ -22,7 +22,7 @@ impl<T: PartialEq + Clone> Onward<T> {
     ///
     /// # Errors
     /// [`Malformed`](crate::ErrorKind::Malformed) where it has been there.
-    pub fn at(&mut self, place: &T, what: &str) -> Result<()> {
+    pub(super) fn at(&mut self, place: &T, what: &str) -> Result<()> {
         if self.earlier.as_ref() == Some(place) {
             return Err(Error::malformed(format!(
                 "the pages of {what} go in circles: the server gives one place twice"
@@ -38,14 +38,14 @@ impl<T: PartialEq + Clone> Onward<T> {
 
 /// The time that a reader has waited for a server since the last record came. What the caller does between two
 /// pages does not count.
-pub struct Dry {
+pub(super) struct Dry {
     limit: Duration,
     waited: Duration,
 }
 
 impl Dry {
     /// For a reader that waits so long for a record, over all pages.
-    pub fn new(limit: Duration) -> Dry {
+    pub(super) fn new(limit: Duration) -> Dry {
         Dry { limit, waited: Duration::ZERO }
     }
 
@@ -53,7 +53,7 @@ impl Dry {
     ///
     /// # Errors
     /// Of the page.
-    pub async fn wait<T>(&mut self, page: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(super) async fn wait<T>(&mut self, page: impl Future<Output = Result<T>>) -> Result<T> {
         let begun = Instant::now();
         let page = page.await;
         self.took(begun.elapsed());
@@ -68,7 +68,7 @@ impl Dry {
     ///
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout) where none came within the limit.
-    pub fn came(&mut self, records: usize) -> Result<()> {
+    pub(super) fn came(&mut self, records: usize) -> Result<()> {
         if records > 0 {
             self.waited = Duration::ZERO;
         }
@@ -85,7 +85,7 @@ impl Dry {
 /// How many pages without a record a server may send in a row, where each is known to look at a stretch of what is
 /// there: as many as it takes to look at all of it, several times over.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Barren {
+pub(super) struct Barren {
     pages: u64,
     /// How many there may be, once it is known how many records the server has.
     most: Option<u64>,
@@ -94,17 +94,17 @@ pub struct Barren {
 impl Barren {
     /// So many are nothing to wonder at, however few records there are.
     #[cfg(not(test))]
-    pub const USUAL: u64 = 1 << 16;
+    pub(super) const USUAL: u64 = 1 << 16;
     #[cfg(test)]
-    pub const USUAL: u64 = 1 << 8;
+    pub(super) const USUAL: u64 = 1 << 8;
     /// No server has more records, whatever it says.
-    pub const RECORDS: u64 = 1 << 32;
+    pub(super) const RECORDS: u64 = 1 << 32;
 
     /// A page with so many records. Says whether it has to be [known](Barren::known) how many records there are.
     ///
     /// # Errors
     /// [`Malformed`](crate::ErrorKind::Malformed) beyond what there may be.
-    pub fn came(&mut self, records: usize, what: &str) -> Result<bool> {
+    pub(super) fn came(&mut self, records: usize, what: &str) -> Result<bool> {
         if records > 0 {
             *self = Barren::default();
             return Ok(false);
@@ -121,7 +121,7 @@ impl Barren {
     }
 
     /// The server has so many records, of which an empty page has looked at `each` at least.
-    pub fn known(&mut self, records: u64, each: u64) {
+    pub(super) fn known(&mut self, records: u64, each: u64) {
         self.most = Some(Barren::USUAL + records.min(Barren::RECORDS) / each);
     }
 }

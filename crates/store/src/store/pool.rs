@@ -19,7 +19,7 @@ use super::limits::{Limits, connected, in_turn};
 use crate::Result;
 
 /// What a pool keeps between two operations.
-pub trait Connection {
+pub(super) trait Connection {
     /// Whether the next operation can use it: it was not closed, and nothing came that was not asked
     /// for.
     fn is_sound(&mut self) -> bool {
@@ -42,7 +42,7 @@ pub trait Connection {
 }
 
 /// Connections of one kind.
-pub struct Pool<C> {
+pub(super) struct Pool<C> {
     limits: Limits,
     /// The server or file, for errors.
     place: String,
@@ -57,27 +57,27 @@ struct Idle<C> {
 }
 
 /// Turns without connections.
-pub type Turns = Pool<()>;
+pub(super) type Turns = Pool<()>;
 /// A turn, which ends when it is dropped.
-pub type Turn<'p> = Lease<(), &'p Turns>;
+pub(super) type Turn<'p> = Lease<(), &'p Turns>;
 
 impl Connection for () {}
 
 impl<C> Pool<C> {
     /// No connections yet; they are made when they are needed. Errors name `place`.
-    pub fn new(limits: Limits, place: impl Into<String>) -> Pool<C> {
+    pub(super) fn new(limits: Limits, place: impl Into<String>) -> Pool<C> {
         let turns = Semaphore::new(limits.pool.min(Semaphore::MAX_PERMITS));
         let idle = Mutex::new(Idle { connections: Vec::new(), age: 0 });
         Pool { limits, place: place.into(), turns, idle }
     }
 
     /// The limits of its operations.
-    pub fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &Limits {
         &self.limits
     }
 
     /// The server or file, for errors.
-    pub fn place(&self) -> &str {
+    pub(super) fn place(&self) -> &str {
         &self.place
     }
 
@@ -85,7 +85,7 @@ impl<C> Pool<C> {
     ///
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout) where none is free in time.
-    pub async fn turn<P: Deref<Target = Pool<C>>>(of: P) -> Result<Lease<C, P>> {
+    pub(super) async fn turn<P: Deref<Target = Pool<C>>>(of: P) -> Result<Lease<C, P>> {
         if of.turns.try_acquire().map(SemaphorePermit::forget).is_err() {
             // Boxed, so that the usual future stays small.
             Box::pin(of.wait()).await?;
@@ -101,7 +101,7 @@ impl<C> Pool<C> {
     }
 
     /// Closes all connections: those that are idle now, those in use when they are given back.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         let mut idle = self.idle();
         idle.age += 1;
         let closed = std::mem::take(&mut idle.connections);
@@ -121,7 +121,10 @@ impl<C: Connection> Pool<C> {
     /// # Errors
     /// Those of `connect`; [`Timeout`](crate::ErrorKind::Timeout) where no turn is free or no
     /// connection is made in time.
-    pub async fn lease(&self, connect: impl AsyncFnOnce() -> Result<C>) -> Result<Lease<C, &Self>> {
+    pub(super) async fn lease(
+        &self,
+        connect: impl AsyncFnOnce() -> Result<C>,
+    ) -> Result<Lease<C, &Self>> {
         let mut lease = Pool::turn(self).await?;
         lease.take_idle();
         if lease.connection.as_ref().is_some_and(C::has_rested) {
@@ -142,7 +145,7 @@ impl<C: Connection> Pool<C> {
 }
 
 /// A turn, and the connection that goes with it; closed unless it is given back.
-pub struct Lease<C, P: Deref<Target = Pool<C>>> {
+pub(super) struct Lease<C, P: Deref<Target = Pool<C>>> {
     pool: P,
     age: u64,
     connection: Option<C>,
@@ -172,7 +175,7 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
     ///
     /// # Errors
     /// Those of `connect`.
-    pub fn fill(&mut self, connect: impl FnOnce() -> Result<C>) -> Result<()> {
+    pub(super) fn fill(&mut self, connect: impl FnOnce() -> Result<C>) -> Result<()> {
         self.take_idle();
         if !self.is_sound() {
             self.connection = Some(connect()?);
@@ -181,7 +184,7 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
     }
 
     /// Gives the connection back: it is in good order.
-    pub fn give_back(mut self) {
+    pub(super) fn give_back(mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         connection.rest();
         let mut idle = self.pool.idle();

@@ -55,7 +55,7 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result, durability::Tier};
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "s3",
     aliases: &[],
     example: "s3://bucket/prefix?endpoint=http://127.0.0.1:9000&region=us-east-1&\

@@ -39,7 +39,7 @@ fn malformed(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
 
 impl<'de> Reader<'de> {
     /// The document that `bytes` hold, and nothing else.
-    pub fn document(bytes: &'de [u8]) -> Result<Self> {
+    pub(super) fn document(bytes: &'de [u8]) -> Result<Self> {
         let value = RawBsonRef::Document(RawDocument::from_bytes(bytes).map_err(malformed)?);
         Ok(Reader { value, depth: DEPTH })
     }

@@ -65,7 +65,7 @@ const FEW: usize = 2048;
 const MOST: usize = 1 << 20;
 
 /// Appends a value that travels under `name` with this text; false where it has no form here.
-pub fn write(name: &'static str, text: &str, out: &mut Vec<u8>) -> Result<bool> {
+pub(super) fn write(name: &'static str, text: &str, out: &mut Vec<u8>) -> Result<bool> {
     match name {
         TIME => {
             let (seconds, nanos) = text.parse::<Time>()?.to_unix();
@@ -175,7 +175,11 @@ fn spelled(digits: &str, exponent: i64) -> String {
 
 /// The value of its own kind that the tag at `at` and what follows it are; none where the tag is passed over, and
 /// then nothing after it is taken.
-pub fn read<'de>(tag: u64, at: usize, reader: &mut Reader<'de, Cbor>) -> Result<Option<Head<'de>>> {
+pub(super) fn read<'de>(
+    tag: u64,
+    at: usize,
+    reader: &mut Reader<'de, Cbor>,
+) -> Result<Option<Head<'de>>> {
     let wrong = |what: &str| Error::malformed(format!("tag {tag}, {what}")).at(at as u64);
     match tag {
         BIG | BIG_NEGATIVE => {

@@ -4,7 +4,7 @@ use crate::{Error, Result, format::DEPTH};
 
 /// A search for the end of one JSON value, which goes on where it stopped when more bytes come.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub(super) struct Scan {
     /// How far the bytes were looked at.
     at: usize,
     depth: u32,
@@ -46,7 +46,7 @@ const CLASSES: [Class; 256] = {
 
 impl Scan {
     /// For values that may be one on a line.
-    pub fn strict() -> Self {
+    pub(super) fn strict() -> Self {
         Scan { strict: true, ..Self::default() }
     }
 
@@ -56,7 +56,7 @@ impl Scan {
     /// # Errors
     /// Where no JSON goes on so: brackets that do not match or nest too deep, a value right after
     /// another, and if strict a line break inside a string. The error says at which byte.
-    pub fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+    pub(super) fn end(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         if self.done {
             return Ok(Some(self.at));
         }
@@ -142,7 +142,7 @@ impl Scan {
 }
 
 /// Refuses JSON that nests too deep, for parsers that do not.
-pub fn check_depth(json: &[u8]) -> Result<()> {
+pub(crate) fn check_depth(json: &[u8]) -> Result<()> {
     // No value is deeper than it has opening brackets, and those are counted many at a time:
     // `[` and `{` differ in one bit; sums that fit in bytes are made of sixteen bytes at once.
     let few = |part: &[u8]| part.iter().fold(0u8, |n, &b| n + u8::from(b | 0x20 == b'{'));

@@ -37,7 +37,7 @@ fn beginning<H: Heads>(tag: [u8; 3], indicators: [u8; 2]) -> [u8; BEGINNING] {
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed), with the byte offset, where the bytes are not the
 /// format or not the shape; `record` then holds what was read so far.
-pub fn read<H: Heads>(
+pub(crate) fn read<H: Heads>(
     bytes: &[u8],
     record: &mut Record,
     troubles: &mut Vec<Trouble>,
@@ -251,7 +251,7 @@ const SLACK: usize = 32;
 ///
 /// # Errors
 /// None that is known: a text is always shorter than 4 GiB, as a record is.
-pub fn write<H: Heads>(record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
+pub(crate) fn write<H: Heads>(record: RecordRef<'_>, out: &mut Vec<u8>) -> Result<()> {
     let (mut marks, mut texts) = (0, 0);
     for field in record.fields() {
         marks += field.subfields().len();

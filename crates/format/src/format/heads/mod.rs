@@ -21,7 +21,7 @@ use serde::{Serialize, de::DeserializeSeed};
 use super::{DEPTH, objects::whole::Whole};
 use crate::{Error, Result, record::Time};
 
-pub use marc::{read as read_marc, write as write_marc};
+pub(super) use marc::{read as read_marc, write as write_marc};
 
 /// How a format writes and reads heads.
 pub trait Heads {
@@ -311,12 +311,12 @@ impl<'de, H: Heads> Reader<'de, H> {
 }
 
 /// Appends one record.
-pub fn encode<H: Heads, T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode<H: Heads, T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
     record.serialize(&mut ser::Writer::<H>::new(out))
 }
 
 /// Reads one record by `seed`; `bytes` must hold it and nothing else.
-pub fn decode<'de, H: Heads, S: DeserializeSeed<'de>>(
+pub(super) fn decode<'de, H: Heads, S: DeserializeSeed<'de>>(
     bytes: &'de [u8],
     seed: S,
 ) -> Result<S::Value> {

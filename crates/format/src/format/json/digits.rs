@@ -10,7 +10,7 @@ const FEW: usize = 15;
 
 /// Whether one of the numbers may be another as a float. Digits in texts count too: then the record
 /// is read with all digits to no avail.
-pub fn rounded(bytes: &[u8], floats: Floats) -> bool {
+pub(super) fn rounded(bytes: &[u8], floats: Floats) -> bool {
     match floats {
         Floats::None => false,
         Floats::Usual => has_long(bytes),
@@ -23,7 +23,7 @@ fn is_digit(byte: u8) -> bool {
 }
 
 /// Whether a byte can be in a number.
-pub fn is_part(byte: u8) -> bool {
+pub(super) fn is_part(byte: u8) -> bool {
     is_digit(byte) || matches!(byte, b'-' | b'+' | b'e' | b'E')
 }
 

@@ -23,7 +23,7 @@ use crate::{
     },
 };
 
-pub fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
+pub(crate) fn decode<'de, S: DeserializeSeed<'de>>(bytes: &'de [u8], seed: S) -> Result<S::Value> {
     let mut reader = Reader { bytes, at: 0, depth: 0 };
     let record = seed.deserialize(&mut reader);
     let record = record.map_err(|e| match e.place().offset {

@@ -24,7 +24,7 @@ use crate::{
 
 /// Reads one record by `seed`; `bytes` must hold it and nothing else. `T` says how
 /// text is handed out.
-pub fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
+pub(super) fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
     seed: S,
     bytes: &'de [u8],
 ) -> Result<S::Value> {

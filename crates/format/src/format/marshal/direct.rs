@@ -18,7 +18,7 @@ use crate::{
 
 /// Reads `bytes` into `record`, whose memory is used again; false where they have not the usual
 /// shape, and then the record is empty.
-pub fn read(bytes: &[u8], record: &mut Record) -> bool {
+pub(super) fn read(bytes: &[u8], record: &mut Record) -> bool {
     if !bytes.starts_with(&HEADER) || u32::try_from(bytes.len()).is_err() {
         return false;
     }

@@ -11,7 +11,7 @@ enum Stop {
 }
 
 /// Where the first record in `bytes` ends; none where more bytes are needed to tell.
-pub fn length(bytes: &[u8]) -> Result<Option<usize>> {
+pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
     match measure(bytes) {
         Ok(length) => Ok(Some(length)),
         Err(Stop::Short) => Ok(None),

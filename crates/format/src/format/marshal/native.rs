@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The number of a Float's digits, as Ruby writes them.
-pub fn float(digits: &[u8]) -> Option<f64> {
+pub(super) fn float(digits: &[u8]) -> Option<f64> {
     match digits {
         b"nan" => Some(f64::NAN),
         b"inf" => Some(f64::INFINITY),
@@ -24,7 +24,7 @@ pub fn float(digits: &[u8]) -> Option<f64> {
 }
 
 /// A Float's digits: the fewest that tell it from all others, laid out as Ruby does.
-pub fn write_float(v: f64, out: &mut Vec<u8>) {
+pub(super) fn write_float(v: f64, out: &mut Vec<u8>) {
     if v.is_nan() {
         return out.extend_from_slice(b"nan");
     }
@@ -78,7 +78,7 @@ pub fn write_float(v: f64, out: &mut Vec<u8>) {
 
 /// What a Time dumps itself to: 8 bytes, then, for a year before 1900 or after 67435, how many
 /// years away. `nanos` are the nanoseconds after the microseconds, as a fraction.
-pub fn read_time(dump: &[u8], nanos: (Option<i128>, Option<i128>)) -> Option<Time> {
+pub(super) fn read_time(dump: &[u8], nanos: (Option<i128>, Option<i128>)) -> Option<Time> {
     let (fields, far) = dump.split_first_chunk::<8>()?;
     let fields = u64::from_le_bytes(*fields);
     let (date, clock) = (fields as u32, (fields >> 32) as u32);
@@ -108,7 +108,7 @@ pub fn read_time(dump: &[u8], nanos: (Option<i128>, Option<i128>)) -> Option<Tim
 }
 
 /// What a Time in UTC dumps itself to, and the nanoseconds that go beside it.
-pub fn write_time(time: Time) -> (Vec<u8>, u32) {
+pub(super) fn write_time(time: Time) -> (Vec<u8>, u32) {
     let (seconds, nanos) = time.to_unix();
     let (year, month, day) = date(seconds.div_euclid(86_400));
     let of_day = seconds.rem_euclid(86_400) as u32;
@@ -136,7 +136,7 @@ pub fn write_time(time: Time) -> (Vec<u8>, u32) {
 ///
 /// It is a precision, `:`, and digits. Ruby writes digits as `0.ddde±N`; they are laid out as
 /// people write them. After the precision 0, which only we write, they are kept as they are.
-pub fn read_decimal(class: &[u8], dump: &[u8]) -> Option<String> {
+pub(super) fn read_decimal(class: &[u8], dump: &[u8]) -> Option<String> {
     if class != b"BigDecimal" {
         return None;
     }
@@ -180,7 +180,7 @@ fn laid_out(digits: &str) -> Option<String> {
 
 /// True for what Ruby's BigDecimal takes for a number: digits with an optional sign, point and
 /// exponent.
-pub fn is_decimal(text: &str) -> bool {
+pub(super) fn is_decimal(text: &str) -> bool {
     if matches!(text, "NaN" | "Infinity" | "-Infinity") {
         return true;
     }

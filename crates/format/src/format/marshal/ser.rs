@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-pub fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     out.extend_from_slice(&HEADER);
     record.serialize(&mut Encoder {
@@ -61,7 +61,7 @@ pub struct Encoder<'o> {
 
 /// Appends a whole number of up to 32 bits, as Marshal packs lengths and small Integers.
 #[inline]
-pub fn put_long(out: &mut Vec<u8>, v: i32) {
+pub(super) fn put_long(out: &mut Vec<u8>, v: i32) {
     match v {
         1..=122 => out.push(v as u8 + 5),
         _ => put_other_long(out, v),

@@ -1,7 +1,7 @@
 //! Days and dates, as languages' own times count them.
 
 /// Days from 1970-01-01 to a day of the Gregorian calendar, which is taken to have always been.
-pub fn days(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years from March, so that the leap day is the last; eras of 400 years repeat.
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
@@ -10,7 +10,7 @@ pub fn days(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// Year, month and day of so many days after 1970-01-01.
-pub fn date(days: i64) -> (i64, i64, i64) {
+pub(crate) fn date(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;

@@ -6,7 +6,7 @@ const SLOTS: usize = 64;
 const LONGEST: usize = 64;
 
 /// A small direct-mapped table of keys, by where they stand in the output.
-pub struct Keys {
+pub(crate) struct Keys {
     slots: [Slot; SLOTS],
 }
 
@@ -20,7 +20,7 @@ struct Slot {
 const EMPTY: Slot = Slot { at: 0, len: u32::MAX, id: 0 };
 
 /// What the table says about a key.
-pub enum Seen {
+pub(crate) enum Seen {
     /// It was written under this id.
     Before(u32),
     /// It was not; tell [`Keys::put`] where it now stands.
@@ -31,13 +31,13 @@ pub enum Seen {
 
 impl Keys {
     /// An empty table.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Keys { slots: [EMPTY; SLOTS] }
     }
 
     /// Looks `key` up; `out` is the output from its start, as it was for [`put`](Keys::put).
     #[inline]
-    pub fn find(&self, key: &[u8], out: &[u8]) -> Seen {
+    pub(crate) fn find(&self, key: &[u8], out: &[u8]) -> Seen {
         let (Some(&first), Some(&last)) = (key.first(), key.last()) else { return Seen::Never };
         if key.len() > LONGEST {
             return Seen::Never;
@@ -57,7 +57,7 @@ impl Keys {
 
     /// Remembers that the key of `len` bytes that belongs into `slot` stands at `at`, as `id`.
     #[inline]
-    pub fn put(&mut self, slot: usize, at: usize, len: usize, id: u32) {
+    pub(crate) fn put(&mut self, slot: usize, at: usize, len: usize, id: u32) {
         if let Ok(at) = u32::try_from(at)
             && let Some(len) = u32::try_from(len).ok().filter(|l| at.checked_add(*l).is_some())
         {
@@ -66,7 +66,7 @@ impl Keys {
     }
 
     /// Forgets all: the output before has moved.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.slots = [EMPTY; SLOTS];
     }
 }

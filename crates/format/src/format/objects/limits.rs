@@ -4,7 +4,7 @@ use crate::{Error, ErrorKind, Result, format::DEPTH};
 
 /// Refuses one level more than [`DEPTH`].
 #[inline]
-pub fn deeper(depth: usize) -> Result<usize> {
+pub(crate) fn deeper(depth: usize) -> Result<usize> {
     if depth < DEPTH { Ok(depth + 1) } else { Err(too_deep()) }
 }
 
@@ -17,19 +17,19 @@ fn too_deep() -> Error {
 /// How much reading links may cause: a link of two bytes can stand for any value before it, and
 /// links to links double with each step. What is read again through links, in bytes or values,
 /// is paid from this.
-pub struct Budget {
+pub(crate) struct Budget {
     left: usize,
 }
 
 impl Budget {
     /// The allowance for an input of `len` bytes: 64 KiB and 32 times the input.
-    pub fn new(len: usize) -> Self {
+    pub(crate) fn new(len: usize) -> Self {
         Budget { left: (64 << 10) + len.saturating_mul(32) }
     }
 
     /// Pays for reading `cost` bytes or values again.
     #[inline]
-    pub fn spend(&mut self, cost: usize) -> Result<()> {
+    pub(crate) fn spend(&mut self, cost: usize) -> Result<()> {
         match self.left.checked_sub(cost) {
             Some(left) => {
                 self.left = left;

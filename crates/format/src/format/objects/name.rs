@@ -11,7 +11,7 @@ use serde::de::{self, Deserializer, Visitor};
 use crate::{Error, Result};
 
 /// A deserializer that can be asked for text that is a key.
-pub trait ReadText<'de>: Deserializer<'de, Error = Error> {
+pub(crate) trait ReadText<'de>: Deserializer<'de, Error = Error> {
     /// Text; if it is a `key`, single values of other kinds as text too.
     fn read_text<V: Visitor<'de>>(self, key: bool, visitor: V) -> Result<V::Value>;
     /// A key of whatever kind; single values that are neither text nor whole numbers as text.
@@ -19,7 +19,7 @@ pub trait ReadText<'de>: Deserializer<'de, Error = Error> {
 }
 
 /// A key: where a name is wanted, single values are turned into one.
-pub struct Key<D>(pub D);
+pub(crate) struct Key<D>(pub D);
 
 macro_rules! keys {
     ($($method:ident($($arg:ident: $type:ty),*);)*) => {
@@ -67,7 +67,7 @@ impl<'de, D: ReadText<'de>> Deserializer<'de> for Key<D> {
 }
 
 /// A visitor for a key, that turns single values into text for the visitor inside.
-pub struct AsName<V> {
+pub(crate) struct AsName<V> {
     /// Who gets the name.
     pub inner: V,
     /// Whole numbers become text too; else they are passed on as they are.

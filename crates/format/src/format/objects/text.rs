@@ -8,10 +8,13 @@ use serde::{
 use crate::{Error, Result};
 
 /// A serializer that hands a value's text to a function and refuses every other kind of value.
-pub struct OnText<F>(pub F);
+pub(crate) struct OnText<F>(pub F);
 
 /// What `value` is as text, seen by `look`; none where it is not text.
-pub fn if_text<T: Serialize + ?Sized, R>(value: &T, look: impl FnOnce(&str) -> R) -> Option<R> {
+pub(crate) fn if_text<T: Serialize + ?Sized, R>(
+    value: &T,
+    look: impl FnOnce(&str) -> R,
+) -> Option<R> {
     value.serialize(OnText(look)).ok()
 }
 

@@ -105,7 +105,7 @@ impl Whole {
 ///
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) where the text is no whole number.
-pub fn magnitude_of(digits: &str) -> Result<(bool, Vec<u8>)> {
+pub(crate) fn magnitude_of(digits: &str) -> Result<(bool, Vec<u8>)> {
     let (negative, plain) = match digits.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, digits.strip_prefix('+').unwrap_or(digits)),
@@ -123,7 +123,7 @@ pub fn magnitude_of(digits: &str) -> Result<(bool, Vec<u8>)> {
 
 /// Two's complement of sign and magnitude, both least significant byte first; as short as it
 /// can be, zero has no bytes.
-pub fn twos_complement(negative: bool, mut magnitude: Vec<u8>) -> Vec<u8> {
+pub(crate) fn twos_complement(negative: bool, mut magnitude: Vec<u8>) -> Vec<u8> {
     magnitude.truncate(magnitude.iter().rposition(|&b| b != 0).map_or(0, |last| last + 1));
     if magnitude.is_empty() {
         return magnitude;

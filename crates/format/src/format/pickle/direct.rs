@@ -34,7 +34,7 @@ use crate::{
 const BATCH: usize = 1000;
 
 /// Reads one record by `seed`, if it is plain; `bytes` must hold it and nothing else.
-pub fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
+pub(super) fn decode<'de, T: Text<'de>, S: DeserializeSeed<'de>>(
     seed: S,
     bytes: &'de [u8],
 ) -> Result<S::Value> {

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result, format::objects::limits::Budget};
 const NOTHING: u32 = u32::MAX;
 
 /// The state of a run.
-pub struct Machine<'de> {
+pub(super) struct Machine<'de> {
     pub tape: Tape<'de>,
     pub pos: usize,
     /// Where the opcode being run stands.
@@ -30,7 +30,7 @@ pub struct Machine<'de> {
 }
 
 /// Runs the pickle that is `input`, and nothing else.
-pub fn run(input: &[u8]) -> Result<Tape<'_>> {
+pub(super) fn run(input: &[u8]) -> Result<Tape<'_>> {
     if u32::try_from(input.len()).is_err() {
         return Err(Error::new(ErrorKind::TooLarge, "a pickle over 4 GiB"));
     }
@@ -55,7 +55,7 @@ pub fn run(input: &[u8]) -> Result<Tape<'_>> {
 
 impl<'de> Machine<'de> {
     #[cold]
-    pub fn wrong(&self, what: &str) -> Error {
+    pub(super) fn wrong(&self, what: &str) -> Error {
         let name = self.tape.input.get(self.at).and_then(|&code| ops::find(code));
         let name = name.map_or("the end", |op| op.name);
         Error::malformed(format!("{name}: {what}")).at(self.at as u64)
@@ -89,7 +89,7 @@ impl<'de> Machine<'de> {
     }
 
     /// The rest of a line, without its end.
-    pub fn line(&mut self) -> Result<&'de [u8]> {
+    pub(super) fn line(&mut self) -> Result<&'de [u8]> {
         let rest = &self.tape.input[self.pos..];
         match memchr::memchr(b'\n', rest) {
             Some(n) => {
@@ -103,7 +103,7 @@ impl<'de> Machine<'de> {
     /// A new value on the stack. The one below is told what came after it, in case both become
     /// items of the same list.
     #[inline]
-    pub fn push(&mut self, node: Node) {
+    pub(super) fn push(&mut self, node: Node) {
         let n = self.tape.nodes.len() as u32;
         if let Some(&below) = self.stack.last() {
             self.tape.nodes[below as usize].next = n;
@@ -226,7 +226,7 @@ impl<'de> Machine<'de> {
     }
 
     #[inline]
-    pub fn get(&mut self, n: usize) -> Result<()> {
+    pub(super) fn get(&mut self, n: usize) -> Result<()> {
         match self.memo.get(n) {
             Some(&node) if node != NOTHING => self.push_again(node),
             _ => Err(self.wrong("nothing was memoized under this number")),
@@ -234,7 +234,7 @@ impl<'de> Machine<'de> {
     }
 
     #[inline]
-    pub fn put(&mut self, n: usize) -> Result<()> {
+    pub(super) fn put(&mut self, n: usize) -> Result<()> {
         let top = self.stack[self.top(1)?];
         if n == self.memo.len() {
             self.memo.push(top);

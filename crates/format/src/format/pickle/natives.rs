@@ -17,7 +17,7 @@ use crate::{
 
 /// What may be called.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Maker {
+pub(super) enum Maker {
     DateTime,
     Date,
     TimeZone,
@@ -35,25 +35,25 @@ const MAKERS: [(&[u8], &[u8], Maker); 5] = [
 ];
 
 /// What is called by this name; none for every name that is not on the list.
-pub fn find(module: &[u8], name: &[u8]) -> Option<Maker> {
+pub(super) fn find(module: &[u8], name: &[u8]) -> Option<Maker> {
     MAKERS.iter().find(|m| m.0 == module && m.1 == name).map(|m| m.2)
 }
 
 impl Maker {
     /// Its place on the list.
-    pub fn number(self) -> u32 {
+    pub(super) fn number(self) -> u32 {
         self as u32
     }
 
     /// The one at this place.
-    pub fn at(number: u32) -> Option<Maker> {
+    pub(super) fn at(number: u32) -> Option<Maker> {
         MAKERS.get(number as usize).map(|m| m.2)
     }
 }
 
 /// An argument of a call, or what comes of one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Item<'a> {
+pub(super) enum Item<'a> {
     Text(&'a [u8]),
     Bytes(&'a [u8]),
     Int(i64),
@@ -78,7 +78,7 @@ const DAY: i64 = 86_400 * SECOND;
 
 /// What comes of calling `maker` with these arguments; none where Python would not have written
 /// that.
-pub fn call<'a>(maker: Maker, arguments: &[Item<'a>]) -> Option<Item<'a>> {
+pub(super) fn call<'a>(maker: Maker, arguments: &[Item<'a>]) -> Option<Item<'a>> {
     Some(match (maker, arguments) {
         (Maker::DateTime, [Item::Bytes(state)]) => Item::Naive(clock(state)?),
         (Maker::DateTime, [Item::Bytes(state), Item::Zone(away)]) => {
@@ -122,7 +122,7 @@ fn clock(state: &[u8]) -> Option<i64> {
 }
 
 /// Whether Python's `Decimal` could have spelled this.
-pub fn is_decimal(text: &[u8]) -> bool {
+pub(super) fn is_decimal(text: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(text) else { return false };
     let plain = text.strip_prefix(['-', '+']).unwrap_or(text);
     if let "NaN" | "sNaN" | "Infinity" = plain {
@@ -144,7 +144,7 @@ pub fn is_decimal(text: &[u8]) -> bool {
 }
 
 /// The moment of a [`Time`](Item::Time).
-pub fn time(micros: i64) -> Result<Time> {
+pub(super) fn time(micros: i64) -> Result<Time> {
     Time::from_unix(micros.div_euclid(SECOND), micros.rem_euclid(SECOND) as u32 * 1000)
 }
 
@@ -152,7 +152,7 @@ pub fn time(micros: i64) -> Result<Time> {
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported) for what is no value by itself.
-pub fn visit<'de, V: Visitor<'de>>(made: Item<'_>, visitor: V) -> Result<V::Value> {
+pub(super) fn visit<'de, V: Visitor<'de>>(made: Item<'_>, visitor: V) -> Result<V::Value> {
     match made {
         Item::Time(micros) => visitor.visit_enum(Native::time(time(micros)?)),
         Item::Decimal(digits) => {
@@ -167,7 +167,7 @@ pub fn visit<'de, V: Visitor<'de>>(made: Item<'_>, visitor: V) -> Result<V::Valu
 }
 
 /// What a call made, as text: times as RFC 3339 and ISO 8601 have them.
-pub fn text(made: Item<'_>) -> Result<String> {
+pub(super) fn text(made: Item<'_>) -> Result<String> {
     Ok(match made {
         Item::Time(micros) => time(micros)?.to_string(),
         Item::Decimal(digits) => String::from_utf8_lossy(digits).into_owned(),
@@ -192,7 +192,7 @@ fn iso(count: i64) -> String {
 }
 
 /// The ten bytes of a `datetime` in UTC, cut to microseconds; none where Python has no such year.
-pub fn state(time: Time) -> Option<[u8; 10]> {
+pub(super) fn state(time: Time) -> Option<[u8; 10]> {
     let (seconds, nanos) = time.to_unix();
     let (year, month, day) = date(seconds.div_euclid(86_400));
     let [high, low] = u16::try_from(year).ok().filter(|y| (1..=9999).contains(y))?.to_be_bytes();

@@ -8,7 +8,7 @@ use super::{
 use crate::Result;
 
 /// Runs the opcode `code`, whose argument comes next.
-pub fn run(machine: &mut Machine<'_>, code: u8) -> Result<()> {
+pub(super) fn run(machine: &mut Machine<'_>, code: u8) -> Result<()> {
     let from = machine.pos;
     let line = machine.line()?;
     let text = std::str::from_utf8(line).unwrap_or("");

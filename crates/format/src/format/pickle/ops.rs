@@ -24,14 +24,14 @@ macro_rules! opcodes {
 }
 
 /// An opcode.
-pub struct Op {
+pub(super) struct Op {
     pub name: &'static str,
     pub does: Does,
 }
 
 /// What stands after an opcode.
 #[derive(Clone, Copy, PartialEq)]
-pub enum After {
+pub(super) enum After {
     /// So many bytes.
     B0,
     B1,
@@ -49,7 +49,7 @@ pub enum After {
 
 /// What an opcode is for.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Does {
+pub(super) enum Does {
     /// Makes data.
     Data,
     /// Imports, calls or looks something up outside the pickle.
@@ -129,7 +129,7 @@ opcodes! {
 
 /// Why what the opcode at `at` names is not called.
 #[cold]
-pub fn refused_name(code: u8, at: usize, module: &[u8], name: &[u8]) -> Error {
+pub(super) fn refused_name(code: u8, at: usize, module: &[u8], name: &[u8]) -> Error {
     let [module, name] = [module, name].map(|n| String::from_utf8_lossy(n).into_owned());
     Error::unsupported(format!(
         "the opcode {} would import {}.{}; of classes, only datetime, date, timezone, timedelta and \
@@ -143,7 +143,7 @@ pub fn refused_name(code: u8, at: usize, module: &[u8], name: &[u8]) -> Error {
 
 /// Why the byte at `at` cannot be run.
 #[cold]
-pub fn refused(code: u8, at: usize) -> Error {
+pub(super) fn refused(code: u8, at: usize) -> Error {
     let error = match find(code) {
         Some(Op { name, does: Does::Reach, .. }) => Error::unsupported(format!(
             "the opcode {name} would reach outside the pickle (import, call or look something up); \
@@ -156,7 +156,7 @@ pub fn refused(code: u8, at: usize) -> Error {
 }
 
 /// Where the first pickle in `bytes` ends; none where more bytes are needed to tell.
-pub fn length(bytes: &[u8]) -> Result<Option<usize>> {
+pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
     let mut pos = 0;
     while let Some(&code) = bytes.get(pos) {
         let rest = &bytes[pos + 1..];

@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-pub fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     out.extend_from_slice(&[ops::PROTO, 4, ops::FRAME]);
     out.extend_from_slice(&[0; 8]);

@@ -5,7 +5,7 @@ use crate::format::objects::limits::Budget;
 
 /// A value. What `a` and `b` mean depends on the kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Node {
+pub(super) struct Node {
     pub kind: Kind,
     /// How many items a list or map has, or 65,535.
     pub count: u16,
@@ -17,7 +17,7 @@ pub struct Node {
 
 /// What a [`Node`] is.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub(super) enum Kind {
     Null,
     False,
     True,
@@ -59,22 +59,22 @@ pub enum Kind {
 }
 
 impl Node {
-    pub fn new(kind: Kind, a: u32, b: u32) -> Self {
+    pub(super) fn new(kind: Kind, a: u32, b: u32) -> Self {
         Node { kind, count: 0, next: 0, a, b }
     }
 
     /// An integer or the bits of a float.
-    pub fn wide(kind: Kind, v: u64) -> Self {
+    pub(super) fn wide(kind: Kind, v: u64) -> Self {
         Node::new(kind, v as u32, (v >> 32) as u32)
     }
 
-    pub fn to_wide(self) -> u64 {
+    pub(super) fn to_wide(self) -> u64 {
         u64::from(self.a) | u64::from(self.b) << 32
     }
 }
 
 /// The values of a pickle.
-pub struct Tape<'de> {
+pub(super) struct Tape<'de> {
     pub input: &'de [u8],
     /// The first is not used: 0 stands for none.
     pub nodes: Vec<Node>,
@@ -87,19 +87,19 @@ pub struct Tape<'de> {
 
 impl<'de> Tape<'de> {
     /// The text at node `n`, if it is text that stands in the pickle as it is.
-    pub fn text(&self, n: u32) -> Option<&'de [u8]> {
+    pub(super) fn text(&self, n: u32) -> Option<&'de [u8]> {
         let node = self.nodes[n as usize];
         matches!(node.kind, Kind::Text | Kind::Either).then(|| self.span(node))
     }
 
     /// The bytes of the pickle that a node stands for.
-    pub fn span(&self, node: Node) -> &'de [u8] {
+    pub(super) fn span(&self, node: Node) -> &'de [u8] {
         &self.input[node.a as usize..][..node.b as usize]
     }
 
     /// What comes of calling `maker` with the tuple at node `arguments`, as a node; none where Python
     /// would not have written that.
-    pub fn call(&self, maker: Maker, arguments: u32) -> Option<Node> {
+    pub(super) fn call(&self, maker: Maker, arguments: u32) -> Option<Node> {
         let mut tuple = self.nodes[arguments as usize];
         if tuple.kind == Kind::Link {
             tuple = self.nodes[tuple.a as usize];
@@ -130,7 +130,7 @@ impl<'de> Tape<'de> {
     }
 
     /// A node as an argument, or as what came of a call.
-    pub fn item(&self, node: Node) -> Item<'de> {
+    pub(super) fn item(&self, node: Node) -> Item<'de> {
         let number = node.to_wide() as i64;
         match node.kind {
             Kind::Text => Item::Text(self.span(node)),

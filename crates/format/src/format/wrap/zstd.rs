@@ -17,11 +17,7 @@ pub const LEVEL: i32 = 3;
 /// A block of four bytes stands for 128 KiB at most.
 const BEST_RATIO: usize = 1 << 15;
 
-pub fn compress(
-    compressor: &mut Compressor<'_>,
-    bytes: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<()> {
+pub fn compress(compressor: &mut Compressor<'_>, bytes: &[u8], out: &mut Vec<u8>) -> Result<()> {
     out.reserve(zstd_safe::compress_bound(bytes.len()));
     let mut end = Cursor::new(out);
     end.set_position(end.get_ref().len() as u64);

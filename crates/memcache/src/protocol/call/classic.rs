@@ -12,7 +12,7 @@ fn expires(expiry: i64, out: &mut Vec<u8>) {
 }
 
 /// Appends a call. What the dialect cannot say was found out before (`Call::possible`).
-pub fn write(call: &Call<'_>, form: Form, keys: &Keys, out: &mut Vec<u8>) {
+pub(super) fn write(call: &Call<'_>, form: Form, keys: &Keys, out: &mut Vec<u8>) {
     let command: &[u8] = match call.op {
         Op::Get { cas: false } | Op::Fetch { .. } => b"get ",
         Op::Get { cas: true } => b"gets ",

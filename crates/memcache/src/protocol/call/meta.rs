@@ -5,7 +5,7 @@ use crate::key::{Form, Keys};
 
 /// Appends a number in decimal.
 #[inline]
-pub fn decimal(mut number: u64, out: &mut Vec<u8>) {
+pub(crate) fn decimal(mut number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     loop {
@@ -37,7 +37,7 @@ fn expires(letter: u8, expiry: i64, out: &mut Vec<u8>) {
 
 /// Appends a call; `more` are flags to add.
 #[inline]
-pub fn write(call: &Call<'_>, form: Form, keys: &Keys, out: &mut Vec<u8>, more: &[u8]) {
+pub(super) fn write(call: &Call<'_>, form: Form, keys: &Keys, out: &mut Vec<u8>, more: &[u8]) {
     let command: &[u8] = match call.op {
         Op::Get { .. } | Op::GetAndTouch { .. } | Op::Fetch { .. } | Op::Touch { .. } => b"mg ",
         Op::Store { .. } => b"ms ",

@@ -3,13 +3,16 @@
 mod classic;
 mod meta;
 
-pub use meta::decimal;
+pub(super) use meta::decimal;
 
 use super::{
     Dialect, Exchange, Input,
     reply::{Marks, Parsed, Reply, out_of_step, parse},
 };
-use crate::{Error, ErrorKind, Result, key::{Form, Keys, shown}};
+use crate::{
+    Error, ErrorKind, Result,
+    key::{Form, Keys, shown},
+};
 
 /// How a value is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -229,7 +232,7 @@ impl Call<'_> {
 /// # Errors
 /// Where that says that it has not understood: what it takes for commands then is in doubt.
 #[cold]
-pub fn said(line: &[u8], key: Option<&[u8]>) -> Result<Error> {
+pub(super) fn said(line: &[u8], key: Option<&[u8]>) -> Result<Error> {
     let text = String::from_utf8_lossy(line);
     let of = key.map(|key| format!("key {}: ", shown(key))).unwrap_or_default();
     let kind = if text.contains("too large") {

@@ -49,7 +49,7 @@ pub(super) struct Found {
 
 impl Listing {
     /// The revisions of those that are there, by key.
-    pub fn revisions(self) -> impl Iterator<Item = (Key, String)> {
+    pub(super) fn revisions(self) -> impl Iterator<Item = (Key, String)> {
         self.rows.into_iter().filter_map(|line| match (line.id, line.value) {
             (Some(id), Some(Version { rev, deleted: false })) => Some((name::key(id)?, rev)),
             _ => None,
@@ -59,7 +59,7 @@ impl Listing {
 
 impl Line {
     /// The document, if there is one and it is no index.
-    pub fn found(self, script: bool) -> Result<Option<Found>> {
+    pub(super) fn found(self, script: bool) -> Result<Option<Found>> {
         match self.doc {
             Some(document) => found(document, script),
             None => Ok(None),
@@ -67,7 +67,7 @@ impl Line {
     }
 
     /// Its key and revision, without what is in it.
-    pub fn named(self) -> Option<Found> {
+    pub(super) fn named(self) -> Option<Found> {
         match (self.id, self.value) {
             (Some(id), Some(Version { rev, deleted: false })) => {
                 Some(Found { key: name::key(id)?, revision: rev, record: Document::new() })

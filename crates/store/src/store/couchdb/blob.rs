@@ -27,7 +27,7 @@ pub(super) struct CouchBlobs {
 }
 
 impl CouchBlobs {
-    pub fn new(couch: Arc<Couch>, table: &str) -> Result<CouchBlobs> {
+    pub(super) fn new(couch: Arc<Couch>, table: &str) -> Result<CouchBlobs> {
         // Base64 makes four bytes of three; a little is for the rest of the document.
         let abilities = Abilities { max_record: LARGEST / 4 * 3 - 1000, ..couch.abilities() };
         Ok(CouchBlobs { database: couch.database(table)?, abilities, couch })

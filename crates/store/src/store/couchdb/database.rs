@@ -63,7 +63,7 @@ fn asked_for(key: &Key, found: Option<Found>) -> Result<Option<Found>> {
 
 impl Database {
     /// The path of something in it.
-    pub fn path(&self, what: &str) -> String {
+    pub(super) fn path(&self, what: &str) -> String {
         format!("/{}{what}", utf8_percent_encode(&self.name, CODED))
     }
 
@@ -107,7 +107,7 @@ impl Database {
     }
 
     /// The documents of these keys, in their order.
-    pub async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Found>>> {
+    pub(super) async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Found>>> {
         if let [key] = keys
             && let name = name::id(key)
             && fits_path(&name)
@@ -140,7 +140,7 @@ impl Database {
 
     /// The documents in a range of keys, some at a time, in the server's order; all the documents'
     /// bytes, or only their keys and revisions.
-    pub fn list(&self, range: KeyRange, whole: bool) -> BoxStream<'_, Result<Vec<Found>>> {
+    pub(super) fn list(&self, range: KeyRange, whole: bool) -> BoxStream<'_, Result<Vec<Found>>> {
         // JavaScript orders UTF-16: as UTF-8 does, as long as nothing is beyond its surrogates.
         let said = |bound: &Key| !self.script || bound.chars().all(|c| c <= '\u{d7ff}');
         let until = match range.until.clone().filter(said) {
@@ -200,7 +200,7 @@ impl Database {
     }
 
     /// The documents that a plan finds, some at a time: those that fit, and perhaps more.
-    pub fn find(&self, plan: Plan) -> BoxStream<'_, Result<Vec<Found>>> {
+    pub(super) fn find(&self, plan: Plan) -> BoxStream<'_, Result<Vec<Found>>> {
         match plan {
             Plan::Nothing => stream::empty().boxed(),
             Plan::Range(range) => self.list(range, true),
@@ -289,7 +289,7 @@ impl Database {
     }
 
     /// How many documents there are, but for those that hold indexes.
-    pub async fn count(&self) -> Result<u64> {
+    pub(super) async fn count(&self) -> Result<u64> {
         #[derive(Deserialize)]
         struct Counts {
             doc_count: u64,
@@ -304,14 +304,14 @@ impl Database {
     }
 
     /// The key of the document at this place in the order of keys; none where that is an index.
-    pub async fn key_at(&self, place: u64) -> Result<Option<Key>> {
+    pub(super) async fn key_at(&self, place: u64) -> Result<Option<Key>> {
         let (listing, _): (Listing, _) =
             self.post("/_all_docs", &json!({ "skip": place, "limit": 1 })).await?;
         Ok(listing.rows.into_iter().next().and_then(|line| line.id).and_then(name::key))
     }
 
     /// Makes it, if it is not there, for documents of this layout.
-    pub async fn prepare(&self, layout: &str) -> Result<()> {
+    pub(super) async fn prepare(&self, layout: &str) -> Result<()> {
         const NOTE: &str = "/_local/steelyard";
         if self.http.get(&self.path("")).await?.status == StatusCode::NOT_FOUND {
             let answer = self.http.ask(Method::PUT, &self.path(""), None).await?;
@@ -360,7 +360,7 @@ impl Database {
     }
 
     /// Makes an index on a field.
-    pub async fn index(&self, field: &str) -> Result<()> {
+    pub(super) async fn index(&self, field: &str) -> Result<()> {
         let name = format!("steelyard-{field}");
         let index = json!({
             "index": { "fields": [field] }, "type": "json", "ddoc": name, "name": name,
@@ -369,7 +369,7 @@ impl Database {
         Ok(())
     }
 
-    pub async fn drop(&self) -> Result<()> {
+    pub(super) async fn drop(&self) -> Result<()> {
         let answer = self.http.ask(Method::DELETE, &self.path(""), None).await?;
         match answer.status {
             StatusCode::NOT_FOUND => Ok(()),

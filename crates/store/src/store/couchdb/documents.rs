@@ -31,7 +31,7 @@ pub(super) struct Documents {
 }
 
 impl Documents {
-    pub fn new(couch: Arc<Couch>, table: &str) -> Result<Documents> {
+    pub(super) fn new(couch: Arc<Couch>, table: &str) -> Result<Documents> {
         Ok(Documents { database: couch.database(table)?, abilities: couch.abilities(), couch })
     }
 

@@ -45,7 +45,7 @@ struct Refusal {
 }
 
 impl Http {
-    pub fn new(url: &Url, common: &Common, ca: Option<&str>) -> Result<Http> {
+    pub(super) fn new(url: &Url, common: &Common, ca: Option<&str>) -> Result<Http> {
         tls::ready();
         let secure = url.scheme == "couchdbs";
         let authorities = match ca {
@@ -95,7 +95,12 @@ impl Http {
     }
 
     /// Asks, and reads the whole answer, whatever its status.
-    pub async fn ask(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Result<Answer> {
+    pub(super) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Vec<u8>>,
+    ) -> Result<Answer> {
         let _turn = Pool::turn(&self.turns).await?;
         let mut request = self.client.request(method, format!("{}{path}", self.base));
         if let Some((user, password)) = &self.login {
@@ -127,17 +132,17 @@ impl Http {
     }
 
     /// How long an operation may take.
-    pub fn limit(&self) -> Duration {
+    pub(super) fn limit(&self) -> Duration {
         self.turns.limits().operation
     }
 
     /// The error of an answer, which names the server.
-    pub fn placed(&self, e: Error) -> Error {
+    pub(super) fn placed(&self, e: Error) -> Error {
         e.in_place(self.turns.place())
     }
 
     /// What was done, and, where the server is the trouble, its name.
-    pub fn told<T>(&self, done: Result<T>) -> Result<T> {
+    pub(super) fn told<T>(&self, done: Result<T>) -> Result<T> {
         done.map_err(|e| match e.is_outage() {
             true => e.in_place(self.turns.place()),
             false => e,
@@ -161,18 +166,18 @@ impl Http {
         ours.with_source(error).in_place(self.turns.place())
     }
 
-    pub async fn get(&self, path: &str) -> Result<Answer> {
+    pub(super) async fn get(&self, path: &str) -> Result<Answer> {
         self.ask(Method::GET, path, None).await
     }
 
-    pub async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answer> {
+    pub(super) async fn post(&self, path: &str, body: Vec<u8>) -> Result<Answer> {
         self.ask(Method::POST, path, Some(body)).await
     }
 }
 
 impl Answer {
     /// What is in it, if the server did as it was asked.
-    pub fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T> {
+    pub(super) fn read<'a, T: Deserialize<'a>>(&'a self) -> Result<T> {
         if !self.status.is_success() {
             return Err(self.refused());
         }
@@ -181,7 +186,7 @@ impl Answer {
     }
 
     /// Did as it was asked, or this error.
-    pub fn done(&self) -> Result<()> {
+    pub(super) fn done(&self) -> Result<()> {
         match self.status.is_success() {
             true => Ok(()),
             false => Err(self.refused()),
@@ -189,7 +194,7 @@ impl Answer {
     }
 
     /// The error a refusal is.
-    pub fn refused(&self) -> Error {
+    pub(super) fn refused(&self) -> Error {
         let Refusal { error, reason } = serde_json::from_slice(&self.body).unwrap_or_default();
         let reason = match &reason {
             serde_json::Value::String(reason) => reason.clone(),

@@ -51,7 +51,7 @@ use super::{
 };
 use crate::{Error, Result, durability::Tier, record::Kind};
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "couchdb",
     aliases: &["couchdbs"],
     example: "couchdb://user:password@host:5984/place?table=orders",

@@ -10,13 +10,13 @@ pub(super) struct Sorted {
 }
 
 impl Sorted {
-    pub fn new(query: Query) -> Sorted {
+    pub(super) fn new(query: Query) -> Sorted {
         let limit = query.limit.map_or(usize::MAX, |n| usize::try_from(n).unwrap_or(usize::MAX));
         Sorted { query, limit, rows: Vec::new() }
     }
 
     /// Takes more rows.
-    pub fn extend(&mut self, rows: Vec<Row>) {
+    pub(super) fn extend(&mut self, rows: Vec<Row>) {
         const SOME: usize = 1000;
         self.rows.extend(rows);
         if self.rows.len() > self.limit.saturating_mul(2).saturating_add(SOME) {
@@ -30,7 +30,7 @@ impl Sorted {
     }
 
     /// The first of them.
-    pub fn rows(mut self) -> Vec<Row> {
+    pub(super) fn rows(mut self) -> Vec<Row> {
         self.cut();
         for row in &mut self.rows {
             row.record = self.query.project(std::mem::take(&mut row.record));

@@ -41,7 +41,7 @@ enum Fate {
 
 impl Database {
     /// Writes documents in place of those with the same keys; of several with one key, the last.
-    pub async fn put(&self, drafts: &[Draft<'_>]) -> Result<()> {
+    pub(super) async fn put(&self, drafts: &[Draft<'_>]) -> Result<()> {
         let mut last = HashMap::with_capacity(drafts.len());
         for (at, draft) in drafts.iter().enumerate() {
             last.insert(draft.key, at);
@@ -77,7 +77,7 @@ impl Database {
     }
 
     /// Writes documents whose keys are new.
-    pub async fn load(&self, drafts: &[Draft<'_>]) -> Result<()> {
+    pub(super) async fn load(&self, drafts: &[Draft<'_>]) -> Result<()> {
         let mut seen = HashSet::with_capacity(drafts.len());
         let twice: Vec<_> =
             drafts.iter().map(|draft| draft.key).filter(|key| !seen.insert(*key)).collect();
@@ -169,7 +169,7 @@ impl Database {
     }
 
     /// Deletes the documents of these keys, and says how many there were.
-    pub async fn remove(&self, keys: &[Key]) -> Result<u64> {
+    pub(super) async fn remove(&self, keys: &[Key]) -> Result<u64> {
         let mut keys: Vec<&Key> = keys.iter().collect();
         keys.sort_unstable();
         keys.dedup();
@@ -201,7 +201,7 @@ impl Database {
     }
 
     /// Deletes documents as they were found, and gives back those that were changed since.
-    pub async fn remove_found<'f>(&self, found: &[&'f Found]) -> Result<Vec<&'f Found>> {
+    pub(super) async fn remove_found<'f>(&self, found: &[&'f Found]) -> Result<Vec<&'f Found>> {
         let mut changed = Vec::new();
         for part in found.chunks(MANY) {
             let writes = part.iter().map(|one| Write {

@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 
 /// The error of an answer that is none to what was asked.
-pub fn out_of_step(asked: &str, answer: &[u8]) -> Error {
+pub(crate) fn out_of_step(asked: &str, answer: &[u8]) -> Error {
     let shown = String::from_utf8_lossy(&answer[..answer.len().min(80)]);
     Error::malformed(format!("the server's answer to {asked} is none: {shown:?}"))
 }
@@ -13,7 +13,7 @@ pub fn out_of_step(asked: &str, answer: &[u8]) -> Error {
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) otherwise.
 #[cfg_attr(not(feature = "redis"), allow(dead_code))]
-pub fn as_many<T>(asked: &str, keys: usize, values: Vec<T>) -> Result<Vec<T>> {
+pub(crate) fn as_many<T>(asked: &str, keys: usize, values: Vec<T>) -> Result<Vec<T>> {
     match values.len() == keys {
         true => Ok(values),
         false => Err(Error::malformed(format!(

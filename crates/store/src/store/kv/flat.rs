@@ -29,17 +29,17 @@ use crate::{
 const EXPONENT: [char; 2] = ['e', 'E'];
 
 /// The field that says what kinds the others are.
-pub const KINDS: &str = "_kinds";
+pub(super) const KINDS: &str = "_kinds";
 
 /// How deep a value may nest.
 const LEVELS: usize = 100;
 
 /// A field as a store has it: name and bytes.
-pub type Field = (Vec<u8>, Vec<u8>);
+pub(crate) type Field = (Vec<u8>, Vec<u8>);
 
 /// What the fields of a store can hold.
 #[derive(Debug, Clone, Copy)]
-pub struct Flat {
+pub(crate) struct Flat {
     /// Any bytes, and any name; else text without NUL, and names that are not empty.
     pub binary: bool,
     /// Lists and maps.
@@ -52,7 +52,7 @@ impl Flat {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) or [`TooLarge`](ErrorKind::TooLarge), naming the
     /// field and what to do.
-    pub fn write(self, record: &Document) -> Result<Vec<Field>> {
+    pub(crate) fn write(self, record: &Document) -> Result<Vec<Field>> {
         let mut fields = Vec::with_capacity(record.len() + 1);
         let mut kinds = Document::with_capacity(record.len());
         let mut seen = HashSet::with_capacity(record.len());
@@ -144,7 +144,7 @@ impl Flat {
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) where the kinds cannot be read, or a name is no text.
-    pub fn read(self, fields: Vec<Field>) -> Result<Document> {
+    pub(crate) fn read(self, fields: Vec<Field>) -> Result<Document> {
         let mut named: Vec<(String, Option<Vec<u8>>)> = Vec::with_capacity(fields.len());
         let mut kinds = Document::new();
         for (name, bytes) in fields {
@@ -270,7 +270,7 @@ fn json_keeps(value: &Value, level: usize) -> Result<bool> {
 }
 
 /// Seconds since 1970, in decimal.
-pub fn seconds(time: Time) -> String {
+pub(crate) fn seconds(time: Time) -> String {
     let (seconds, nanoseconds) = time.to_unix();
     let all = i128::from(seconds) * 1_000_000_000 + i128::from(nanoseconds);
     let sign = if all < 0 { "-" } else { "" };
@@ -299,7 +299,7 @@ fn time_of(text: &str) -> Option<Time> {
 }
 
 /// The kinds that flat fields without lists and maps keep.
-pub const SCALARS: &[Kind] = &[
+pub(crate) const SCALARS: &[Kind] = &[
     Kind::Null,
     Kind::Bool,
     Kind::Int,

@@ -10,7 +10,7 @@ use crate::{
 
 /// A table's part of the keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Namespace {
+pub(crate) struct Namespace {
     prefix: String,
 }
 
@@ -20,7 +20,7 @@ impl Namespace {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for an empty name, one with NUL, one that leaves no
     /// room for keys.
-    pub fn new(abilities: &Abilities, table: &str) -> Result<Namespace> {
+    pub(crate) fn new(abilities: &Abilities, table: &str) -> Result<Namespace> {
         let driver = abilities.driver;
         if table.is_empty() || table.contains('\0') {
             return Err(Error::invalid(format!("{table:?} is no name of a table in {driver}")));
@@ -48,12 +48,12 @@ impl Namespace {
     }
 
     /// What all keys of the table begin with.
-    pub fn prefix(&self) -> &str {
+    pub(crate) fn prefix(&self) -> &str {
         &self.prefix
     }
 
     /// The key as the store has it.
-    pub fn full(&self, key: &str) -> String {
+    pub(crate) fn full(&self, key: &str) -> String {
         [&self.prefix, key].concat()
     }
 
@@ -61,7 +61,7 @@ impl Namespace {
     ///
     /// # Errors
     /// [`Malformed`](crate::ErrorKind::Malformed) where it is no text, or empty.
-    pub fn own(&self, full: &[u8]) -> Result<Option<Key>> {
+    pub(crate) fn own(&self, full: &[u8]) -> Result<Option<Key>> {
         let Some(key) = full.strip_prefix(self.prefix.as_bytes()) else { return Ok(None) };
         let wrong = || {
             let shown = String::from_utf8_lossy(full);

@@ -3,7 +3,7 @@
 /// How many records to ask for at once, so that an answer has about a mebibyte, whatever the size
 /// of the records.
 #[derive(Debug)]
-pub struct Portion {
+pub(crate) struct Portion {
     next: usize,
 }
 
@@ -14,17 +14,17 @@ const BYTES: usize = 1 << 20;
 
 impl Portion {
     /// Few at first, as nothing is known of them.
-    pub fn new() -> Portion {
+    pub(crate) fn new() -> Portion {
         Portion { next: 16 }
     }
 
     /// How many to ask for.
-    pub fn next(&self) -> usize {
+    pub(crate) fn next(&self) -> usize {
         self.next
     }
 
     /// So many bytes came for so many records.
-    pub fn learn(&mut self, records: usize, bytes: usize) {
+    pub(crate) fn learn(&mut self, records: usize, bytes: usize) {
         if records > 0 {
             let fits = BYTES * records / bytes.max(1);
             self.next = fits.clamp(1, MOST).min(self.next * 4);
@@ -33,7 +33,7 @@ impl Portion {
 }
 
 /// Cuts items into runs of about a mebibyte, and not too many, to be sent at once.
-pub fn chunks<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
+pub(crate) fn chunks<T>(items: &[T], bytes: impl Fn(&T) -> usize) -> impl Iterator<Item = &[T]> {
     let mut rest = items;
     std::iter::from_fn(move || {
         let mut sum = 0;

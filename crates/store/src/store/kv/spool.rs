@@ -16,7 +16,7 @@ const MEMORY: usize = 4 << 20;
 
 /// Keys on their way in.
 #[derive(Default)]
-pub struct Spool {
+pub(crate) struct Spool {
     memory: Vec<u8>,
     file: Option<BufWriter<File>>,
     count: u64,
@@ -27,7 +27,7 @@ impl Spool {
     ///
     /// # Errors
     /// Where there is no room for a file.
-    pub fn push(&mut self, key: &Key) -> Result<()> {
+    pub(crate) fn push(&mut self, key: &Key) -> Result<()> {
         let len = u32::try_from(key.len()).map_err(|_| Error::invalid("a key of gigabytes"))?;
         self.memory.extend_from_slice(&len.to_le_bytes());
         self.memory.extend_from_slice(key.as_bytes());
@@ -45,7 +45,7 @@ impl Spool {
     }
 
     /// How many there are.
-    pub fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
@@ -53,7 +53,7 @@ impl Spool {
     ///
     /// # Errors
     /// Of the file.
-    pub fn read(self) -> Result<Spooled> {
+    pub(crate) fn read(self) -> Result<Spooled> {
         let memory = Cursor::new(self.memory);
         let source: Box<dyn Read + Send> = match self.file {
             None => Box::new(memory),
@@ -68,7 +68,7 @@ impl Spool {
 }
 
 /// Keys on their way out.
-pub struct Spooled {
+pub(crate) struct Spooled {
     source: Box<dyn Read + Send>,
     left: u64,
 }
@@ -78,7 +78,7 @@ impl Spooled {
     ///
     /// # Errors
     /// Of the file.
-    pub fn take(&mut self, most: usize) -> Result<Vec<Key>> {
+    pub(crate) fn take(&mut self, most: usize) -> Result<Vec<Key>> {
         let n = most.min(usize::try_from(self.left).unwrap_or(usize::MAX));
         let mut keys = Vec::with_capacity(n);
         for _ in 0..n {

@@ -7,12 +7,12 @@ use crate::{Error, ErrorKind, Result, memcache::AsyncClient, store::kv::Spool};
 use super::names::{Names, listed};
 
 /// Whether a key on the wire counts.
-pub type Mine<'a> = dyn Fn(&str) -> bool + Sync + 'a;
+pub(super) type Mine<'a> = dyn Fn(&str) -> bool + Sync + 'a;
 
 /// The keys of a table on the server of this number, those of which `mine` is true of what is on the
 /// wire. They are read at once: a listing that is read slowly, memcached ends early. A server lists
 /// for one client at a time; a second one waits, for `limit` at most.
-pub async fn keys(
+pub(super) async fn keys(
     (client, server): (&AsyncClient, usize),
     limit: Duration,
     names: &Names,

@@ -50,7 +50,7 @@ use crate::{
     record::Kind,
 };
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "memcached",
     aliases: &["memcacheds"],
     example: "memcached://one,two:11212?table=sessions",

@@ -11,27 +11,27 @@ use crate::{
 };
 
 /// The longest key that memcached takes.
-pub const LONGEST: usize = 250;
+pub(super) const LONGEST: usize = 250;
 
 /// What a key in Base64 begins with.
 const MARK: char = '=';
 
 /// A table's names for its keys.
 #[derive(Debug, Clone)]
-pub struct Names(Namespace);
+pub(super) struct Names(Namespace);
 
 impl Names {
     /// The names for the table of this name.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name that leaves no room for keys.
-    pub fn new(abilities: &Abilities, table: &str) -> Result<Names> {
+    pub(super) fn new(abilities: &Abilities, table: &str) -> Result<Names> {
         let whole = Abilities { max_key: LONGEST, ..abilities.clone() };
         Namespace::new(&whole, table).map(Names)
     }
 
     /// The longest key there is room for, if it is plain.
-    pub fn room(&self) -> usize {
+    pub(super) fn room(&self) -> usize {
         LONGEST - self.0.prefix().len()
     }
 
@@ -39,7 +39,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where it is too long.
-    pub fn full(&self, key: &Key) -> Result<String> {
+    pub(super) fn full(&self, key: &Key) -> Result<String> {
         let odd = |b: u8| b <= b' ' || b == 0x7f;
         let full = match key.starts_with(MARK) || key.bytes().any(odd) {
             false => self.0.full(key),
@@ -59,7 +59,7 @@ impl Names {
     ///
     /// # Errors
     /// [`Malformed`](crate::ErrorKind::Malformed) where it is no text, or no Base64 after the mark.
-    pub fn own(&self, full: &[u8]) -> Result<Option<Key>> {
+    pub(super) fn own(&self, full: &[u8]) -> Result<Option<Key>> {
         let Some(key) = self.0.own(full)? else { return Ok(None) };
         let Some(coded) = key.strip_prefix(MARK) else { return Ok(Some(key)) };
         let wrong = || {
@@ -75,7 +75,7 @@ impl Names {
 }
 
 /// The bytes of a key that a listing shows with `%`-codes.
-pub fn listed(text: &[u8]) -> Vec<u8> {
+pub(super) fn listed(text: &[u8]) -> Vec<u8> {
     percent_encoding::percent_decode(text).collect()
 }
 

@@ -16,7 +16,7 @@ use crate::store::{
 /// What is in a database as soon as it is there: without anything there is none.
 const FIRST: &str = "steelyard";
 
-pub const DATABASES: Databases = Databases {
+pub(super) const DATABASES: Databases = Databases {
     url: |text, url, name| {
         // Who logs in is known to the database that the URL names, unless it says another.
         let of = match url.path.trim_end_matches('/') {

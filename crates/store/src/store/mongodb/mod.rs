@@ -47,7 +47,7 @@ use crate::{
     record::{Document, Kind},
 };
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "mongodb",
     aliases: &["mongodb+srv"],
     example: "mongodb://user:password@host:27017/database?table=name&durability=t3&ordered=false",

@@ -77,7 +77,7 @@ impl Server {
 }
 
 impl Table {
-    pub async fn open(
+    pub(super) async fn open(
         client: Client,
         database: String,
         ordered: bool,
@@ -103,17 +103,17 @@ impl Table {
     }
 
     /// Another collection of the same database.
-    pub fn sibling(&self, name: &str) -> Result<Table> {
+    pub(super) fn sibling(&self, name: &str) -> Result<Table> {
         Table::new(self.server.clone(), name)
     }
 
     /// The name of the collection.
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         self.collection.name()
     }
 
     /// Sends a command that is about the database.
-    pub async fn ask(&self, command: Document) -> Result<Document> {
+    pub(super) async fn ask(&self, command: Document) -> Result<Document> {
         let database = self.server.client.database(&self.server.database);
         self.within("a question about itself", async { database.run_command(command).await }).await
     }
@@ -136,7 +136,7 @@ impl Table {
     }
 
     /// Makes the collection, unless it is there.
-    pub async fn create(&self) -> Result<()> {
+    pub(super) async fn create(&self) -> Result<()> {
         let database = self.server.client.database(&self.server.database);
         let command = doc! {"create": self.collection.name()};
         match self.within("create", async { database.run_command(command).await }).await {
@@ -147,20 +147,24 @@ impl Table {
     }
 
     /// Makes an index on a path and the key, in the order of sorted queries, unless it is there.
-    pub async fn index(&self, path: &str) -> Result<()> {
+    pub(super) async fn index(&self, path: &str) -> Result<()> {
         let index = mongodb::IndexModel::builder().keys(doc! {path: 1, ID: 1}).build();
         let made = async { self.collection.create_index(index).await };
         self.within("createIndexes", made).await.map(drop)
     }
 
     /// A document of the collection, any.
-    pub async fn any(&self) -> Result<Option<RawDocumentBuf>> {
+    pub(super) async fn any(&self) -> Result<Option<RawDocumentBuf>> {
         let one = async { self.collection.find_one(doc! {}).await };
         self.within("find", one).await
     }
 
     /// Writes documents with their keys.
-    pub async fn write(&self, replace: bool, documents: &[(&Key, RawDocumentBuf)]) -> Result<()> {
+    pub(super) async fn write(
+        &self,
+        replace: bool,
+        documents: &[(&Key, RawDocumentBuf)],
+    ) -> Result<()> {
         let how = match replace {
             true => Write::Replace,
             false => Write::Insert { ordered: self.server.ordered },
@@ -171,7 +175,7 @@ impl Table {
     }
 
     /// What a question finds, in the batches that the server sends.
-    pub fn find<'a, T: Send + 'a>(
+    pub(super) fn find<'a, T: Send + 'a>(
         &'a self,
         find: Find,
         make: fn(&RawDocument) -> Result<T>,
@@ -206,7 +210,7 @@ impl Table {
     }
 
     /// Shows `see` each document that comes out of a pipeline.
-    pub async fn piped(
+    pub(super) async fn piped(
         &self,
         pipeline: Vec<Document>,
         mut see: impl FnMut(&RawDocument) -> Result<()>,
@@ -222,7 +226,7 @@ impl Table {
 
     /// What lies in a range of keys, in their order. Each page is a question of its own, which goes
     /// on after the last key: no cursor has to live while what came is worked on.
-    pub fn scan<'a, T: Send + 'a>(
+    pub(super) fn scan<'a, T: Send + 'a>(
         &'a self,
         range: &KeyRange,
         make: fn(&RawDocument) -> Result<(Key, T)>,
@@ -285,7 +289,7 @@ impl Table {
     }
 
     /// As [`Store::split`](crate::store::Store::split): each border is counted from the one before.
-    pub async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+    pub(super) async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
         self.keys_are_text().await?;
         let count = self.count().await?;
         let mut borders = Vec::new();
@@ -304,7 +308,7 @@ impl Table {
     }
 
     /// What is stored under these keys, in their order.
-    pub async fn get<T: Send + Clone>(
+    pub(super) async fn get<T: Send + Clone>(
         &self,
         keys: &[Key],
         make: fn(&RawDocument) -> Result<(Key, T)>,
@@ -337,7 +341,7 @@ impl Table {
     }
 
     /// Deletes what fits, and says how many those were.
-    pub async fn delete(&self, filter: Document) -> Result<u64> {
+    pub(super) async fn delete(&self, filter: Document) -> Result<u64> {
         let gone = async { self.collection.delete_many(filter).await };
         let count = self.within("delete", gone).await?.deleted_count;
         counts::records("delete", count).map_err(|e| self.placed(e))
@@ -349,7 +353,7 @@ impl Table {
     }
 
     /// Deletes what is stored under these keys, and says how many there were.
-    pub async fn remove(&self, keys: &[Key]) -> Result<u64> {
+    pub(super) async fn remove(&self, keys: &[Key]) -> Result<u64> {
         let removed = async {
             let mut count = 0;
             for keys in keys.chunks(KEYS) {
@@ -363,19 +367,19 @@ impl Table {
     }
 
     /// Counted, where the server's statistics would be quicker and wrong.
-    pub async fn count(&self) -> Result<u64> {
+    pub(super) async fn count(&self) -> Result<u64> {
         let count = async { self.collection.count_documents(doc! {}).await };
         let count = self.within("count", count).await?;
         counts::records("count", count).map_err(|e| self.placed(e))
     }
 
     /// Deletes the collection.
-    pub async fn drop(&self) -> Result<()> {
+    pub(super) async fn drop(&self) -> Result<()> {
         self.within("drop", async { self.collection.drop().await }).await
     }
 
     /// What the server says of itself.
-    pub async fn describe(&self, shape: Shape) -> Result<Description> {
+    pub(super) async fn describe(&self, shape: Shape) -> Result<Description> {
         let build = self.ask(doc! {"buildInfo": 1}).await?;
         let text = |document: &Document, name| document.get_str(name).map(str::to_owned).ok();
         let speaks = text(&build, "version").unwrap_or_default();

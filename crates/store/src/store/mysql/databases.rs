@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-pub const DATABASES: Databases = Databases {
+pub(super) const DATABASES: Databases = Databases {
     url: |text, _, name| in_database(text, name, None),
     // Refused where it is there: error 1007.
     make: |url, common, name| define(url, common, format!("CREATE DATABASE {}", quote(&name))),

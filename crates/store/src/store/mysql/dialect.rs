@@ -28,7 +28,7 @@ use crate::{
 
 /// What columns and documents can hold, as far as it matters to comparisons: whole numbers with a sign and
 /// without, finite floats, times from the year 1 on.
-pub const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     whole: i64::MIN as i128..=u64::MAX as i128,
     infinite: false,
     digits: Some((65, 30)),
@@ -49,7 +49,7 @@ fn is_small(value: &Value) -> bool {
 
 /// How one table is asked.
 #[derive(Debug, Clone)]
-pub struct Dialect {
+pub(super) struct Dialect {
     pub maria: bool,
     /// The collation that compares by bytes.
     pub collation: &'static str,
@@ -63,7 +63,7 @@ pub struct Dialect {
 
 /// What of a value an index is on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum On {
+pub(super) enum On {
     /// The number, as a float.
     Number,
     /// The beginning of the text.
@@ -71,21 +71,21 @@ pub enum On {
 }
 
 /// What the names of columns for indexes begin with.
-pub const GENERATED: [&str; 2] = ["_number:", "_text:"];
+pub(super) const GENERATED: [&str; 2] = ["_number:", "_text:"];
 
 impl On {
     /// The name of the column for an index on a path.
-    pub fn column(self, path: &Path) -> String {
+    pub(super) fn column(self, path: &Path) -> String {
         column_name(GENERATED[self as usize], path)
     }
 
     /// Both.
-    pub const ALL: [On; 2] = [On::Number, On::Text];
+    pub(super) const ALL: [On; 2] = [On::Number, On::Text];
 
     /// Whether an index holds all of a value that its order needs: not the end of a long text, not a
     /// whole number beyond those that are floats, and nothing of a value of another kind, all of which
     /// it has among those that are missing.
-    pub fn holds(self, value: Option<&Value>) -> bool {
+    pub(super) fn holds(self, value: Option<&Value>) -> bool {
         match (self, value) {
             (_, None | Some(Value::Null)) => true,
             (On::Number, Some(value)) => is_small(value),
@@ -95,7 +95,7 @@ impl On {
     }
 
     /// What an index for values of a kind is on.
-    pub fn kind(kind: Kind) -> On {
+    pub(super) fn kind(kind: Kind) -> On {
         match kind {
             Kind::Int | Kind::Float => On::Number,
             _ => On::Text,
@@ -104,15 +104,15 @@ impl On {
 }
 
 /// How many characters of a text an index holds: all engines can have that many.
-pub const INDEXED_CHARS: usize = 191;
+pub(super) const INDEXED_CHARS: usize = 191;
 
 /// A name in backquotes.
-pub fn quote(name: &str) -> String {
+pub(super) fn quote(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 /// Text as a literal of SQL.
-pub fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
     for c in text.chars() {
@@ -202,7 +202,7 @@ impl Dialect {
     }
 
     /// The definition of the column that an index on a path of a document needs.
-    pub fn generated(&self, column: &str, index: &Index) -> String {
+    pub(super) fn generated(&self, column: &str, index: &Index) -> String {
         let json = Json::new(self.maria, column, &index.path);
         match On::kind(index.kind) {
             On::Number => format!("DOUBLE AS ({})", json.number()),
@@ -218,7 +218,7 @@ impl Dialect {
 
     /// The same for a column of text, quoted, whose own index could hold only beginnings and so has not
     /// the order of the texts.
-    pub fn generated_of(&self, column: &str) -> String {
+    pub(super) fn generated_of(&self, column: &str) -> String {
         let (text, collation) = (sql::Dialect::by_bytes(self, column), self.collation);
         format!(
             "VARCHAR({INDEXED_CHARS}) CHARACTER SET utf8mb4 COLLATE {collation} AS (LEFT({text}, \
@@ -234,7 +234,7 @@ impl Dialect {
 
     /// The path that a query is sorted by, if it is a single one of documents that has an index, and
     /// what the index is on.
-    pub fn sorted_by_index<'q>(&self, query: &'q Query) -> Option<(&'q Path, On)> {
+    pub(super) fn sorted_by_index<'q>(&self, query: &'q Query) -> Option<(&'q Path, On)> {
         let [(path, _)] = &*query.sort else { return None };
         let on = On::ALL.into_iter().find(|on| self.index(path, *on).is_some())?;
         Some((path, on))

@@ -50,7 +50,7 @@ const ROW: usize = 64;
 const PIECE: usize = 4 << 20;
 
 /// Lines to one server.
-pub struct Direct {
+pub(super) struct Direct {
     pub lines: Lines<Prepared>,
     limits: Limits,
     options: Opts,
@@ -62,10 +62,10 @@ pub struct Direct {
 }
 
 /// The statements a line knows.
-pub type Prepared = Vec<Statement>;
+pub(super) type Prepared = Vec<Statement>;
 
 #[derive(Default)]
-pub struct Statement {
+pub(super) struct Statement {
     text: String,
     id: u32,
     /// The columns of its last answer, as they came and as they were read.
@@ -75,7 +75,7 @@ pub struct Statement {
 
 /// What a statement did.
 #[derive(Debug)]
-pub struct Done {
+pub(super) struct Done {
     pub rows: Vec<Row>,
     pub touched: u64,
     pub warnings: u16,
@@ -83,7 +83,7 @@ pub struct Done {
 
 impl Direct {
     /// Lines as the crate would make connections. None is made yet.
-    pub fn new(options: &Opts, tls: Option<Arc<ClientConfig>>, limits: Limits) -> Direct {
+    pub(super) fn new(options: &Opts, tls: Option<Arc<ClientConfig>>, limits: Limits) -> Direct {
         let address = address(options);
         let lines = Lines::new(limits, address.to_string());
         let most = AtomicUsize::new(SEVERAL);
@@ -92,7 +92,7 @@ impl Direct {
 
     /// Lets answers have as much as the largest packet that the server takes, where that is more than
     /// they may have anyway.
-    pub fn expect(&self, packet: usize) {
+    pub(super) fn expect(&self, packet: usize) {
         let most = SEVERAL.max(packet.min(LARGEST) + (16 << 20));
         self.most.store(most, Ordering::Relaxed);
     }
@@ -130,7 +130,7 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection.
-    pub async fn session(&self) -> Result<Own<'_>> {
+    pub(super) async fn session(&self) -> Result<Own<'_>> {
         Ok(Own::new(self, self.lease().await?))
     }
 
@@ -138,7 +138,7 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Result<Done> {
+    pub(super) async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Result<Done> {
         let mut lease = self.lease().await?;
         let (line, prepared) = &mut **lease;
         match self.say(line, prepared, what, statement, values).await {
@@ -158,7 +158,7 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn ask(&self, line: &mut Line, text: &str) -> Result<Done> {
+    pub(super) async fn ask(&self, line: &mut Line, text: &str) -> Result<Done> {
         query(line, text);
         let most = self.most();
         let mut end = End { most, ..End::new(Kind::Rows) };
@@ -171,7 +171,7 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn load(&self, line: &mut Line, text: &str, file: &[Vec<u8>]) -> Result<Done> {
+    pub(super) async fn load(&self, line: &mut Line, text: &str, file: &[Vec<u8>]) -> Result<Done> {
         query(line, text);
         let limit = self.limits.operation;
         let mut end = End::new(Kind::One);
@@ -193,7 +193,7 @@ impl Direct {
     }
 
     /// Does a statement on a line, where it is prepared if it was not yet.
-    pub async fn say(
+    pub(super) async fn say(
         &self,
         line: &mut Line,
         prepared: &mut Prepared,
@@ -308,7 +308,7 @@ impl Statement {
 }
 
 /// Appends a packet.
-pub fn packet(out: &mut Vec<u8>, number: u8, body: impl FnOnce(&mut Vec<u8>)) {
+pub(super) fn packet(out: &mut Vec<u8>, number: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.extend([0, 0, 0, number]);
     body(out);
@@ -353,12 +353,12 @@ fn query(line: &mut Line, text: &str) {
 }
 
 /// The number of the first packet of an answer.
-pub fn number(answer: &[u8]) -> u8 {
+pub(super) fn number(answer: &[u8]) -> u8 {
     answer.get(3).copied().unwrap_or_default()
 }
 
 /// What a server says that refuses, as an error.
-pub fn refused(packet: &[u8]) -> Result<()> {
+pub(super) fn refused(packet: &[u8]) -> Result<()> {
     if packet.first() != Some(&0xff) {
         return Ok(());
     }
@@ -370,12 +370,12 @@ pub fn refused(packet: &[u8]) -> Result<()> {
     }
 }
 
-pub fn wrong() -> Error {
+pub(super) fn wrong() -> Error {
     Error::malformed("the server's answer is none of MySQL's")
 }
 
 /// The packets of an answer that is whole.
-pub struct Packets<'a>(pub &'a [u8]);
+pub(super) struct Packets<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Packets<'a> {
     type Item = &'a [u8];
@@ -411,7 +411,7 @@ fn long(mut bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub(super) enum Kind {
     /// One packet.
     One,
     /// What a prepared statement is: its number, then its values and columns.
@@ -421,7 +421,7 @@ pub enum Kind {
 }
 
 /// Finds where an answer ends.
-pub struct End {
+pub(super) struct End {
     kind: Kind,
     at: usize,
     begun: bool,
@@ -435,7 +435,7 @@ pub struct End {
 }
 
 impl End {
-    pub fn new(kind: Kind) -> End {
+    pub(super) fn new(kind: Kind) -> End {
         End { kind, at: 0, begun: false, goes_on: false, left: 0, weight: 0, most: usize::MAX }
     }
 
@@ -443,7 +443,7 @@ impl End {
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) for what is no answer.
-    pub fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+    pub(super) fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
         while let Some((packet, _)) = first(&bytes[self.at..]) {
             self.at += packet.len() + 4;
             self.weight += packet.len() + ROW;

@@ -14,7 +14,7 @@ use crate::{
 
 /// An engine that tables are made with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Engine {
+pub(super) struct Engine {
     /// As SQL knows it.
     pub name: &'static str,
     /// As URLs have it.
@@ -28,7 +28,7 @@ pub struct Engine {
     pub max_key: usize,
 }
 
-pub const ENGINES: [Engine; 3] = [
+pub(super) const ENGINES: [Engine; 3] = [
     Engine { name: "InnoDB", word: "innodb", atomic: true, max_key: 512 },
     Engine { name: "MyISAM", word: "myisam", atomic: false, max_key: 250 },
     Engine { name: "Aria", word: "aria", atomic: false, max_key: 250 },
@@ -39,7 +39,7 @@ const OTHER: Engine = Engine { name: "unknown here", word: "", atomic: false, ma
 
 impl Engine {
     /// The one of this name, be it of SQL or of a URL.
-    pub fn named(name: &str) -> Engine {
+    pub(super) fn named(name: &str) -> Engine {
         let found = ENGINES.into_iter().find(|engine| engine.name.eq_ignore_ascii_case(name));
         found.unwrap_or(OTHER)
     }
@@ -47,7 +47,7 @@ impl Engine {
 
 /// The server's settings that decide what survives a crash.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Safety {
+pub(super) struct Safety {
     /// `innodb_flush_log_at_trx_commit`: 1 syncs at each commit, 2 writes at each and syncs every
     /// second, 0 does both every second only.
     pub flush_log: i64,
@@ -64,7 +64,7 @@ pub struct Safety {
 }
 
 impl Safety {
-    pub async fn ask(pool: &Pool) -> Result<Safety> {
+    pub(super) async fn ask(pool: &Pool) -> Result<Safety> {
         // Versions differ in what they have, and what is not there is no row.
         let statement = "SHOW GLOBAL VARIABLES WHERE Variable_name IN \
              ('innodb_flush_log_at_trx_commit', 'log_bin', 'sync_binlog', 'innodb_flush_method', \
@@ -99,7 +99,7 @@ impl Safety {
     }
 
     /// What no sync at commit makes up for.
-    pub fn limit(&self, engine: Engine) -> Option<Limit> {
+    pub(super) fn limit(&self, engine: Engine) -> Option<Limit> {
         if engine.word != "innodb" {
             return None;
         }
@@ -116,7 +116,7 @@ impl Safety {
     }
 
     /// What limits the loss of t2.
-    pub fn bound(&self, engine: Engine) -> Option<Bound> {
+    pub(super) fn bound(&self, engine: Engine) -> Option<Bound> {
         (engine.word == "innodb").then_some(Bound::Time(self.every))
     }
 
@@ -138,7 +138,7 @@ impl Safety {
     }
 
     /// What is set, when this was asked.
-    pub fn set(&self, engine: Engine, asked: Option<Tier>) -> Option<Tier> {
+    pub(super) fn set(&self, engine: Engine, asked: Option<Tier>) -> Option<Tier> {
         let promises = self.promises(engine);
         match (engine.word, self.flush_log, asked) {
             // The same settings are both.
@@ -152,7 +152,7 @@ impl Safety {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported), naming what is.
-    pub fn keeps(&self, engine: Engine, asked: Option<Tier>) -> Result<()> {
+    pub(super) fn keeps(&self, engine: Engine, asked: Option<Tier>) -> Result<()> {
         let promises = self.promises(engine);
         let Some(tier) = asked.filter(|tier| !promises.contains(tier)) else { return Ok(()) };
         let set = match engine.word {
@@ -173,7 +173,7 @@ impl Safety {
 
 /// What is known of a table before it is looked at.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub(super) struct Facts {
     pub shape: Shape,
     pub abilities: Abilities,
     pub engine: Engine,
@@ -186,7 +186,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn new(
+    pub(super) fn new(
         shape: Shape,
         engine: Option<Engine>,
         pool: &Pool,
@@ -226,13 +226,13 @@ impl Facts {
     }
 
     /// The same for another table.
-    pub fn sibling(&self, pool: &Pool) -> Result<Facts> {
+    pub(super) fn sibling(&self, pool: &Pool) -> Result<Facts> {
         let engine = Some(self.engine).filter(|_| self.named);
         Facts::new(self.shape, engine, pool, self.safety.clone(), self.asked)
     }
 
     /// The same for a table that is there, and has an engine.
-    pub fn of(mut self, table: &str, engine: &str) -> Result<Facts> {
+    pub(super) fn of(mut self, table: &str, engine: &str) -> Result<Facts> {
         self.expects(table, engine)?;
         self.engine = Engine::named(engine);
         self.abilities.atomic = self.engine.atomic;
@@ -244,7 +244,7 @@ impl Facts {
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict) where the URL names another,
     /// [`Unsupported`](ErrorKind::Unsupported) where it cannot promise what is asked.
-    pub fn expects(&self, table: &str, engine: &str) -> Result<()> {
+    pub(super) fn expects(&self, table: &str, engine: &str) -> Result<()> {
         let found = Engine::named(engine);
         if self.named && found != self.engine {
             let what =
@@ -257,15 +257,15 @@ impl Facts {
 
 // Some times are refused, see `values.rs`.
 const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Float, Kind::Text, Kind::Bytes];
-pub const LOST_IN_COLUMNS: &str = "a whole number becomes a float in a column that has floats; null becomes a \
+pub(super) const LOST_IN_COLUMNS: &str = "a whole number becomes a float in a column that has floats; null becomes a \
      field that is not there; times finer than a microsecond or before the year 1000, NaN, infinities, \
      -0.0, lists, maps, decimals and whole numbers beyond 64 bits are refused";
-pub const LOST_IN_DOCUMENTS: &str = "in MySQL the order of fields is the server's; times become text; decimals become \
+pub(super) const LOST_IN_DOCUMENTS: &str = "in MySQL the order of fields is the server's; times become text; decimals become \
      floats or whole numbers that say the same number; numbers of more digits than those have, bytes, \
      NaN and infinities are refused";
 
 impl MySql {
-    pub async fn description(&self) -> Result<Description> {
+    pub(super) async fn description(&self) -> Result<Description> {
         let (facts, server) = (&self.table.facts, &self.pool.server);
         // Read again: somebody may have set them anew.
         let safety = Safety::ask(&self.pool).await?;

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A table as it is.
-pub struct Known {
+pub(super) struct Known {
     pub table: Table,
     pub dialect: Dialect,
     /// `SELECT` of key and body.
@@ -44,7 +44,7 @@ pub struct Known {
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writes {
+pub(super) enum Writes {
     AsTheyAre,
     /// Looking afterwards that each key is there as it was given. The table may take it for another key, which
     /// it then overwrites: by its collation or type, or as another index is unique, too.
@@ -54,32 +54,32 @@ pub enum Writes {
 }
 
 impl Known {
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         quote(&self.table.name)
     }
 
     /// The key's column, quoted.
-    pub fn key_name(&self) -> String {
+    pub(super) fn key_name(&self) -> String {
         quote(&self.fields.key.name)
     }
 
     /// The key compares as keys do.
-    pub fn key_is_exact(&self) -> bool {
+    pub(super) fn key_is_exact(&self) -> bool {
         !self.dialect.inexact.contains(&self.key_name())
     }
 
     /// The key as text, in whose order keys are.
-    pub fn key_by_bytes(&self) -> String {
+    pub(super) fn key_by_bytes(&self) -> String {
         self.dialect.by_bytes(&self.key_name())
     }
 
     /// The columns that are read: the key, then the body.
-    pub fn what(&self) -> String {
+    pub(super) fn what(&self) -> String {
         self.what_of("")
     }
 
     /// The same of a table that has another name in the statement.
-    pub fn what_of(&self, of: &str) -> String {
+    pub(super) fn what_of(&self, of: &str) -> String {
         let mut what = self.key_what_of(of);
         for column in &self.fields.body {
             what += ", ";
@@ -89,7 +89,7 @@ impl Known {
     }
 
     /// The key as it is read.
-    pub fn key_what(&self) -> String {
+    pub(super) fn key_what(&self) -> String {
         self.key_what_of("")
     }
 
@@ -103,7 +103,7 @@ impl Known {
 
     /// What a key is compared with, where it is looked for: what is found has to be looked at again, since the
     /// column may take several keys for one.
-    pub fn key_sought_in(&self) -> String {
+    pub(super) fn key_sought_in(&self) -> String {
         match self.fields.key.holds {
             // As numbers they are not compared exactly.
             Type::Other => self.key_by_bytes(),
@@ -113,7 +113,7 @@ impl Known {
 
     /// The place of a key that is looked for. A set of characters without some character in the key cannot be compared
     /// with it: then another key is looked for, which is not the one that was meant, and told apart afterwards.
-    pub fn place(&self) -> String {
+    pub(super) fn place(&self) -> String {
         let Column { holds, unicode, collation, .. } = &self.fields.key;
         match (holds, collation.split_once('_')) {
             (Type::Chars(..) | Type::Text(_), Some((set, _))) if !unicode => {
@@ -124,7 +124,7 @@ impl Known {
     }
 
     /// The condition that the key is one of so many that are bound.
-    pub fn key_is_one_of(&self, count: usize) -> String {
+    pub(super) fn key_is_one_of(&self, count: usize) -> String {
         let (key, place) = (self.key_sought_in(), self.place());
         match count {
             1 => format!("{key} = {place}"),
@@ -133,7 +133,7 @@ impl Known {
     }
 
     /// The table in a join, by the name it has there.
-    pub fn side(&self, of: &str) -> Side<'_> {
+    pub(super) fn side(&self, of: &str) -> Side<'_> {
         let (table, dialect, what) = (&self.table, &self.dialect, self.what_of(of));
         Side {
             table,
@@ -144,24 +144,24 @@ impl Known {
     }
 
     /// Columns that are written: the key, then the body.
-    pub fn written(&self) -> String {
+    pub(super) fn written(&self) -> String {
         let names: Vec<_> = self.fields.all().map(|column| quote(&column.name)).collect();
         names.join(", ")
     }
 
     /// The number of a column that may change what a row has for it, if there is one.
-    pub fn may_change(&self, row: &[Cell]) -> Option<usize> {
+    pub(super) fn may_change(&self, row: &[Cell]) -> Option<usize> {
         let is_sure = |i: usize| row.get(i + 1).is_none_or(|cell| self.fields.body[i].keeps(cell));
         self.changing.iter().copied().find(|i| !is_sure(*i))
     }
 
     /// How many of them there are.
-    pub fn width(&self) -> usize {
+    pub(super) fn width(&self) -> usize {
         1 + self.fields.body.len()
     }
 
     /// What to do where the key is there already.
-    pub fn update(&self) -> String {
+    pub(super) fn update(&self) -> String {
         let maria = self.dialect.maria;
         let set = |column: &Column| {
             let name = quote(&column.name);
@@ -179,7 +179,7 @@ impl Known {
     }
 
     /// The key as what is written.
-    pub fn key_cell(&self, key: &Key) -> Result<Cell> {
+    pub(super) fn key_cell(&self, key: &Key) -> Result<Cell> {
         match self.fields.key.holds {
             Type::Int(..) | Type::Year => self.fields.key.cell(&Value::from_integer(whole(key)?)),
             Type::Chars(..) | Type::Text(_) => self.fields.key.cell(&Value::from(key.as_str())),
@@ -194,7 +194,7 @@ impl Known {
     ///
     /// # Errors
     /// Where it does not.
-    pub fn body_holds(&self, bytes: &[u8]) -> Result<()> {
+    pub(super) fn body_holds(&self, bytes: &[u8]) -> Result<()> {
         let column = &self.fields.body[0];
         let held = match column.holds {
             Type::Chars(_, true) if bytes.ends_with(b" ") => {
@@ -206,24 +206,24 @@ impl Known {
     }
 
     /// The key as what is looked for; none where the table cannot have it.
-    pub fn key_sought(&self, key: &Key) -> Option<Cell> {
+    pub(super) fn key_sought(&self, key: &Key) -> Option<Cell> {
         self.key_cell(key).ok()
     }
 
     /// A row as it was read.
-    pub fn row(&self, cells: Cells) -> Result<Row> {
+    pub(super) fn row(&self, cells: Cells) -> Result<Row> {
         self.row_of(cells.unwrap().into_iter())
     }
 
     /// The same from its cells.
-    pub fn row_of(&self, mut cells: impl Iterator<Item = Cell>) -> Result<Row> {
+    pub(super) fn row_of(&self, mut cells: impl Iterator<Item = Cell>) -> Result<Row> {
         let key = self.key_of(cells.next())?;
         let record = self.record(&key, cells).map_err(|e| about(e, &key))?;
         Ok(Row { key, record })
     }
 
     /// The key and the bytes of a row with a single body.
-    pub fn blob(&self, cells: Cells) -> Result<(Key, Vec<u8>)> {
+    pub(super) fn blob(&self, cells: Cells) -> Result<(Key, Vec<u8>)> {
         let mut cells = cells.unwrap().into_iter();
         let key = self.key_of(cells.next())?;
         let bytes = bytes(cells.next()).map_err(|e| about(e, &key))?;
@@ -231,7 +231,7 @@ impl Known {
     }
 
     /// The key in a cell.
-    pub fn key_of(&self, cell: Option<Cell>) -> Result<Key> {
+    pub(super) fn key_of(&self, cell: Option<Cell>) -> Result<Key> {
         match cell {
             Some(Cell::Int(n)) => Key::new(n.to_string()),
             Some(Cell::UInt(n)) => Key::new(n.to_string()),
@@ -249,7 +249,11 @@ impl Known {
     }
 
     /// The record in the cells that follow the key's.
-    pub fn record(&self, key: &Key, mut cells: impl Iterator<Item = Cell>) -> Result<Document> {
+    pub(super) fn record(
+        &self,
+        key: &Key,
+        mut cells: impl Iterator<Item = Cell>,
+    ) -> Result<Document> {
         if self.fields.shape != Shape::Columns {
             return json::read(&bytes(cells.next())?);
         }
@@ -272,7 +276,7 @@ fn bytes(cell: Option<Cell>) -> Result<Vec<u8>> {
 }
 
 /// How many bytes a cell takes on its way, or a little more.
-pub fn size(cell: &Cell) -> usize {
+pub(super) fn size(cell: &Cell) -> usize {
     match cell {
         Cell::Bytes(bytes) => bytes.len() + 9,
         _ => 16,
@@ -280,7 +284,7 @@ pub fn size(cell: &Cell) -> usize {
 }
 
 /// Whether a document nests deeper than so many levels, itself counted.
-pub fn deeper(record: &Document, levels: usize) -> bool {
+pub(super) fn deeper(record: &Document, levels: usize) -> bool {
     fn inside(value: &Value, levels: usize) -> bool {
         match value {
             Value::Map(map) => deeper(map, levels),

@@ -24,7 +24,7 @@ const FORBIDDEN: [u16; 3] = [1148, 3948, 4166];
 
 impl MySql {
     /// Writes rows whose keys are new. `cells` makes one of them after the other.
-    pub async fn load_cells(
+    pub(super) async fn load_cells(
         &self,
         known: &Known,
         count: usize,
@@ -51,7 +51,7 @@ impl MySql {
     }
 
     /// Whether so many rows are sent as a file.
-    pub fn loads_by_file(&self, known: &Known, count: usize) -> bool {
+    pub(super) fn loads_by_file(&self, known: &Known, count: usize) -> bool {
         // What cannot be written is refused elsewhere.
         let can_write = !matches!(known.writes, Writes::Never(_));
         count >= FEW && known.by_file && can_write && self.pool.takes_files()
@@ -91,7 +91,7 @@ impl MySql {
 }
 
 /// The statement that takes a file of rows.
-pub fn statement(known: &Known) -> String {
+pub(super) fn statement(known: &Known) -> String {
     // Without a character set the server takes bytes as they are. MySQL's JSON wants one.
     let json = known.fields.shape == Shape::Document && !known.dialect.maria;
     let characters = if json { "utf8mb4" } else { "binary" };

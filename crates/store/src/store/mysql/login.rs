@@ -23,7 +23,7 @@ use crate::{
 
 /// How the server is reached.
 #[derive(Clone, Copy)]
-pub enum Way<'a> {
+pub(super) enum Way<'a> {
     /// TCP.
     Plain,
     /// TCP, encrypted, with the name the server has to prove.
@@ -43,7 +43,7 @@ const ASKS: &str = "the server asks for the password itself, which without TLS w
                     place; use ?tls=true, ?socket=, or ?client=crate if the server and the network are trusted";
 
 /// Whether an error says that another client is needed.
-pub fn needs_crate(e: &Error) -> bool {
+pub(super) fn needs_crate(e: &Error) -> bool {
     e.kind() == ErrorKind::Unsupported && e.context() == OTHER
 }
 
@@ -68,7 +68,12 @@ const WANTED: Can = NEEDED
 ///
 /// # Errors
 /// One that [`needs_crate`] where the crate has to do it; else of the connection and the server.
-pub async fn login(line: &mut Line, options: &Opts, way: Way<'_>, limit: Duration) -> Result<()> {
+pub(super) async fn login(
+    line: &mut Line,
+    options: &Opts,
+    way: Way<'_>,
+    limit: Duration,
+) -> Result<()> {
     let (mut number, greeting) = heard(line, limit).await?;
     refused(&greeting)?;
     let greeting = ParseBuf(&greeting).parse::<HandshakePacket<'_>>(()).map_err(|_| wrong())?;

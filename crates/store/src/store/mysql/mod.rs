@@ -71,7 +71,7 @@ use super::{
 };
 use crate::{Error, Result, record::Document};
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "mysql",
     aliases: &["mariadb"],
     example: "mysql://user:password@localhost/shop?table=orders&engine=innodb",

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// What the server said of itself when it was first asked.
-pub struct Server {
+pub(super) struct Server {
     pub version: String,
     pub comment: String,
     /// It is MariaDB; else MySQL, or what speaks like it.
@@ -50,7 +50,7 @@ pub struct Server {
 }
 
 /// At most `?pool` connections to one server: lines of our own, or those of the crate, never both.
-pub struct Pool {
+pub(super) struct Pool {
     of: Of,
     limits: Limits,
     pub server: Server,
@@ -73,7 +73,7 @@ impl Of {
 }
 
 /// How connections are made.
-pub struct Connect {
+pub(super) struct Connect {
     pub options: Opts,
     /// None where the URL does not say.
     pub client: Option<Client>,
@@ -82,7 +82,7 @@ pub struct Connect {
 }
 
 /// By how many bytes of a text the server sorts, unless a statement says otherwise: its own default.
-pub const SORTED: usize = 1024;
+pub(super) const SORTED: usize = 1024;
 /// How many statements each connection keeps prepared.
 const STATEMENTS: usize = 64;
 
@@ -92,7 +92,7 @@ impl Pool {
     /// # Errors
     /// Of the connection; [`Unsupported`](ErrorKind::Unsupported) for a server that cannot compare
     /// text by its bytes.
-    pub async fn open(connect: Connect, common: &Common) -> Result<Pool> {
+    pub(super) async fn open(connect: Connect, common: &Common) -> Result<Pool> {
         const FACTS: &str = "SELECT version(), @@version_comment, @@max_allowed_packet, @@local_infile, \
              (SELECT min(collation_name) FROM information_schema.collations WHERE \
              collation_name IN ('utf8mb4_0900_bin', 'utf8mb4_nopad_bin'))";
@@ -147,7 +147,7 @@ impl Pool {
     }
 
     /// Whose connections these are.
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         match self.of {
             Of::Own(_) => Client::Own,
             Of::Crate { .. } => CRATE,
@@ -158,7 +158,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection.
-    pub async fn session(&self) -> Result<Session<'_>> {
+    pub(super) async fn session(&self) -> Result<Session<'_>> {
         match &self.of {
             Of::Own(direct) => direct.session().await.map(Session::Own),
             Of::Crate { .. } => self.crated().await.map(Session::Crate),
@@ -188,7 +188,11 @@ impl Pool {
     ///
     /// # Errors
     /// Its own; [`Timeout`](ErrorKind::Timeout) where it takes too long.
-    pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(super) async fn within<T>(
+        &self,
+        what: &str,
+        done: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         within(self.limits.operation, what, done).await.map_err(|e| self.placed(e))
     }
 
@@ -196,7 +200,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`Timeout`](ErrorKind::Timeout) where what has begun then takes too long.
-    pub fn in_time(&self, what: &str, begun: Instant) -> Result<()> {
+    pub(super) fn in_time(&self, what: &str, begun: Instant) -> Result<()> {
         let limit = self.limits.operation;
         match begun.elapsed() < limit {
             true => Ok(()),
@@ -205,7 +209,7 @@ impl Pool {
     }
 
     /// The error, naming the server where that is the trouble.
-    pub fn placed(&self, e: Error) -> Error {
+    pub(super) fn placed(&self, e: Error) -> Error {
         match (&self.of, e.is_outage() || e.kind() == ErrorKind::Malformed) {
             (_, false) => e,
             (Of::Own(direct), true) => e.in_place(direct.lines.place()),
@@ -217,7 +221,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
+    pub(super) async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
         if let Of::Own(direct) = &self.of {
             return direct.run("a query", statement, &values).await.map(|done| done.rows);
         }
@@ -233,7 +237,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
+    pub(super) async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
         if let Of::Own(direct) = &self.of {
             return direct.run("a statement", statement, &values).await.map(|done| done.touched);
         }
@@ -249,7 +253,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn query(&self, statement: &str) -> Result<Vec<Row>> {
+    pub(super) async fn query(&self, statement: &str) -> Result<Vec<Row>> {
         self.within("a statement", async {
             let mut session = self.session().await?;
             let rows = session.query(statement).await;
@@ -262,17 +266,17 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn define(&self, statement: &str) -> Result<()> {
+    pub(super) async fn define(&self, statement: &str) -> Result<()> {
         self.query(statement).await.map(drop)
     }
 
-    pub fn takes_files(&self) -> bool {
+    pub(super) fn takes_files(&self) -> bool {
         self.server.takes_files.load(Ordering::Relaxed)
     }
 }
 
 /// Where the server listens.
-pub fn address(options: &Opts) -> Address {
+pub(super) fn address(options: &Opts) -> Address {
     match options.socket() {
         Some(path) => Address::Unix(path.into()),
         None => Address::Tcp(options.ip_or_hostname().to_owned(), options.tcp_port()),
@@ -280,7 +284,7 @@ pub fn address(options: &Opts) -> Address {
 }
 
 /// Values as the client wants them.
-pub fn bound(values: Vec<Value>) -> Params {
+pub(super) fn bound(values: Vec<Value>) -> Params {
     match values.is_empty() {
         true => Params::Empty,
         false => Params::Positional(values),
@@ -292,7 +296,7 @@ pub fn bound(values: Vec<Value>) -> Params {
 ///
 /// # Errors
 /// [`Invalid`](ErrorKind::Invalid) for a URL that makes no sense.
-pub fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
+pub(super) fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
     let client = url.take_client("mysql_async")?;
     let socket = url.take("socket");
     let tls = url.take_flag("tls")?;
@@ -382,13 +386,13 @@ impl std::fmt::Display for Refusal {
 impl std::error::Error for Refusal {}
 
 /// The number of an error that the server answered with.
-pub fn code(e: &Error) -> Option<u16> {
+pub(super) fn code(e: &Error) -> Option<u16> {
     let source = std::error::Error::source(e)?;
     source.downcast_ref().map(|refusal: &Refusal| refusal.code)
 }
 
 /// An error of the client or the server as one of ours.
-pub fn error(e: mysql_async::Error) -> Error {
+pub(super) fn error(e: mysql_async::Error) -> Error {
     use mysql_async::Error as Theirs;
     if let Theirs::Server(e) = &e {
         let refusal = Refusal { code: e.code, message: e.message.clone() };
@@ -412,7 +416,7 @@ pub fn error(e: mysql_async::Error) -> Error {
 
 /// Numbers of errors: <https://mariadb.com/kb/en/mariadb-error-code-reference/>, and the same in
 /// <https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>.
-pub fn kind_of(code: u16) -> ErrorKind {
+pub(super) fn kind_of(code: u16) -> ErrorKind {
     match code {
         // Databases and duplicate entries that are there.
         1007 | 1022 | 1062 | 1169 | 1586 => ErrorKind::Conflict,
@@ -437,6 +441,6 @@ pub fn kind_of(code: u16) -> ErrorKind {
 }
 
 /// The server could not do it because of somebody else, and did none of it: it may be tried again.
-pub fn is_deadlock(e: &Error) -> bool {
+pub(super) fn is_deadlock(e: &Error) -> bool {
     code(e) == Some(1213)
 }

@@ -26,16 +26,16 @@ const PAGE: usize = 1000;
 /// How many bytes a page should have, about.
 const PAGE_BYTES: usize = 4 << 20;
 /// How many records the first page has, when nothing is known of their size.
-pub const FIRST_PAGE: usize = 100;
+pub(super) const FIRST_PAGE: usize = 100;
 /// How many keys are asked for at once.
 const KEYS: usize = 512;
 /// How many keys a query without an order finds at a time.
 const FOUND: usize = 50_000;
 /// Up to how many records a query is answered at once, rather than by looking up keys it found.
-pub const AT_ONCE: u64 = 10_000;
+pub(super) const AT_ONCE: u64 = 10_000;
 
 /// What is made of a row.
-pub trait Read: Clone + Send + Sync + 'static {
+pub(super) trait Read: Clone + Send + Sync + 'static {
     type Made: Clone + Send + 'static;
     /// The row's key and what else is made of it.
     fn read(&self, known: &Known, cells: Cells) -> Result<(Key, Self::Made)>;
@@ -48,11 +48,15 @@ impl<T: Clone + Send + 'static> Read for fn(&Known, Cells) -> Result<(Key, T)> {
     }
 }
 
-pub type Pages<'a, T> = BoxStream<'a, Result<Vec<(Key, T)>>>;
+pub(super) type Pages<'a, T> = BoxStream<'a, Result<Vec<(Key, T)>>>;
 
 impl MySql {
     /// What is made of the rows of these keys, in their order.
-    pub async fn found<R: Read>(&self, keys: &[Key], read: R) -> Result<Vec<Option<R::Made>>> {
+    pub(super) async fn found<R: Read>(
+        &self,
+        keys: &[Key],
+        read: R,
+    ) -> Result<Vec<Option<R::Made>>> {
         let known = self.known().await?;
         if let [key] = keys {
             let Some(sought) = known.key_sought(key) else { return Ok(vec![None]) };
@@ -94,7 +98,11 @@ impl MySql {
     }
 
     /// What is made of all rows whose keys lie in a range, in their order, page by page.
-    pub async fn pages<R: Read>(&self, range: &KeyRange, read: R) -> Result<Pages<'_, R::Made>> {
+    pub(super) async fn pages<R: Read>(
+        &self,
+        range: &KeyRange,
+        read: R,
+    ) -> Result<Pages<'_, R::Made>> {
         let known = self.known().await?;
         if !known.key_is_exact() {
             // No index has the order of the keys: they are found first.
@@ -149,7 +157,7 @@ impl MySql {
     ///
     /// # Errors
     /// Where it makes no sense, which cannot be told of it any more afterwards.
-    pub fn fitted(&self, known: &Known, query: &Query) -> Result<Query> {
+    pub(super) fn fitted(&self, known: &Known, query: &Query) -> Result<Query> {
         query.check()?;
         let filter = LIMITS.exact(&query.filter, known.table.columns());
         Ok(Query { filter, ..query.clone() })
@@ -161,7 +169,7 @@ impl MySql {
     /// index alone, and asked again where the answer has a value for which that is not enough. An
     /// answer without such values is the right one: a record that comes before one of its own could
     /// have been left out only for such a value of either.
-    pub async fn at_once(&self, known: &Known, query: &Query) -> Result<Vec<Row>> {
+    pub(super) async fn at_once(&self, known: &Known, query: &Query) -> Result<Vec<Row>> {
         let fitted = self.fitted(known, query)?;
         let mut rows = None;
         if let Some((path, on)) = known.dialect.sorted_by_index(query) {
@@ -201,7 +209,7 @@ impl MySql {
     ///
     /// # Errors
     /// Where the query makes no sense.
-    pub fn by_keys<R: Read>(
+    pub(super) fn by_keys<R: Read>(
         &self,
         known: Arc<Known>,
         query: &Query,
@@ -287,7 +295,7 @@ fn at_once(known: &Known, keys: &[Key]) -> usize {
 
 /// The statement that reads the rows of these keys, and what is bound to it; none where the table can
 /// have none of them.
-pub fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
+pub(super) fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
     let mut sought: Vec<Cell> = keys.iter().filter_map(|key| known.key_sought(key)).collect();
     let last = sought.last().cloned()?;
     // A key asked for twice is found once; the statements are few.
@@ -297,7 +305,7 @@ pub fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
 }
 
 /// The statement of a page of so many rows.
-pub fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
+pub(super) fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
     let mut sql = ranges::page(&known.dialect, &known.select, &known.key_name(), bounds);
     // Bound, as sizes differ and each statement is prepared.
     sql.push(" LIMIT ").bind(Value::Int(size as i64));
@@ -306,7 +314,7 @@ pub fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
 
 /// The statement that finds the keys of a query, or, where it has no order, the next of them after
 /// one; and how many it finds at most. Each key is followed by whether its row is sorted by more than this step holds.
-pub fn keys_statement(
+pub(super) fn keys_statement(
     known: &Known,
     query: &Query,
     after: Option<Key>,
@@ -332,7 +340,7 @@ pub fn keys_statement(
 }
 
 /// What is bound to a statement.
-pub fn values(sql: &Sql) -> Vec<Cell> {
+pub(super) fn values(sql: &Sql) -> Vec<Cell> {
     sql.values.iter().map(compared).collect()
 }
 

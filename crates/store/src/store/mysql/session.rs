@@ -18,7 +18,7 @@ use crate::{
 
 /// A connection on loan. It must be given back by [`done`](Session::done) or
 /// [`settle`](Session::settle); any other way it is closed.
-pub enum Session<'p> {
+pub(super) enum Session<'p> {
     Own(Own<'p>),
     Crate(Crated<'p>),
 }
@@ -28,7 +28,7 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn exec(&mut self, statement: &str, values: Vec<Value>) -> Result<u64> {
+    pub(super) async fn exec(&mut self, statement: &str, values: Vec<Value>) -> Result<u64> {
         match self {
             Session::Own(own) => Ok(own.exec(statement, &values).await?.touched),
             Session::Crate(lent) => {
@@ -43,7 +43,7 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn rows(&mut self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
+    pub(super) async fn rows(&mut self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
         match self {
             Session::Own(own) => Ok(own.exec(statement, &values).await?.rows),
             Session::Crate(lent) => {
@@ -57,7 +57,7 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn query(&mut self, text: &str) -> Result<Vec<Row>> {
+    pub(super) async fn query(&mut self, text: &str) -> Result<Vec<Row>> {
         match self {
             Session::Own(own) => Ok(own.query(text).await?.rows),
             Session::Crate(lent) => lent.connection().query(text).await.map_err(error),
@@ -69,7 +69,7 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn load(&mut self, text: &str, file: Vec<Vec<u8>>) -> Result<(u64, u16)> {
+    pub(super) async fn load(&mut self, text: &str, file: Vec<Vec<u8>>) -> Result<(u64, u16)> {
         match self {
             Session::Own(own) => {
                 let done = own.load(text, &file).await?;
@@ -87,7 +87,7 @@ impl<'p> Session<'p> {
     }
 
     /// Gives the connection back, to be used again.
-    pub fn done(self) {
+    pub(super) fn done(self) {
         match self {
             Session::Own(mut own) => {
                 if let Some(lease) = own.lease.take() {
@@ -102,7 +102,7 @@ impl<'p> Session<'p> {
     ///
     /// # Errors
     /// What was done.
-    pub fn settle<T>(self, done: Result<T>) -> Result<T> {
+    pub(super) fn settle<T>(self, done: Result<T>) -> Result<T> {
         if done.as_ref().err().is_none_or(is_of_server) {
             self.done();
         }
@@ -111,20 +111,20 @@ impl<'p> Session<'p> {
 }
 
 /// Whether an error is the server's answer, after which the connection is in good order.
-pub fn is_of_server(e: &Error) -> bool {
+pub(super) fn is_of_server(e: &Error) -> bool {
     // What is prepared is so no longer, or the server hangs up.
     const LAST: [u16; 3] = [1153, 1243, 1615];
     code(e).is_some_and(|code| !LAST.contains(&code))
 }
 
 /// One of our own; closed where it is dropped.
-pub struct Own<'p> {
+pub(super) struct Own<'p> {
     direct: &'p Direct,
     lease: Option<Lease<'p, Prepared>>,
 }
 
 impl<'p> Own<'p> {
-    pub fn new(direct: &'p Direct, lease: Lease<'p, Prepared>) -> Own<'p> {
+    pub(super) fn new(direct: &'p Direct, lease: Lease<'p, Prepared>) -> Own<'p> {
         Own { direct, lease: Some(lease) }
     }
 
@@ -151,17 +151,17 @@ impl<'p> Own<'p> {
 }
 
 /// One of the crate's.
-pub struct Crated<'p> {
+pub(super) struct Crated<'p> {
     connection: Option<Conn>,
     _turn: Turn<'p>,
 }
 
 impl<'p> Crated<'p> {
-    pub fn new(connection: Conn, turn: Turn<'p>) -> Crated<'p> {
+    pub(super) fn new(connection: Conn, turn: Turn<'p>) -> Crated<'p> {
         Crated { connection: Some(connection), _turn: turn }
     }
 
-    pub fn connection(&mut self) -> &mut Conn {
+    pub(super) fn connection(&mut self) -> &mut Conn {
         self.connection.as_mut().expect("there until it is given back")
     }
 }

@@ -27,14 +27,14 @@ const MEMORY: usize = 1 << 30;
 
 /// How far statements of a table are sorted.
 #[derive(Default)]
-pub struct Reach(AtomicUsize);
+pub(super) struct Reach(AtomicUsize);
 
 /// One of the [`STEPS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step(usize);
+pub(super) struct Step(usize);
 
 impl Reach {
-    pub fn step(&self) -> Step {
+    pub(super) fn step(&self) -> Step {
         Step(self.0.load(Ordering::Relaxed))
     }
 
@@ -42,7 +42,7 @@ impl Reach {
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) where the server has no more.
-    pub fn further(&self, than: Step, key: &Key) -> Result<()> {
+    pub(super) fn further(&self, than: Step, key: &Key) -> Result<()> {
         let next = than.0 + 1;
         if next == STEPS.len() {
             let what = format!(
@@ -60,7 +60,7 @@ impl Reach {
 
 impl Step {
     /// The first, which is what the session is set to.
-    pub const FIRST: Step = Step(0);
+    pub(super) const FIRST: Step = Step(0);
 
     /// How many characters of a text are sorted by in any case: each may have four bytes, and some bytes are the
     /// server's own.
@@ -69,14 +69,19 @@ impl Step {
     }
 
     /// Whether this text is sorted by as a whole.
-    pub fn holds(self, text: &str) -> bool {
+    pub(super) fn holds(self, text: &str) -> bool {
         let most = self.characters();
         // Most need no counting.
         text.len() <= most || text.chars().nth(most).is_none()
     }
 
     /// Whether all that a record is sorted by is.
-    pub fn holds_all(self, query: &Query, key: &Key, record: &crate::record::Document) -> bool {
+    pub(super) fn holds_all(
+        self,
+        query: &Query,
+        key: &Key,
+        record: &crate::record::Document,
+    ) -> bool {
         let holds = |path: &Path| match path.value_in(record) {
             _ if path.is_key() => true,
             Some(Value::Text(text)) => self.holds(text),
@@ -87,7 +92,7 @@ impl Step {
     }
 
     /// A statement that is sorted so far, by so many values.
-    pub fn statement(self, known: &Known, text: String, values: usize) -> String {
+    pub(super) fn statement(self, known: &Known, text: String, values: usize) -> String {
         if self == Step::FIRST {
             return text;
         }
@@ -107,7 +112,7 @@ impl Step {
     ///
     /// # Errors
     /// Where a path cannot be said.
-    pub fn is_longer(self, known: &Known, query: &Query) -> Result<Option<String>> {
+    pub(super) fn is_longer(self, known: &Known, query: &Query) -> Result<Option<String>> {
         let (dialect, most) = (&known.dialect, self.characters());
         let mut any = Vec::new();
         for (path, _) in query.sort.iter().filter(|(path, _)| !path.is_key()) {

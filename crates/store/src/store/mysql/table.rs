@@ -51,7 +51,7 @@ fn named(what: &str, name: &str) -> Result<()> {
 }
 
 /// A table, which is looked at when it is first needed.
-pub struct Lazy {
+pub(super) struct Lazy {
     table: sql::Lazy<Known>,
     pub facts: Arc<Facts>,
 }
@@ -66,14 +66,14 @@ impl Deref for Lazy {
 impl Lazy {
     /// What the indexes take; of InnoDB without the one of the key, in which the records are. Not the
     /// growth of the table's file, which has room to spare.
-    pub async fn index_bytes(&self, pool: &Pool) -> Result<Option<u64>> {
+    pub(super) async fn index_bytes(&self, pool: &Pool) -> Result<Option<u64>> {
         let statement = "SELECT CAST(index_length AS UNSIGNED) FROM information_schema.tables \
                          WHERE table_schema = DATABASE() AND table_name = ?";
         let rows = pool.rows(statement, vec![self.name.as_str().into()]).await?;
         Ok(rows.into_iter().next().and_then(|row| row.get_opt::<Option<u64>, _>(0)?.ok()?))
     }
 
-    pub fn new(name: &str, names: Names, facts: Arc<Facts>) -> Result<Lazy> {
+    pub(super) fn new(name: &str, names: Names, facts: Arc<Facts>) -> Result<Lazy> {
         Ok(Lazy { table: sql::Lazy::new(facts.shape, name, names, named)?, facts })
     }
 
@@ -82,7 +82,7 @@ impl Lazy {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout or engine.
-    pub async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
+    pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
         match self.peek() {
             Some(known) => Ok(known),
             // Apart, so that what is usual stays small.
@@ -207,7 +207,7 @@ impl Lazy {
     }
 
     /// Makes the table and its indexes.
-    pub async fn prepare(&self, pool: &Pool, layout: &Layout) -> Result<()> {
+    pub(super) async fn prepare(&self, pool: &Pool, layout: &Layout) -> Result<()> {
         if self.shape == Shape::Blob {
             layout.no_indexes("mysql", Shape::Blob)?;
         }
@@ -306,7 +306,7 @@ impl Lazy {
     ///
     /// # Errors
     /// Where the table cannot hold it.
-    pub fn cells(&self, row: &Row) -> Result<Vec<Cell>> {
+    pub(super) fn cells(&self, row: &Row) -> Result<Vec<Cell>> {
         self.cells_of(row).map_err(|e| about(e, &row.key))
     }
 
@@ -352,7 +352,7 @@ impl Lazy {
     ///
     /// # Errors
     /// Where the table cannot hold it.
-    pub fn blob_cells(&self, key: &Key, bytes: &[u8]) -> Result<Vec<Cell>> {
+    pub(super) fn blob_cells(&self, key: &Key, bytes: &[u8]) -> Result<Vec<Cell>> {
         let cells = || {
             blobs::fits(&self.facts.abilities, key, bytes.len())?;
             let key_cell = match self.peek() {
@@ -428,7 +428,7 @@ async fn all_are_shown(pool: &Pool, table: &str) -> Result<()> {
 }
 
 /// The name of a table's engine; none of a view, and where there is no table.
-pub async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
+pub(super) async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
     Ok(kind_of(pool, table).await?.engine)
 }
 

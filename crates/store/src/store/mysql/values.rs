@@ -15,7 +15,7 @@ use crate::{
 
 /// What a column can hold.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Type {
+pub(super) enum Type {
     Bool,
     /// Whole numbers from one to another.
     Int(i128, i128),
@@ -41,7 +41,7 @@ pub enum Type {
 
 /// A column.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Column {
+pub(super) struct Column {
     pub name: String,
     pub holds: Type,
     /// For text: it is in UTF-8 and compares by bytes.
@@ -64,7 +64,7 @@ pub struct Column {
 
 impl Column {
     /// The same as the key's column: what is no whole number, text or bytes is read as text.
-    pub fn into_key(self) -> Column {
+    pub(super) fn into_key(self) -> Column {
         let holds = match self.holds {
             Type::Bool | Type::Float | Type::Double | Type::Decimal(_) | Type::Time(_) => {
                 Type::Other
@@ -75,7 +75,7 @@ impl Column {
     }
 
     /// What is read of it; `of` stands before its name.
-    pub fn read(&self, of: &str) -> String {
+    pub(super) fn read(&self, of: &str) -> String {
         let name = quote(&self.name);
         match self.summed {
             true => format!("{of}{name} + 0"),
@@ -85,7 +85,7 @@ impl Column {
 }
 
 /// The type that a column for values of a kind is given.
-pub fn declared(kind: Kind, collation: &str) -> String {
+pub(super) fn declared(kind: Kind, collation: &str) -> String {
     match kind {
         Kind::Bool => "BOOLEAN".into(),
         Kind::Int => "BIGINT".into(),
@@ -98,7 +98,7 @@ pub fn declared(kind: Kind, collation: &str) -> String {
 
 impl Type {
     /// From what the database calls it: `varchar(20)`, `bigint(20) unsigned`, `decimal(9,2)`.
-    pub fn found(declared: &str) -> Type {
+    pub(super) fn found(declared: &str) -> Type {
         let declared = declared.to_ascii_lowercase();
         let name = declared.split(['(', ' ']).next().unwrap_or_default();
         let mut numbers = declared
@@ -147,7 +147,7 @@ impl Type {
     }
 
     /// The kind of value that comes out.
-    pub fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         match self {
             Type::Bool => Kind::Bool,
             Type::Int(..) | Type::Year => Kind::Int,
@@ -193,7 +193,7 @@ fn is_date(text: &[u8]) -> bool {
 impl Column {
     /// Whether a column of a type that may change what it is given keeps this as it is: a date in the form in which
     /// dates are read, a whole number where digits after the point are rounded.
-    pub fn keeps(&self, cell: &Cell) -> bool {
+    pub(super) fn keeps(&self, cell: &Cell) -> bool {
         let is_float = matches!(self.holds, Type::Float | Type::Double);
         match cell {
             Cell::NULL => true,
@@ -209,7 +209,7 @@ impl Column {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) or [`TooLarge`](ErrorKind::TooLarge) where the column cannot
     /// hold it as it is.
-    pub fn cell(&self, value: &Value) -> Result<Cell> {
+    pub(super) fn cell(&self, value: &Value) -> Result<Cell> {
         match value {
             Value::Null if self.fills.is_some() => {
                 let fills = self.fills.unwrap_or_default();
@@ -320,7 +320,7 @@ impl Column {
     ///
     /// # Errors
     /// [`TooLarge`](ErrorKind::TooLarge) or [`Invalid`](ErrorKind::Invalid).
-    pub fn bytes(&self, len: usize) -> Result<()> {
+    pub(super) fn bytes(&self, len: usize) -> Result<()> {
         match self.holds {
             Type::Bytes(most, false) | Type::Text(most) | Type::Chars(most, _)
                 if len as u64 > most =>
@@ -369,7 +369,7 @@ impl Column {
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) for what no value is: bytes that are no text.
-    pub fn value(&self, cell: Cell) -> Result<Option<Value>> {
+    pub(super) fn value(&self, cell: Cell) -> Result<Option<Value>> {
         Ok(Some(match cell {
             Cell::NULL => return Ok(None),
             // Other numbers are what they are: to the server a boolean is a number of eight bits.
@@ -445,7 +445,7 @@ fn moment(time: Time) -> Cell {
 }
 
 /// A value as one to compare with.
-pub fn compared(value: &Value) -> Cell {
+pub(super) fn compared(value: &Value) -> Cell {
     match value {
         Value::Null | Value::List(_) | Value::Map(_) => Cell::NULL,
         Value::Bool(v) => Cell::Int(i64::from(*v)),

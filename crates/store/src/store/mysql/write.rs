@@ -37,13 +37,13 @@ const ROWS: usize = 256;
 /// How many values a prepared statement may have.
 const VALUES: usize = 65_535;
 /// Bytes of a packet that are kept free for what is not values.
-pub const FREE: usize = 8192;
+pub(super) const FREE: usize = 8192;
 /// How often something is tried that others were in the way of.
 const TRIES: usize = 8;
 
 /// What becomes of a row whose key is there already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Taken {
+pub(super) enum Taken {
     Replace,
     Refuse,
 }
@@ -51,7 +51,7 @@ pub enum Taken {
 impl MySql {
     /// Writes rows, all of them or (where the engine can) none. `cells` makes them: what is written
     /// is bound and gone, and may have to be made again.
-    pub async fn write(
+    pub(super) async fn write(
         &self,
         known: &Known,
         taken: Taken,
@@ -148,7 +148,7 @@ impl MySql {
     }
 
     /// Writes rows by a statement each, all in one transaction.
-    pub async fn write_each(
+    pub(super) async fn write_each(
         &self,
         known: &Known,
         taken: Taken,
@@ -204,7 +204,7 @@ impl MySql {
     }
 
     /// The error of a write, saying so where it may have been half done.
-    pub fn half_done(&self, e: Error) -> Error {
+    pub(super) fn half_done(&self, e: Error) -> Error {
         let engine = &self.table.facts.engine;
         if engine.atomic || !matches!(e.kind(), ErrorKind::Conflict | ErrorKind::Mismatch) {
             return e;
@@ -395,7 +395,7 @@ fn chunk(rows: &[Vec<Cell>], width: usize, most: usize) -> usize {
 }
 
 /// The statement for so many rows.
-pub fn insert(known: &Known, rows: usize, taken: Taken) -> String {
+pub(super) fn insert(known: &Known, rows: usize, taken: Taken) -> String {
     let one = format!("({})", vec!["?"; known.width()].join(","));
     let update = match taken {
         Taken::Replace => known.update(),
@@ -406,18 +406,18 @@ pub fn insert(known: &Known, rows: usize, taken: Taken) -> String {
 }
 
 /// Begins a transaction.
-pub async fn begin(session: &mut Session<'_>) -> Result<()> {
+pub(super) async fn begin(session: &mut Session<'_>) -> Result<()> {
     session.query("START TRANSACTION").await.map(drop)
 }
 
 /// Ends a transaction well.
-pub async fn commit(mut session: Session<'_>) -> Result<()> {
+pub(super) async fn commit(mut session: Session<'_>) -> Result<()> {
     let done = session.query("COMMIT").await;
     session.settle(done).map(drop)
 }
 
 /// Ends a transaction in which there was an error.
-pub async fn undo(mut session: Session<'_>, e: Error) -> Error {
+pub(super) async fn undo(mut session: Session<'_>, e: Error) -> Error {
     // Where this cannot be said either, the connection is closed, which undoes it, too.
     if is_of_server(&e) && session.query("ROLLBACK").await.is_ok() {
         session.done();

@@ -13,7 +13,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::Stream;
 
 /// A stream on loan. There is none in it while it is being encrypted.
-pub struct Lent(Arc<Mutex<Inside>>);
+pub(crate) struct Lent(Arc<Mutex<Inside>>);
 
 struct Inside {
     stream: Option<Stream>,
@@ -25,7 +25,7 @@ type Watch = dyn FnMut(&[u8]) -> io::Result<()> + Send;
 
 impl Lent {
     /// Lends a stream that is watched; the other one takes it back.
-    pub fn new(
+    pub(crate) fn new(
         stream: Stream,
         watch: impl FnMut(&[u8]) -> io::Result<()> + Send + 'static,
     ) -> (Lent, Lent) {
@@ -42,12 +42,12 @@ impl Lent {
     ///
     /// # Errors
     /// Where somebody else has taken it.
-    pub fn take(&self) -> io::Result<Stream> {
+    pub(crate) fn take(&self) -> io::Result<Stream> {
         self.inside().stream.take().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
     /// Puts a stream in its place.
-    pub fn put(&self, stream: Stream) {
+    pub(crate) fn put(&self, stream: Stream) {
         self.inside().stream = Some(stream);
     }
 

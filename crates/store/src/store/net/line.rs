@@ -32,12 +32,12 @@ const KEPT: usize = 1 << 20;
 /// never waits for a server that waits for us to read.
 const SHORT: usize = 16 << 10;
 /// How many bytes an answer may have before the login is over, or where it says only that something was done.
-pub const SAID: usize = 256 << 10;
+pub(crate) const SAID: usize = 256 << 10;
 /// One that was in use just now is not doubted.
-pub const JUST_NOW: Duration = Duration::from_millis(50);
+pub(crate) const JUST_NOW: Duration = Duration::from_millis(50);
 
 /// A connection.
-pub struct Line {
+pub(crate) struct Line {
     stream: Stream,
     out: Vec<u8>,
     /// What has come; beyond `filled` there are zeros or what came earlier.
@@ -57,7 +57,7 @@ impl Line {
     ///
     /// # Errors
     /// Where there are no more files to be had.
-    pub fn new(stream: Stream) -> Result<Line> {
+    pub(crate) fn new(stream: Stream) -> Result<Line> {
         Ok(Line {
             stream,
             out: Vec::new(),
@@ -71,7 +71,7 @@ impl Line {
     }
 
     /// Where the next question is written.
-    pub fn out(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
@@ -80,7 +80,7 @@ impl Line {
     /// # Errors
     /// Those of `make`; the line is of no use afterwards.
     #[allow(dead_code)]
-    pub async fn upgrade(
+    pub(crate) async fn upgrade(
         &mut self,
         make: impl AsyncFnOnce(Stream) -> Result<Stream>,
     ) -> Result<()> {
@@ -109,7 +109,7 @@ impl Line {
     /// Those of `end`; [`Unavailable`](crate::ErrorKind::Unavailable) where the connection breaks,
     /// [`Timeout`](crate::ErrorKind::Timeout) where the answer is not there within the limit,
     /// [`Malformed`](crate::ErrorKind::Malformed) where it does not end within `most` bytes.
-    pub async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         what: &str,
         limit: Duration,
@@ -237,7 +237,7 @@ fn room(input: &mut Vec<u8>, filled: usize, most: usize) -> &mut [u8] {
 }
 
 /// What became of a connection, as an error.
-pub fn broken(e: std::io::Error) -> Error {
+pub(crate) fn broken(e: std::io::Error) -> Error {
     let what = match e.kind() {
         IoKind::UnexpectedEof => "the server hung up before its answer was complete".into(),
         _ => format!("the connection broke: {e}"),
@@ -248,13 +248,13 @@ pub fn broken(e: std::io::Error) -> Error {
 /// A line and what a driver knows of it, at one place in memory: it is handed about twice for each
 /// question, and what holds it while it waits is smaller. (For futures beyond 1 KiB the system's
 /// allocator keeps nothing ready: that was a seventh of a point read's instructions.)
-pub type Known<T> = Box<(Line, T)>;
+pub(crate) type Known<T> = Box<(Line, T)>;
 
 /// Lines to one server.
-pub type Lines<T> = Pool<Known<T>>;
+pub(crate) type Lines<T> = Pool<Known<T>>;
 
 /// A line on loan.
-pub type Lease<'p, T> = pool::Lease<Known<T>, &'p Lines<T>>;
+pub(crate) type Lease<'p, T> = pool::Lease<Known<T>, &'p Lines<T>>;
 
 impl<T> Connection for Known<T> {
     fn is_sound(&mut self) -> bool {

@@ -5,12 +5,12 @@
 //! folder knows no driver and no protocol. Not everything in it is used by every choice of features.
 
 #[cfg(feature = "postgres")]
-pub mod lent;
+pub(super) mod lent;
 #[allow(dead_code)]
-pub mod line;
+pub(super) mod line;
 #[allow(dead_code)]
-pub mod portions;
-pub mod socket;
+pub(super) mod portions;
+pub(super) mod socket;
 #[cfg(any(
     feature = "couchdb",
     feature = "memcache-tls",
@@ -19,12 +19,12 @@ pub mod socket;
     feature = "redis",
     feature = "s3"
 ))]
-pub mod tls;
+pub(super) mod tls;
 #[allow(dead_code)]
-pub mod waiting;
+pub(super) mod waiting;
 
 #[allow(unused_imports)]
-pub use line::{Known, Lease, Line, Lines, SAID, broken};
+pub(super) use line::{Known, Lease, Line, Lines, SAID, broken};
 #[allow(unused_imports)]
-pub use portions::{Fewer, SEVERAL, append, is_too_long, too_long};
-pub use socket::{Address, Stream};
+pub(super) use portions::{Fewer, SEVERAL, append, is_too_long, too_long};
+pub(super) use socket::{Address, Stream};

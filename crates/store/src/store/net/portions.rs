@@ -3,7 +3,7 @@
 use crate::{Error, Result};
 
 /// How many bytes of several records are taken together, where none of them is larger.
-pub const SEVERAL: usize = 256 << 20;
+pub(crate) const SEVERAL: usize = 256 << 20;
 
 /// What tells the error of an answer that is too long from others.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ impl std::fmt::Display for TooLong {
 impl std::error::Error for TooLong {}
 
 /// The error of an answer that does not end.
-pub fn too_long(what: &str, most: usize) -> Error {
+pub(crate) fn too_long(what: &str, most: usize) -> Error {
     let context = format!(
         "an answer that does not end within {most} bytes, which is the most that is read ({what})"
     );
@@ -26,14 +26,14 @@ pub fn too_long(what: &str, most: usize) -> Error {
 }
 
 /// Whether an error is that of an answer that does not end: less at a time may do.
-pub fn is_too_long(e: &Error) -> bool {
+pub(crate) fn is_too_long(e: &Error) -> bool {
     std::error::Error::source(e).is_some_and(|source| source.is::<TooLong>())
 }
 
 /// Appends a chunk of an answer that may have `most` bytes; false where it has more. Takes no more memory than
 /// twice of what has come, nor than `most`.
 #[must_use]
-pub fn append(all: &mut Vec<u8>, chunk: &[u8], most: usize) -> bool {
+pub(crate) fn append(all: &mut Vec<u8>, chunk: &[u8], most: usize) -> bool {
     let length = all.len() + chunk.len();
     if length > most {
         return false;
@@ -46,7 +46,7 @@ pub fn append(all: &mut Vec<u8>, chunk: &[u8], most: usize) -> bool {
 }
 
 /// Keys to ask for, as many at a time as an answer has room for.
-pub struct Fewer<'k, K> {
+pub(crate) struct Fewer<'k, K> {
     rest: &'k [K],
     /// What was asked for last.
     last: &'k [K],
@@ -55,12 +55,12 @@ pub struct Fewer<'k, K> {
 
 impl<'k, K> Fewer<'k, K> {
     /// All of them at first.
-    pub fn new(keys: &'k [K]) -> Self {
+    pub(crate) fn new(keys: &'k [K]) -> Self {
         Fewer { rest: keys, last: &[], most: keys.len() }
     }
 
     /// The next to ask for; none at the end.
-    pub fn next(&mut self) -> Option<&'k [K]> {
+    pub(crate) fn next(&mut self) -> Option<&'k [K]> {
         let (some, rest) = self.rest.split_at(self.most.min(self.rest.len()));
         (self.last, self.rest) = (some, rest);
         (!some.is_empty()).then_some(some)
@@ -70,7 +70,7 @@ impl<'k, K> Fewer<'k, K> {
     ///
     /// # Errors
     /// Any other; that, too, where one key was asked for.
-    pub fn after(&mut self, keys: &'k [K], e: Error) -> Result<()> {
+    pub(crate) fn after(&mut self, keys: &'k [K], e: Error) -> Result<()> {
         if self.last.len() < 2 || !is_too_long(&e) {
             return Err(e);
         }

@@ -16,7 +16,7 @@ use crate::{Result, store::limits::unreached};
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Address {
+pub(crate) enum Address {
     /// A host and its port.
     Tcp(String, u16),
     /// A socket of this machine.
@@ -34,11 +34,11 @@ impl fmt::Display for Address {
 }
 
 /// What bytes go through, both ways.
-pub trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
+pub(crate) trait Duplex: AsyncRead + AsyncWrite + Send + Sync + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Sync + Unpin> Duplex for T {}
 
 /// A socket of either kind, or what encrypts the bytes of one.
-pub enum Stream {
+pub(crate) enum Stream {
     /// Plain TCP.
     Tcp(TcpStream),
     /// A socket of this machine.
@@ -52,7 +52,7 @@ impl Stream {
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable), naming the address.
-    pub async fn connect(address: &Address) -> Result<Stream> {
+    pub(crate) async fn connect(address: &Address) -> Result<Stream> {
         let connect = async {
             Ok(match address {
                 Address::Tcp(host, port) => {

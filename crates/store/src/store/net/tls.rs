@@ -8,12 +8,12 @@
     feature = "memcache-tls"
 ))]
 #[allow(unused_imports)]
-pub use self::client::{Roots, config, over};
+pub(crate) use self::client::{Roots, config, over};
 
 /// Makes ring the library for cryptography, unless the program that uses us has chosen one: rustls
 /// wants one for the whole process. To be called before a client is made that speaks TLS through it.
 #[allow(dead_code)]
-pub fn ready() {
+pub(crate) fn ready() {
     // An error says that one is chosen already, be it by us.
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
@@ -23,7 +23,7 @@ pub fn ready() {
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) where it has none.
 #[allow(dead_code)]
-pub fn pem(file: &str) -> crate::Result<Vec<u8>> {
+pub(crate) fn pem(file: &str) -> crate::Result<Vec<u8>> {
     use rustls::pki_types::{CertificateDer, pem::PemObject};
     let wrong = |e: String| crate::Error::invalid(format!("?ca={file}: {e}"));
     let text = std::fs::read(file).map_err(|e| wrong(e.to_string()))?;
@@ -49,7 +49,7 @@ mod client {
     /// Whose certificates are trusted.
     #[derive(Debug, Clone, Copy)]
     #[allow(dead_code)]
-    pub enum Roots<'a> {
+    pub(crate) enum Roots<'a> {
         /// The authorities in this file, and no others.
         File(&'a str),
         /// The authorities that browsers trust.
@@ -62,7 +62,7 @@ mod client {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where the file holds no certificates.
-    pub fn config(roots: Roots<'_>) -> Result<ClientConfig> {
+    pub(crate) fn config(roots: Roots<'_>) -> Result<ClientConfig> {
         let roots = match roots {
             Roots::Web => webpki_roots::TLS_SERVER_ROOTS.iter().cloned().collect(),
             Roots::System => system(),
@@ -109,7 +109,11 @@ mod client {
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name no certificate can have,
     /// [`Unavailable`](crate::ErrorKind::Unavailable) where the server's is not trusted.
     #[allow(dead_code)]
-    pub async fn over(stream: Stream, host: &str, config: Arc<ClientConfig>) -> Result<Stream> {
+    pub(crate) async fn over(
+        stream: Stream,
+        host: &str,
+        config: Arc<ClientConfig>,
+    ) -> Result<Stream> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|e| Error::invalid(format!("{host:?} as the name of a TLS server: {e}")))?;
         let encrypted = TlsConnector::from(config).connect(name, stream).await;

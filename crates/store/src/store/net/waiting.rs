@@ -11,7 +11,7 @@ use super::{line::JUST_NOW, socket::Stream};
 
 /// The socket of a stream as one that waits. The runtime must not touch the stream meanwhile; when
 /// this is dropped, it is as it was.
-pub struct Waiting {
+pub(crate) struct Waiting {
     socket: Socket,
     /// How long a read or a write waits, as the socket knows it.
     limit: Duration,
@@ -39,7 +39,7 @@ impl Waiting {
     ///
     /// # Errors
     /// Of the system: where there are no more files to be had.
-    pub fn new(stream: &Stream) -> io::Result<Waiting> {
+    pub(crate) fn new(stream: &Stream) -> io::Result<Waiting> {
         let socket = match stream {
             Stream::Tcp(stream) => Socket::Tcp(stream.as_fd().try_clone_to_owned()?.into()),
             Stream::Unix(stream) => Socket::Unix(stream.as_fd().try_clone_to_owned()?.into()),
@@ -56,7 +56,12 @@ impl Waiting {
     ///
     /// # Errors
     /// Of the connection, or [`TimedOut`](ErrorKind::TimedOut).
-    pub fn send(&mut self, question: &[u8], limit: Duration, now: Instant) -> io::Result<()> {
+    pub(crate) fn send(
+        &mut self,
+        question: &[u8],
+        limit: Duration,
+        now: Instant,
+    ) -> io::Result<()> {
         self.asked = now;
         self.waits(limit)?;
         either!(&mut self.socket, socket => socket.write_all(question)).map_err(late)
@@ -66,7 +71,7 @@ impl Waiting {
     ///
     /// # Errors
     /// Of the connection, or [`TimedOut`](ErrorKind::TimedOut).
-    pub fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
             match either!(&mut self.socket, socket => socket.read(into)) {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
@@ -79,7 +84,7 @@ impl Waiting {
     ///
     /// # Errors
     /// [`TimedOut`](ErrorKind::TimedOut) where nothing is left; of the system.
-    pub fn go_on(&mut self, limit: Duration) -> io::Result<()> {
+    pub(crate) fn go_on(&mut self, limit: Duration) -> io::Result<()> {
         match limit.checked_sub(self.asked.elapsed()) {
             None | Some(Duration::ZERO) => Err(ErrorKind::TimedOut.into()),
             // A little more than is left is well, and spares a call for each part.
@@ -101,7 +106,7 @@ impl Waiting {
 
     /// Nothing has come that was not asked for, nor the end, as far as is known: one that was in use
     /// just now is not looked at.
-    pub fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&mut self) -> bool {
         if self.asked.elapsed() < JUST_NOW {
             return true;
         }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Looks user and password up; says why the file is passed over, where it is.
-pub fn complete(url: &mut Url) -> Result<Vec<String>> {
+pub(super) fn complete(url: &mut Url) -> Result<Vec<String>> {
     match env::var_os("HOME") {
         Some(home) => from(&PathBuf::from(home).join(".my.cnf"), url),
         None => Ok(Vec::new()),

@@ -16,7 +16,7 @@ use crate::{
 const SOCKETS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// Looks the password of a URL up; says why the file is passed over, where it is.
-pub fn complete(url: &mut Url) -> Result<Vec<String>> {
+pub(super) fn complete(url: &mut Url) -> Result<Vec<String>> {
     let named = env::var_os("PGPASSFILE").filter(|name| !name.is_empty()).map(PathBuf::from);
     let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".pgpass"));
     let Some(path) = named.or_else(home) else { return Ok(Vec::new()) };

@@ -37,7 +37,7 @@ const PREPARED: usize = 256;
 const MESSAGE: usize = 1 << 20;
 
 /// Connections to one database.
-pub struct Crates {
+pub(super) struct Crates {
     connections: Pool<Box<One>>,
     pub(super) connect: Connect,
 }
@@ -46,7 +46,7 @@ pub struct Crates {
 type Prepared = HashMap<String, Vec<(Vec<Type>, Statement)>>;
 
 /// A connection, and the statements it has prepared.
-pub struct One {
+pub(crate) struct One {
     client: Client,
     prepared: Mutex<Prepared>,
     stream: Lent,
@@ -80,7 +80,7 @@ impl Drop for One {
 
 impl Crates {
     /// Connections that begin with the statements of `set_up`. None is made yet.
-    pub fn new(connect: Connect) -> Crates {
+    pub(super) fn new(connect: Connect) -> Crates {
         Crates { connections: Pool::new(connect.limits, connect.address.to_string()), connect }
     }
 
@@ -88,7 +88,7 @@ impl Crates {
     ///
     /// # Errors
     /// As [`Pool::lease`].
-    pub async fn get(&self) -> Result<Crated<'_>> {
+    pub(super) async fn get(&self) -> Result<Crated<'_>> {
         let lease = self.connections.lease(async || self.connect().await).await?;
         Ok(Crated { pool: &self.connections, lease: Some(lease), busy: AtomicBool::new(false) })
     }
@@ -121,13 +121,13 @@ impl Crates {
     }
 
     /// What is prepared is prepared anew, on new connections.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.connections.forget();
     }
 }
 
 /// A connection on loan.
-pub struct Crated<'p> {
+pub(super) struct Crated<'p> {
     pool: &'p Pool<Box<One>>,
     lease: Option<Lease<Box<One>, &'p Pool<Box<One>>>>,
     busy: AtomicBool,
@@ -146,11 +146,11 @@ impl Crated<'_> {
         self.one().prepared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn begin(&self) {
+    pub(super) fn begin(&self) {
         self.busy.store(true, Ordering::Relaxed);
     }
 
-    pub fn end(&self) {
+    pub(super) fn end(&self) {
         self.busy.store(false, Ordering::Relaxed);
     }
 
@@ -195,23 +195,23 @@ impl Crated<'_> {
         Ok(new)
     }
 
-    pub async fn query(&self, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Row>> {
+    pub(super) async fn query(&self, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Row>> {
         let (types, values) = separate(values);
         let statement = self.prepare(text, &types).await?;
         self.run("a query", self.client().query(&statement, &values)).await
     }
 
-    pub async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
+    pub(super) async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
         let (types, values) = separate(values);
         let statement = self.prepare(text, &types).await?;
         self.run("a statement", self.client().execute(&statement, &values)).await
     }
 
-    pub async fn batch(&self, text: &str) -> Result<()> {
+    pub(super) async fn batch(&self, text: &str) -> Result<()> {
         self.run("a statement", self.client().batch_execute(text)).await
     }
 
-    pub async fn copy_in(&self, copy: &str, bytes: Vec<u8>) -> Result<u64> {
+    pub(super) async fn copy_in(&self, copy: &str, bytes: Vec<u8>) -> Result<u64> {
         let statement = self.prepare(copy, &[]).await?;
         let send = async {
             let mut sink = pin!(self.client().copy_in(&statement).await?);

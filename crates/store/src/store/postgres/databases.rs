@@ -8,7 +8,7 @@ use crate::{
     store::{Common, Databases, Shape, Url, databases::in_database, sql::quote},
 };
 
-pub const DATABASES: Databases = Databases {
+pub(super) const DATABASES: Databases = Databases {
     url: |text, _, name| in_database(text, name, None),
     // Refused where it is there: 42P04.
     make: |url, common, name| {

@@ -36,7 +36,7 @@ use crate::{
 };
 
 /// What columns can hold, as far as it matters to comparisons. There is no NUL in any text, also of documents.
-pub const LIMITS: Limits = Limits {
+pub(super) const LIMITS: Limits = Limits {
     whole: i64::MIN as i128..=i64::MAX as i128,
     infinite: true,
     digits: None,
@@ -46,7 +46,7 @@ pub const LIMITS: Limits = Limits {
 
 /// How queries are said to one table.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Postgres {
+pub(super) struct Postgres {
     /// Columns, quoted, that are no text but compared as such.
     pub as_text: Vec<String>,
     /// The column of documents is JSON, but not of type `jsonb`.
@@ -63,7 +63,7 @@ pub struct Postgres {
 }
 
 /// A text as a literal; `standard_conforming_strings` is on.
-pub fn literal(text: &str) -> String {
+pub(super) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
@@ -100,7 +100,7 @@ impl Postgres {
     }
 
     /// The columns of an index on a path of documents, without the key.
-    pub fn indexed(&self, column: &str, path: &Path) -> Vec<By> {
+    pub(super) fn indexed(&self, column: &str, path: &Path) -> Vec<By> {
         let Ways { number, text, other } = self.ways(column, path);
         vec![By::nullable(number), By::nullable(text), By::nullable(other)]
     }
@@ -152,7 +152,7 @@ impl Postgres {
 }
 
 /// What an index is on, in words of SQL.
-pub fn on(by: &[By]) -> String {
+pub(super) fn on(by: &[By]) -> String {
     let each: Vec<_> = by
         .iter()
         .map(|by| match by.nullable {

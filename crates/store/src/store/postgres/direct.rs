@@ -29,7 +29,7 @@ use crate::{
 
 /// How many bytes an answer may have: a row as large as there are any, and what is around it. A message
 /// counts for somewhat more than its bytes, as a row does when it is read.
-pub const LONGEST: usize = BLOB.max_record + (16 << 20);
+pub(super) const LONGEST: usize = BLOB.max_record + (16 << 20);
 /// What a message counts for beside its bytes.
 const MESSAGE: usize = 32;
 /// How many bytes an answer may have that has no rows.
@@ -39,7 +39,7 @@ const SHORT: usize = 4 * SAID;
 const PREPARED: usize = 64;
 
 /// Lines to one database.
-pub struct Direct {
+pub(super) struct Direct {
     lines: Lines<Prepared>,
     pub(super) connect: Connect,
 }
@@ -54,7 +54,7 @@ struct Prepared {
 
 impl Direct {
     /// Lines that begin with the statements of `set_up`. None is made yet.
-    pub fn new(connect: Connect) -> Direct {
+    pub(super) fn new(connect: Connect) -> Direct {
         Direct { lines: Lines::new(connect.limits, connect.address.to_string()), connect }
     }
 
@@ -92,7 +92,7 @@ impl Direct {
     }
 
     /// What is prepared is prepared anew.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         self.lines.forget();
     }
 
@@ -100,7 +100,7 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection, of the server, and those of `row`.
-    pub async fn run(
+    pub(super) async fn run(
         &self,
         what: &str,
         text: &str,
@@ -115,7 +115,7 @@ impl Direct {
     ///
     /// # Errors
     /// As [`Direct::run`].
-    pub async fn run_for(
+    pub(super) async fn run_for(
         &self,
         most: u32,
         what: &str,
@@ -159,14 +159,14 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection.
-    pub async fn session(&self) -> Result<Session<'_>> {
+    pub(super) async fn session(&self) -> Result<Session<'_>> {
         let lease = self.lines.lease(async || self.connect().await).await?;
         Ok(Session { direct: self, lease: Some(lease), begun: false, sound: true })
     }
 }
 
 /// A line on loan for several statements; closed unless all that was begun on it ended well.
-pub struct Session<'d> {
+pub(super) struct Session<'d> {
     direct: &'d Direct,
     lease: Option<Lease<'d, Prepared>>,
     begun: bool,
@@ -174,11 +174,11 @@ pub struct Session<'d> {
 }
 
 impl Session<'_> {
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.begun = true;
     }
 
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.begun = false;
     }
 
@@ -190,7 +190,7 @@ impl Session<'_> {
     }
 
     /// As [`Direct::run`].
-    pub async fn run(
+    pub(super) async fn run(
         &mut self,
         what: &str,
         text: &str,
@@ -214,7 +214,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn batch(&mut self, text: &str) -> Result<()> {
+    pub(super) async fn batch(&mut self, text: &str) -> Result<()> {
         self.simple("a statement", text, End::default()).await?.end().map(drop)
     }
 
@@ -238,7 +238,7 @@ impl Session<'_> {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn copy_in(&mut self, copy: &str, bytes: &[u8]) -> Result<u64> {
+    pub(super) async fn copy_in(&mut self, copy: &str, bytes: &[u8]) -> Result<u64> {
         /// How much is in one message.
         const PART: usize = 1 << 20;
         let ready = End { copies: true, ..End::default() };

@@ -15,14 +15,14 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use crate::store::net::{Stream, lent::Lent};
 
 /// Encrypts the stream that was lent, and leaves it in its place.
-pub struct Encrypt {
+pub(super) struct Encrypt {
     pub tls: MakeRustlsConnect,
     /// Whose certificate is expected.
     pub host: String,
 }
 
 /// The same stream, encrypted.
-pub struct Encrypted {
+pub(super) struct Encrypted {
     lent: Lent,
     /// Given to the client once, when it logs in.
     binding: Mutex<Option<ChannelBinding>>,

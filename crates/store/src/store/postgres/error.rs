@@ -4,7 +4,7 @@ use super::watch;
 use crate::{Error, ErrorKind};
 
 /// An error of the client as one of ours.
-pub fn error(e: tokio_postgres::Error) -> Error {
+pub(super) fn error(e: tokio_postgres::Error) -> Error {
     if let Some(told) = e.as_db_error() {
         let owned = |text: Option<&str>| text.map(str::to_owned);
         let told = Told {
@@ -77,7 +77,7 @@ fn text(message: &str, more: &[Option<&str>]) -> String {
 /// What a server says it will not do: the fields of
 /// <https://www.postgresql.org/docs/current/protocol-error-fields.html>.
 #[derive(Debug, Default)]
-pub struct Told {
+pub(super) struct Told {
     pub code: String,
     /// The server hangs up.
     pub fatal: bool,
@@ -89,7 +89,7 @@ pub struct Told {
 
 impl Told {
     /// From the body of its message.
-    pub fn read(body: &[u8]) -> Told {
+    pub(super) fn read(body: &[u8]) -> Told {
         let mut told = Told::default();
         for field in body.split(|byte| *byte == 0) {
             let Some((kind, text)) = field.split_first() else { continue };
@@ -107,7 +107,7 @@ impl Told {
         told
     }
 
-    pub fn into_error(self) -> Error {
+    pub(super) fn into_error(self) -> Error {
         let what = text(&self.message, &[self.detail.as_deref(), self.hint.as_deref()]);
         Error::new(kind(&self.code), what).with_source(self)
     }
@@ -123,22 +123,22 @@ impl std::fmt::Display for Told {
 impl std::error::Error for Told {}
 
 /// The error of something of the server's: its SQLSTATE.
-pub fn code(e: &Error) -> Option<&str> {
+pub(super) fn code(e: &Error) -> Option<&str> {
     Some(told(e)?.0)
 }
 
 /// Whether it is about a value: its form or range, that it is missing, or that it breaks a rule of the table.
-pub fn is_of_value(e: &Error) -> bool {
+pub(super) fn is_of_value(e: &Error) -> bool {
     code(e).is_some_and(|code| code.starts_with("22") || matches!(code, "23502" | "23514"))
 }
 
 /// Whether it is about a record: the form or range of a value, or a rule of the table that it breaks.
-pub fn is_of_record(e: &Error) -> bool {
+pub(super) fn is_of_record(e: &Error) -> bool {
     code(e).is_some_and(|code| code.starts_with("22") || code.starts_with("23"))
 }
 
 /// Which row of a `COPY` the server was at, from 1.
-pub fn row(e: &Error) -> Option<usize> {
+pub(super) fn row(e: &Error) -> Option<usize> {
     let place = told(e)?.1?;
     let (_, rest) = place.split_once(", line ")?;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()

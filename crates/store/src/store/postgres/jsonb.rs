@@ -24,7 +24,7 @@ use crate::{
 ///
 /// # Errors
 /// As [`json::check_with`]; [`Unsupported`](crate::ErrorKind::Unsupported) for a NUL in a name or text.
-pub fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
     json::check_with(record, digits)?;
     let mut serializer = Serializer::with_formatter(out, Decimal);
     record.serialize(&mut serializer).map_err(|e| match nul_in(record) {
@@ -48,7 +48,7 @@ fn digits(text: &str) -> Result<(), String> {
 ///
 /// # Errors
 /// As [`json::read`].
-pub fn read(bytes: &[u8]) -> Result<Document> {
+pub(super) fn read(bytes: &[u8]) -> Result<Document> {
     let record = json::read(bytes)?;
     let changes = record.iter().any(|(_, value)| has_decimals(value));
     match changes {
@@ -103,7 +103,7 @@ fn nul_below(value: &Value) -> Option<String> {
 }
 
 /// A finite float in decimal digits, always with a point.
-pub fn decimal(v: f64) -> String {
+pub(super) fn decimal(v: f64) -> String {
     // Up to where whole numbers of 64 bits are, which it may be compared with: all digits as they
     // are, not zeros after the shortest that tell it from others.
     const BEYOND: f64 = 18_446_744_073_709_551_616.0;

@@ -63,7 +63,7 @@ use crate::{
     record::{Document, Kind},
 };
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "postgres",
     aliases: &["postgresql"],
     example: "postgres://user@localhost/shop?table=orders&layout=columns",

@@ -6,13 +6,13 @@
 use crate::{Error, ErrorKind, Result};
 
 /// How many digits before the point, and after it, a `numeric` can have.
-pub const WHOLE: usize = 131_072;
+pub(super) const WHOLE: usize = 131_072;
 const FRACTION: usize = 16_383;
 
 const NEGATIVE: u16 = 0x4000;
 
 /// A decimal number, taken apart: digits before and after the point.
-pub struct Digits {
+pub(super) struct Digits {
     negative: bool,
     whole: String,
     fraction: String,
@@ -24,7 +24,7 @@ impl Digits {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) for what is none; [`TooLarge`](ErrorKind::TooLarge) for more
     /// digits than PostgreSQL has.
-    pub fn read(text: &str) -> Result<Digits> {
+    pub(super) fn read(text: &str) -> Result<Digits> {
         let none = || {
             let shown: String = text.chars().take(40).collect();
             Error::invalid(format!("{shown:?} is no decimal number"))
@@ -67,17 +67,17 @@ impl Digits {
     }
 
     /// How many digits there are before the point, without zeros in front.
-    pub fn whole(&self) -> usize {
+    pub(super) fn whole(&self) -> usize {
         self.whole.len()
     }
 
     /// How many digits after the point make a difference.
-    pub fn fraction(&self) -> usize {
+    pub(super) fn fraction(&self) -> usize {
         self.fraction.trim_end_matches('0').len()
     }
 
     /// How many zeros there are before the point; of nothing else as many as there can be.
-    pub fn zeros(&self) -> usize {
+    pub(super) fn zeros(&self) -> usize {
         match self.whole.trim_end_matches('0').len() {
             0 => WHOLE,
             others => self.whole.len() - others,
@@ -85,7 +85,7 @@ impl Digits {
     }
 
     /// Appends it as it goes over the wire.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         let pad = |n: usize| "0".repeat((4 - n % 4) % 4);
         let whole = pad(self.whole.len()) + &self.whole;
         let all = whole.clone() + &self.fraction + &pad(self.fraction.len());
@@ -112,7 +112,7 @@ impl Digits {
 
 /// The text of a `numeric` as it came over the wire: digits, or `NaN` and the infinities; none
 /// where the bytes are none.
-pub fn read(bytes: &[u8]) -> Option<String> {
+pub(super) fn read(bytes: &[u8]) -> Option<String> {
     let at = |i: usize| Some(u16::from_be_bytes(bytes.get(2 * i..2 * i + 2)?.try_into().ok()?));
     let (count, weight, sign, scale) = (at(0)?, at(1)? as i16, at(2)?, usize::from(at(3)?));
     match sign {

@@ -28,7 +28,7 @@ use crate::{
 /// The oldest version whose catalogues are understood.
 const OLDEST: i32 = 120_000;
 
-pub fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
+pub(super) fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> {
     async move {
         let shape = common.shape("postgres", DRIVER.shapes)?;
         let (pool, table) = connected(url, &common, shape)?;
@@ -45,7 +45,7 @@ pub fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
 }
 
 /// Connections, of which none is made yet, and the table.
-pub fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Pool>, Lazy)> {
+pub(super) fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Pool>, Lazy)> {
     let names = Names { schema: url.take("schema"), ..Names::take(&mut url) };
     let socket = url.take("socket");
     let client = url.take_client("tokio-postgres")?.unwrap_or(Client::Own);

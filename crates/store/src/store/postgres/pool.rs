@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// Connections to one database.
-pub struct Pool(Of);
+pub(super) struct Pool(Of);
 
 enum Of {
     Own(Box<Direct>),
@@ -32,7 +32,7 @@ enum Of {
 }
 
 /// How connections are made.
-pub struct Connect {
+pub(super) struct Connect {
     pub config: Config,
     pub address: Address,
     pub tls: Option<MakeRustlsConnect>,
@@ -43,7 +43,7 @@ pub struct Connect {
 
 impl Pool {
     /// Connections of this client. None is made yet.
-    pub fn new(client: Client, connect: Connect) -> Pool {
+    pub(super) fn new(client: Client, connect: Connect) -> Pool {
         Pool(match client {
             Client::Own => Of::Own(Box::new(Direct::new(connect))),
             Client::Crate(_) => Of::Crate(Box::new(Crates::new(connect))),
@@ -51,7 +51,7 @@ impl Pool {
     }
 
     /// Whose connections these are.
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         match self.0 {
             Of::Own(_) => Client::Own,
             Of::Crate(_) => super::CRATE,
@@ -63,7 +63,7 @@ impl Pool {
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout) where none is free in time, or none can be made in time;
     /// of the connection.
-    pub async fn get(&self) -> Result<Connection<'_>> {
+    pub(super) async fn get(&self) -> Result<Connection<'_>> {
         match &self.0 {
             Of::Own(direct) => direct.session().await.map(Connection::Own),
             Of::Crate(crates) => crates.get().await.map(Connection::Crate),
@@ -74,7 +74,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and the server, and those of `row`.
-    pub async fn rows(
+    pub(super) async fn rows(
         &self,
         text: &str,
         values: &[(Type, Bound)],
@@ -94,7 +94,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`Pool::rows`].
-    pub async fn first_rows(
+    pub(super) async fn first_rows(
         &self,
         most: u32,
         text: &str,
@@ -114,7 +114,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
+    pub(super) async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
         match &self.0 {
             Of::Own(direct) => direct.run("a statement", text, values, |_| Ok(())).await,
             Of::Crate(_) => {
@@ -128,7 +128,11 @@ impl Pool {
     ///
     /// # Errors
     /// Its own; [`Timeout`](crate::ErrorKind::Timeout) where it takes too long.
-    pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(super) async fn within<T>(
+        &self,
+        what: &str,
+        done: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         within(self.limit(), what, done).await.map_err(|e| match e.is_outage() {
             true => e.in_place(self.place()),
             false => e,
@@ -136,7 +140,7 @@ impl Pool {
     }
 
     /// The error of an answer, which names the server.
-    pub fn placed(&self, e: Error) -> Error {
+    pub(super) fn placed(&self, e: Error) -> Error {
         e.in_place(self.place())
     }
 
@@ -144,7 +148,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout) where what has begun then takes too long.
-    pub fn in_time(&self, what: &str, begun: Instant) -> Result<()> {
+    pub(super) fn in_time(&self, what: &str, begun: Instant) -> Result<()> {
         match begun.elapsed() < self.limit() {
             true => Ok(()),
             false => Err(late(what, self.limit()).in_place(self.place())),
@@ -186,7 +190,7 @@ impl Pool {
     }
 
     /// Tables are no longer what they were: statements are prepared anew.
-    pub fn forget(&self) {
+    pub(super) fn forget(&self) {
         match &self.0 {
             Of::Own(direct) => direct.forget(),
             Of::Crate(crates) => crates.forget(),
@@ -197,7 +201,7 @@ impl Pool {
 /// A connection, which goes back to its pool unless something on it was not ended.
 // Not boxed: one is made for each operation.
 #[allow(clippy::large_enum_variant)]
-pub enum Connection<'p> {
+pub(super) enum Connection<'p> {
     Own(Session<'p>),
     Crate(Crated<'p>),
 }
@@ -205,7 +209,7 @@ pub enum Connection<'p> {
 impl Connection<'_> {
     /// From here on it is not to be used again, until [`end`](Connection::end): a transaction ends
     /// with its connection.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         match self {
             Connection::Own(session) => session.begin(),
             Connection::Crate(connection) => connection.begin(),
@@ -213,7 +217,7 @@ impl Connection<'_> {
     }
 
     /// It is in good order again.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         match self {
             Connection::Own(session) => session.end(),
             Connection::Crate(connection) => connection.end(),
@@ -224,7 +228,11 @@ impl Connection<'_> {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn query(&mut self, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Held>> {
+    pub(super) async fn query(
+        &mut self,
+        text: &str,
+        values: &[(Type, Bound)],
+    ) -> Result<Vec<Held>> {
         match self {
             Connection::Own(session) => {
                 let mut rows = Vec::new();
@@ -245,7 +253,7 @@ impl Connection<'_> {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn execute(&mut self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
+    pub(super) async fn execute(&mut self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
         match self {
             Connection::Own(session) => session.run("a statement", text, values, |_| Ok(())).await,
             Connection::Crate(connection) => connection.execute(text, values).await,
@@ -256,7 +264,7 @@ impl Connection<'_> {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn batch(&mut self, text: &str) -> Result<()> {
+    pub(super) async fn batch(&mut self, text: &str) -> Result<()> {
         match self {
             Connection::Own(session) => session.batch(text).await,
             Connection::Crate(connection) => connection.batch(text).await,
@@ -267,7 +275,7 @@ impl Connection<'_> {
     ///
     /// # Errors
     /// Of the connection and the server.
-    pub async fn copy_in(&mut self, copy: &str, bytes: Vec<u8>) -> Result<u64> {
+    pub(super) async fn copy_in(&mut self, copy: &str, bytes: Vec<u8>) -> Result<u64> {
         match self {
             Connection::Own(session) => session.copy_in(copy, &bytes).await,
             Connection::Crate(connection) => connection.copy_in(copy, bytes).await,

@@ -33,7 +33,7 @@ use crate::{
 pub(super) const FEW: u64 = Pace::MOST as u64;
 
 /// What `read` makes of rows.
-pub type Read<R> = fn(&Known, &dyn Cells) -> Result<R>;
+pub(super) type Read<R> = fn(&Known, &dyn Cells) -> Result<R>;
 
 /// How many rows a stream reads at once: fewer where they are large.
 pub(super) struct Pace(usize);
@@ -41,12 +41,12 @@ pub(super) struct Pace(usize);
 impl Pace {
     const MOST: usize = 1000;
 
-    pub fn new() -> Pace {
+    pub(super) fn new() -> Pace {
         Pace(Self::MOST / 8)
     }
 
     /// How many rows come next.
-    pub fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.0
     }
 

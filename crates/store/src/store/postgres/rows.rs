@@ -27,7 +27,7 @@ const JSONB: u8 = 1;
 
 /// What texts are to a column that goes as text: whether the database takes two for one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Texts {
+pub(super) enum Texts {
     /// Each for itself.
     Apart,
     /// Spaces at the end do not count, and do not come back.
@@ -38,7 +38,7 @@ pub enum Texts {
 
 /// A column, and how values go into it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Field {
+pub(super) struct Field {
     pub name: String,
     pub kind: Kind,
     pub wire: Wire,
@@ -58,12 +58,12 @@ pub struct Field {
 
 impl Field {
     /// A column of a table that is made here.
-    pub fn new(name: &str, wire: Wire) -> Field {
+    pub(super) fn new(name: &str, wire: Wire) -> Field {
         Field::of(name.to_owned(), wire.types().0.oid(), -1, String::new())
     }
 
     /// A column as the database describes it.
-    pub fn of(name: String, oid: u32, typmod: i32, type_name: String) -> Field {
+    pub(super) fn of(name: String, oid: u32, typmod: i32, type_name: String) -> Field {
         let known = Wire::of(oid);
         let wire = known.unwrap_or(Wire::Text);
         let kind = match wire {
@@ -82,7 +82,7 @@ impl Field {
     }
 
     /// The same as the key's column: what is no text, whole number or uuid is read as text.
-    pub fn into_key(mut self) -> Field {
+    pub(super) fn into_key(mut self) -> Field {
         match self.wire {
             Wire::Text | Wire::Uuid | Wire::Int2 | Wire::Int4 | Wire::Int8 => {}
             Wire::Numeric if self.kind == Kind::BigInt => {
@@ -97,7 +97,7 @@ impl Field {
     }
 
     /// The same as one of several columns, where JSON is a text as any other type's that has no counterpart.
-    pub fn into_column(mut self) -> Field {
+    pub(super) fn into_column(mut self) -> Field {
         if self.wire == Wire::Jsonb {
             (self.wire, self.direct) = (Wire::Text, false);
         }
@@ -105,7 +105,7 @@ impl Field {
     }
 
     /// Why no key can be written into the column, if none can.
-    pub fn only_read(&self) -> Option<String> {
+    pub(super) fn only_read(&self) -> Option<String> {
         (self.texts == Texts::Alike).then(|| {
             format!("is of type {}, which takes several texts for one value", self.type_name)
         })
@@ -115,7 +115,7 @@ impl Field {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) where the key's column cannot hold it.
-    pub fn write_key(&self, key: &Key, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn write_key(&self, key: &Key, out: &mut Vec<u8>) -> Result<()> {
         match self.wire {
             Wire::Text if memchr::memchr(0, key.as_bytes()).is_some() => {
                 Err(Error::invalid("has a NUL, which PostgreSQL's text has not"))
@@ -233,7 +233,7 @@ fn scale(modifier: i32) -> i32 {
 }
 
 /// What is written: a record or bytes, with a key.
-pub trait Entry: Sync {
+pub(super) trait Entry: Sync {
     fn key(&self) -> &Key;
 
     /// Appends the fields of the body, each where `to` says.
@@ -265,7 +265,7 @@ pub trait Entry: Sync {
 }
 
 /// Where fields go, by their number: the key is 0.
-pub trait Target {
+pub(super) trait Target {
     fn field(&mut self, i: usize) -> &mut Vec<u8>;
 }
 
@@ -384,7 +384,7 @@ impl Entry for Blob {
 ///
 /// # Errors
 /// Where the table cannot hold it, naming the key.
-pub fn write(known: &Known, entry: &impl Entry, mut to: impl Target) -> Result<()> {
+pub(super) fn write(known: &Known, entry: &impl Entry, mut to: impl Target) -> Result<()> {
     let key = entry.key();
     if let Some(why) = &known.only_read {
         return Err(only_read(&known.table, why));
@@ -399,13 +399,13 @@ pub fn write(known: &Known, entry: &impl Entry, mut to: impl Target) -> Result<(
 const ROOM: usize = 256;
 
 /// Rows as arrays, a column each.
-pub struct Columns {
+pub(super) struct Columns {
     pub rows: usize,
     fields: Vec<Vec<u8>>,
 }
 
 impl Columns {
-    pub fn new(known: &Known) -> Columns {
+    pub(super) fn new(known: &Known) -> Columns {
         Columns {
             rows: 0,
             fields: (0..=known.fields.body.len()).map(|_| Vec::with_capacity(ROOM)).collect(),
@@ -416,18 +416,18 @@ impl Columns {
     ///
     /// # Errors
     /// As [`write`]; what was appended is then of no use.
-    pub fn push(&mut self, known: &Known, entry: &impl Entry) -> Result<()> {
+    pub(super) fn push(&mut self, known: &Known, entry: &impl Entry) -> Result<()> {
         self.rows += 1;
         write(known, entry, &mut self.fields[..])
     }
 
     /// How many bytes it has.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.fields.iter().map(Vec::len).sum()
     }
 
     /// As bound values: arrays, or, of one row, its fields.
-    pub fn bound(self, known: &Known) -> Vec<(Type, Bound)> {
+    pub(super) fn bound(self, known: &Known) -> Vec<(Type, Bound)> {
         let wires = known.fields.all().map(|field| field.wire);
         let bound = |(wire, fields): (Wire, Vec<u8>)| {
             let (one, many) = wire.types();
@@ -444,7 +444,7 @@ impl Columns {
 ///
 /// # Errors
 /// None for what [`LIMITS`](super::dialect::LIMITS) leaves.
-pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
+pub(super) fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
     if let Value::Map(part) = value {
         let mut field = Vec::new();
         wire::field(&mut field, |out| {
@@ -469,7 +469,7 @@ pub fn compared(value: &Value, in_document: bool) -> Result<(Type, Bound)> {
 }
 
 /// A row, whoever read it.
-pub trait Cells {
+pub(super) trait Cells {
     /// The bytes of a cell, by its number; none for NULL.
     ///
     /// # Errors
@@ -488,14 +488,14 @@ pub trait Cells {
 
 /// A row that outlives the answer it came in: for what is asked about the server and its tables.
 #[derive(Debug)]
-pub struct Held(Vec<Option<Vec<u8>>>);
+pub(super) struct Held(Vec<Option<Vec<u8>>>);
 
 impl Held {
     /// A copy of a row.
     ///
     /// # Errors
     /// Where it is no row.
-    pub fn of(row: &dyn Cells) -> Result<Held> {
+    pub(super) fn of(row: &dyn Cells) -> Result<Held> {
         let cell = |i| Ok(row.cell(i)?.map(<[u8]>::to_vec));
         (0..row.width()).map(cell).collect::<Result<_>>().map(Held)
     }
@@ -504,14 +504,14 @@ impl Held {
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) where it is no such value.
-    pub fn try_get<T: for<'a> FromSql<'a>>(&self, i: usize) -> Result<T> {
+    pub(super) fn try_get<T: for<'a> FromSql<'a>>(&self, i: usize) -> Result<T> {
         let wrong = |e| Error::malformed(format!("column {i} of the server's answer: {e}"));
         T::from_sql_nullable(&Type::TEXT, self.cell(i)?).map_err(wrong)
     }
 
     /// The same, for tests.
     #[cfg(test)]
-    pub fn get<T: for<'a> FromSql<'a>>(&self, i: usize) -> T {
+    pub(super) fn get<T: for<'a> FromSql<'a>>(&self, i: usize) -> T {
         self.try_get(i).unwrap()
     }
 }
@@ -541,7 +541,7 @@ impl Cells for PgRow {
 }
 
 /// The key of a row that was read by [`what`](super::table::Statements::what).
-pub fn key_of(known: &Known, row: &dyn Cells) -> Result<Key> {
+pub(super) fn key_of(known: &Known, row: &dyn Cells) -> Result<Key> {
     let no = |is| not_a_key(&known.table.key, is);
     let bytes = row.cell(0)?.ok_or_else(|| no("NULL"))?;
     match simdutf8::basic::from_utf8(bytes) {
@@ -552,7 +552,7 @@ pub fn key_of(known: &Known, row: &dyn Cells) -> Result<Key> {
 }
 
 /// The bytes of a row of layout blob.
-pub fn bytes(known: &Known, row: &dyn Cells) -> Result<Vec<u8>> {
+pub(super) fn bytes(known: &Known, row: &dyn Cells) -> Result<Vec<u8>> {
     match row.cell(1)? {
         Some(bytes) => Ok(bytes.to_vec()),
         None => Err(Error::malformed(format!(
@@ -563,7 +563,7 @@ pub fn bytes(known: &Known, row: &dyn Cells) -> Result<Vec<u8>> {
 }
 
 /// The record of a row.
-pub fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
+pub(super) fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
     let named = |e: Error| match key_of(known, row) {
         Ok(key) => about(e, &key),
         Err(_) => e,
@@ -590,6 +590,6 @@ pub fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
 }
 
 /// The row of a record.
-pub fn row(known: &Known, row: &dyn Cells) -> Result<Row> {
+pub(super) fn row(known: &Known, row: &dyn Cells) -> Result<Row> {
     Ok(Row { key: key_of(known, row)?, record: record(known, row)? })
 }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Longer names PostgreSQL cuts, in bytes.
-pub const LONGEST_NAME: usize = 63;
+pub(super) const LONGEST_NAME: usize = 63;
 
 /// What PostgreSQL takes for a column.
 const RULES: Rules =
@@ -38,7 +38,7 @@ fn named(what: &str, name: &str) -> Result<()> {
 }
 
 /// A table, which is looked at when it is first needed.
-pub struct Lazy {
+pub(super) struct Lazy {
     table: sql::Lazy<Known>,
     pub tier: Option<Tier>,
     /// What it would look like if it were made here.
@@ -53,7 +53,7 @@ impl Deref for Lazy {
 }
 
 /// A table as it is.
-pub struct Known {
+pub(super) struct Known {
     /// As queries see it; the key is among the columns where it is a field.
     pub table: Table,
     pub dialect: Postgres,
@@ -69,7 +69,7 @@ pub struct Known {
 }
 
 /// Statements, made once.
-pub struct Statements {
+pub(super) struct Statements {
     /// The columns that are read: the key as text, then the body.
     pub what: String,
     /// The same where what was written is looked at: NULL for columns that keep all that they take.
@@ -87,7 +87,7 @@ pub struct Statements {
 }
 
 impl Lazy {
-    pub fn new(shape: Shape, name: &str, names: Names, tier: Option<Tier>) -> Result<Lazy> {
+    pub(super) fn new(shape: Shape, name: &str, names: Names, tier: Option<Tier>) -> Result<Lazy> {
         let key = Field::new(names.key(), Wire::Text);
         let body = match shape {
             Shape::Document => vec![Field::new(names.body(shape), Wire::Jsonb)],
@@ -100,7 +100,7 @@ impl Lazy {
     }
 
     /// The table as it is, or, where its layout leaves no choice, as it would be.
-    pub fn supposed(&self) -> Result<Arc<Known>> {
+    pub(super) fn supposed(&self) -> Result<Arc<Known>> {
         match (self.peek(), self.shape) {
             (Some(known), _) => Ok(known),
             (None, Shape::Columns) => Err(not_prepared()),
@@ -113,7 +113,7 @@ impl Lazy {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout, or cannot keep what it is asked to keep.
-    pub async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
+    pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
         match self.peek() {
             Some(known) => Ok(known),
             // Apart, so that what is usual stays small.
@@ -164,7 +164,7 @@ impl Lazy {
     }
 
     /// Makes the table and its indexes.
-    pub async fn prepare(&self, pool: &Pool, layout: &Layout) -> Result<()> {
+    pub(super) async fn prepare(&self, pool: &Pool, layout: &Layout) -> Result<()> {
         if self.shape == Shape::Blob {
             layout.no_indexes("postgres", Shape::Blob)?;
         }
@@ -244,22 +244,22 @@ impl Known {
     }
 
     /// The key as text, in whose order keys are.
-    pub fn key_text(&self) -> String {
+    pub(super) fn key_text(&self) -> String {
         self.dialect.by_bytes(&quote(&self.fields.key.name))
     }
 
     /// The key alone, as text.
-    pub fn key_what(&self) -> String {
+    pub(super) fn key_what(&self) -> String {
         key_read("", &self.fields.key)
     }
 
     /// The columns that are read, of a table that has another name in the statement.
-    pub fn what_of(&self, of: &str) -> String {
+    pub(super) fn what_of(&self, of: &str) -> String {
         what(of, &self.fields.key, &self.fields.body)
     }
 
     /// The table in a join, by the name it has there.
-    pub fn side(&self, of: &str) -> Side<'_> {
+    pub(super) fn side(&self, of: &str) -> Side<'_> {
         let (table, dialect, what) = (&self.table, &self.dialect, self.what_of(of));
         Side { table, dialect, what, key_is_text: self.fields.key.wire == Wire::Text }
     }
@@ -282,7 +282,7 @@ impl Known {
 
 impl Statements {
     /// What writes so many rows, in place of what is there or not.
-    pub fn write(&self, rows: usize, replace: bool) -> &str {
+    pub(super) fn write(&self, rows: usize, replace: bool) -> &str {
         match (rows, replace) {
             (1, true) => &self.put_one,
             (_, true) => &self.put_many,
@@ -474,7 +474,7 @@ async fn index_names(pool: &Pool, table: &str) -> Result<Vec<String>> {
 }
 
 /// Keys as a bound array, without those that no such column holds.
-pub fn keys(known: &Known, keys: &[crate::store::Key]) -> (Type, Bound) {
+pub(super) fn keys(known: &Known, keys: &[crate::store::Key]) -> (Type, Bound) {
     let (mut fields, mut count) = (Vec::new(), 0);
     for key in keys {
         let before = fields.len();

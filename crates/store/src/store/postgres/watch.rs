@@ -10,10 +10,10 @@ use super::direct::LONGEST;
 use crate::store::net::SAID;
 
 /// What the error says.
-pub const TOO_LONG: &str = "the server says more than there is any use for";
+pub(super) const TOO_LONG: &str = "the server says more than there is any use for";
 
 /// Looks at what a server says.
-pub struct Watch {
+pub(super) struct Watch {
     /// Bytes before the first message: the answer to whether it has TLS.
     skip: usize,
     head: [u8; 5],
@@ -29,13 +29,13 @@ pub struct Watch {
 
 impl Watch {
     /// Of a stream on which it is asked first for TLS, or not; over all it may say so much.
-    pub fn new(tls: bool, most: Option<usize>) -> Watch {
+    pub(super) fn new(tls: bool, most: Option<usize>) -> Watch {
         let skip = usize::from(tls);
         Watch { skip, head: [0; 5], known: 0, rest: 0, ready: false, left: most }
     }
 
     /// Shown what comes, piece by piece.
-    pub fn sees(mut self) -> impl FnMut(&[u8]) -> io::Result<()> + Send + 'static {
+    pub(super) fn sees(mut self) -> impl FnMut(&[u8]) -> io::Result<()> + Send + 'static {
         move |bytes| self.see(bytes)
     }
 

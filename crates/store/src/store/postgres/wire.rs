@@ -17,7 +17,7 @@ type BoxError = Box<dyn std::error::Error + Sync + Send>;
 
 /// A type whose binary format is known here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub(super) enum Wire {
     Bool,
     Int2,
     Int4,
@@ -36,7 +36,7 @@ pub enum Wire {
 
 impl Wire {
     /// The wire of a type that the database names so; none for types that go as text.
-    pub fn of(oid: u32) -> Option<Wire> {
+    pub(super) fn of(oid: u32) -> Option<Wire> {
         Some(match Type::from_oid(oid)? {
             Type::BOOL => Wire::Bool,
             Type::INT2 => Wire::Int2,
@@ -56,7 +56,7 @@ impl Wire {
     }
 
     /// The type of one, and of an array of them.
-    pub fn types(self) -> (Type, Type) {
+    pub(super) fn types(self) -> (Type, Type) {
         match self {
             Wire::Bool => (Type::BOOL, Type::BOOL_ARRAY),
             Wire::Int2 => (Type::INT2, Type::INT2_ARRAY),
@@ -78,7 +78,7 @@ impl Wire {
     ///
     /// # Errors
     /// What is wrong with the value, in a phrase that follows the field's name.
-    pub fn write(self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn write(self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
         let cannot = || {
             let kind = value.kind().name();
             Error::invalid(format!("holds a {kind}, which its column cannot hold"))
@@ -158,7 +158,7 @@ impl Wire {
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) where they are none.
-    pub fn read(self, kind: Kind, bytes: &[u8]) -> Result<Value> {
+    pub(super) fn read(self, kind: Kind, bytes: &[u8]) -> Result<Value> {
         let wrong = || Error::malformed(format!("{} bytes are no {self:?}", bytes.len()));
         macro_rules! number {
             ($type:ty) => {
@@ -202,15 +202,15 @@ fn beyond(n: &i64, bits: u8) -> Error {
 }
 
 /// Microseconds at 2000-01-01, where PostgreSQL's time begins, since 1970.
-pub const EPOCH: i64 = 946_684_800_000_000;
+pub(super) const EPOCH: i64 = 946_684_800_000_000;
 /// The first moment of PostgreSQL, 4714-11-24 before Christ, in microseconds since 2000.
-pub const FIRST: i64 = -211_813_488_000_000_000;
+pub(super) const FIRST: i64 = -211_813_488_000_000_000;
 
 /// The first second that is no moment of ours.
-pub const AFTER_ALL: &str = "9999-12-30 22:00:01";
+pub(super) const AFTER_ALL: &str = "9999-12-30 22:00:01";
 
 /// Microseconds since 2000, rounded down, and whether that was exact.
-pub fn since_2000(time: Time) -> (i64, bool) {
+pub(super) fn since_2000(time: Time) -> (i64, bool) {
     let (seconds, nanos) = time.to_unix();
     // Years -9999 to 9999: far from where this would overflow.
     (seconds * 1_000_000 + i64::from(nanos / 1000) - EPOCH, nanos % 1000 == 0)
@@ -231,7 +231,7 @@ fn micros(time: Time) -> Result<i64> {
 
 /// The time of so many microseconds since 2000. What lies beyond our times is the text that PostgreSQL writes, which ends
 /// in `zone`.
-pub fn moment(micros: i64, zone: &str) -> Result<Value> {
+pub(super) fn moment(micros: i64, zone: &str) -> Result<Value> {
     match micros {
         i64::MAX => return Ok("infinity".into()),
         i64::MIN => return Ok("-infinity".into()),
@@ -259,7 +259,10 @@ pub fn moment(micros: i64, zone: &str) -> Result<Value> {
 }
 
 /// Appends a field, whose bytes `write` appends.
-pub fn field(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
+pub(super) fn field(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<()>,
+) -> Result<()> {
     let at = out.len();
     out.extend([0; 4]);
     write(out)?;
@@ -273,13 +276,13 @@ pub fn field(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) 
 }
 
 /// Appends a field that is NULL.
-pub fn null(out: &mut Vec<u8>) {
+pub(super) fn null(out: &mut Vec<u8>) {
     out.extend((-1i32).to_be_bytes());
 }
 
 /// A bound value: fields as they were written.
 #[derive(Debug)]
-pub enum Bound {
+pub(super) enum Bound {
     /// One field.
     One(Vec<u8>),
     /// An array of so many, of this type.
@@ -308,7 +311,7 @@ impl Bound {
     }
 
     /// Appends it with its length.
-    pub fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Bound::One(field) => out.put_slice(field),
             Bound::Many(..) => {
@@ -350,7 +353,7 @@ impl Bound {
 }
 
 /// The bytes of a cell of any type.
-pub struct Raw<'a>(pub Option<&'a [u8]>);
+pub(super) struct Raw<'a>(pub Option<&'a [u8]>);
 
 impl<'a> FromSql<'a> for Raw<'a> {
     fn from_sql(_: &Type, bytes: &'a [u8]) -> Result<Self, BoxError> {

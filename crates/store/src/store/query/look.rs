@@ -44,11 +44,11 @@ pub(super) enum Step {
 }
 
 impl Step {
-    pub fn of(path: &Path) -> Vec<Step> {
+    pub(super) fn of(path: &Path) -> Vec<Step> {
         path.names().iter().cloned().map(Step::Name).collect()
     }
 
-    pub fn name(&self) -> Option<&str> {
+    pub(super) fn name(&self) -> Option<&str> {
         match self {
             Step::Name(name) => Some(name),
             Step::Each => None,
@@ -87,7 +87,7 @@ pub(super) enum Compared {
 }
 
 impl Compared {
-    pub fn by(self, sign: Sign, spelled: Spelled) -> Comparison {
+    pub(super) fn by(self, sign: Sign, spelled: Spelled) -> Comparison {
         let with = match self {
             Compared::Text(text) => Compared::Text(spelled.text(&text).into_owned()),
             number => number,
@@ -126,7 +126,7 @@ pub(super) struct Fold {
 }
 
 impl Fold {
-    pub fn new(text: &str, any_case: bool, spelled: Spelled) -> Fold {
+    pub(super) fn new(text: &str, any_case: bool, spelled: Spelled) -> Fold {
         let text = spelled.text(text);
         let text = if any_case { text.to_lowercase() } else { text.into_owned() };
         Fold { text, any_case }
@@ -154,7 +154,7 @@ impl Pattern {
     /// How much memory a compiled pattern may take.
     const SIZE: usize = 1 << 20;
 
-    pub fn new(text: &str, any_case: bool) -> Result<Pattern, String> {
+    pub(super) fn new(text: &str, any_case: bool) -> Result<Pattern, String> {
         // Flags are part of the text, so that two patterns are equal where their texts are.
         let text = if any_case { format!("(?i){text}") } else { text.to_owned() };
         let built = regex::RegexBuilder::new(&text).size_limit(Pattern::SIZE).build();

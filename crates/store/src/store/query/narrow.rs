@@ -10,7 +10,7 @@ use crate::record::{
 
 /// The test, for values that are whole numbers of 64 bits or floats: the same ones fit, and it compares
 /// with such a number, too. None where no value fits. Tests of lists of values do not come here.
-pub fn narrowed(test: &Test) -> Option<Test> {
+pub(crate) fn narrowed(test: &Test) -> Option<Test> {
     let with = match test {
         Test::Eq(value) | Test::Ne(value) => value,
         Test::Lt(value) | Test::Le(value) | Test::Gt(value) | Test::Ge(value) => value,

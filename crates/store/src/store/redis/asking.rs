@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// A line as a connection of the client: for all it makes of commands and answers.
-pub struct Asking<'a> {
+pub(super) struct Asking<'a> {
     pub line: &'a mut Line,
     pub what: &'a str,
     pub limit: Duration,
@@ -75,7 +75,7 @@ impl Asking<'_> {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub fn settle<T>(self, done: RedisResult<T>) -> Result<T> {
+    pub(super) fn settle<T>(self, done: RedisResult<T>) -> Result<T> {
         match (self.broken, done) {
             (Some(e), _) => Err(e),
             (None, done) => done.map_err(error),
@@ -124,7 +124,7 @@ fn value(answer: &[u8]) -> RedisResult<Value> {
 
 /// How many bytes an answer may have: a value as large as there are any, and what is around it. A value
 /// counts for what it takes when it is read, so that a list of many short ones is no way around that.
-pub const LONGEST: usize = MAX_RECORD as usize + (16 << 20);
+pub(super) const LONGEST: usize = MAX_RECORD as usize + (16 << 20);
 /// What a value takes beside its bytes.
 const VALUE: usize = size_of::<Value>();
 /// The bytes of the shortest value there is in a list.

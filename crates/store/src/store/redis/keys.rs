@@ -32,7 +32,7 @@ const PLACES: u32 = 1000;
 const EACH: u64 = 100;
 
 /// A walk through the keys of a table.
-pub struct Keys<'a> {
+pub(super) struct Keys<'a> {
     pool: &'a Pool,
     space: &'a Namespace,
     pattern: String,
@@ -46,7 +46,7 @@ pub struct Keys<'a> {
 }
 
 impl<'a> Keys<'a> {
-    pub fn new(pool: &'a Pool, space: &'a Namespace) -> Keys<'a> {
+    pub(super) fn new(pool: &'a Pool, space: &'a Namespace) -> Keys<'a> {
         let pattern = format!("{}*", literally(space.prefix()));
         let (recent, walk, barren) = (Recent::default(), Onward::new(), Barren::default());
         Keys { pool, space, pattern, cursor: Some(0), recent, walk, barren, rounds: 0 }
@@ -64,7 +64,7 @@ impl<'a> Keys<'a> {
     }
 
     /// Some keys more, perhaps none; `None` at the end.
-    pub async fn next(&mut self) -> Result<Option<Vec<Key>>> {
+    pub(super) async fn next(&mut self) -> Result<Option<Vec<Key>>> {
         let Some(cursor) = self.cursor else { return Ok(None) };
         let mut scan = cmd("SCAN");
         scan.arg(cursor).arg("MATCH").arg(&self.pattern).arg("COUNT").arg(PLACES);

@@ -46,7 +46,7 @@ use crate::{
     record::Kind,
 };
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "redis",
     aliases: &["rediss"],
     example: "redis://localhost:6379/0?table=pets&layout=document",

@@ -37,7 +37,7 @@ use super::asking::{Asking, LONGEST};
 const CRATE: &str = "redis";
 
 /// The connections to one server.
-pub struct Pool {
+pub(super) struct Pool {
     of: Of,
     /// The server, for errors.
     address: String,
@@ -174,7 +174,7 @@ impl To {
 impl Pool {
     /// A pool for this URL, without connections yet. Takes the options `client`, `socket`, `tls` and
     /// `ca`.
-    pub fn new(url: &mut Url, common: &Common) -> Result<Pool> {
+    pub(super) fn new(url: &mut Url, common: &Common) -> Result<Pool> {
         let client = url.take_client(CRATE)?.unwrap_or(Client::Own);
         let to = To::take(url)?;
         let limits = Limits::of(common);
@@ -189,7 +189,7 @@ impl Pool {
     }
 
     /// Whose connections these are.
-    pub fn client(&self) -> Client {
+    pub(super) fn client(&self) -> Client {
         match self.of {
             Of::Own(_) => Client::Own,
             Of::Crate { .. } => Client::Crate(CRATE),
@@ -200,7 +200,7 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn ask<T: FromRedisValue>(&self, what: &str, command: &Cmd) -> Result<T> {
+    pub(super) async fn ask<T: FromRedisValue>(&self, what: &str, command: &Cmd) -> Result<T> {
         if let Of::Own(direct) = &self.of {
             return self.directly(direct, what, async |line| command.query_async(line).await).await;
         }
@@ -216,7 +216,11 @@ impl Pool {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub async fn run<T: FromRedisValue>(&self, what: &str, commands: &Pipeline) -> Result<T> {
+    pub(super) async fn run<T: FromRedisValue>(
+        &self,
+        what: &str,
+        commands: &Pipeline,
+    ) -> Result<T> {
         if let Of::Own(direct) = &self.of {
             return self
                 .directly(direct, what, async |line| commands.query_async(line).await)
@@ -234,7 +238,7 @@ impl Pool {
     ///
     /// # Errors
     /// Its own; [`Timeout`](crate::ErrorKind::Timeout) where it takes too long.
-    pub async fn in_time<T: Send>(
+    pub(super) async fn in_time<T: Send>(
         &self,
         what: &str,
         portions: impl Future<Output = Result<T>> + Send,
@@ -244,7 +248,7 @@ impl Pool {
     }
 
     /// The error of an answer, which names the server.
-    pub fn placed(&self, e: Error) -> Error {
+    pub(super) fn placed(&self, e: Error) -> Error {
         e.in_place(self.address.clone())
     }
 
@@ -377,7 +381,7 @@ fn unreached_error(e: RedisError) -> Error {
 }
 
 /// An error of the client as one of ours.
-pub fn error(e: RedisError) -> Error {
+pub(super) fn error(e: RedisError) -> Error {
     let text = e.to_string();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let kind = match e.kind() {

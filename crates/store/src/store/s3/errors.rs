@@ -8,7 +8,7 @@ use crate::{
 use super::listening::{TOO_LONG, WRONG};
 
 /// An error of a key's object; the server's troubles are not the key's.
-pub fn of(key: &Key, error: Error) -> Error {
+pub(super) fn of(key: &Key, error: Error) -> Error {
     match error.is_outage() {
         true => error,
         false => named(error, key),
@@ -16,7 +16,7 @@ pub fn of(key: &Key, error: Error) -> Error {
 }
 
 /// None where there is no such object.
-pub fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>> {
+pub(super) fn found<T>(answer: object_store::Result<T>) -> Result<Option<T>> {
     match answer {
         Ok(found) => Ok(Some(found)),
         Err(object_store::Error::NotFound { ref source, .. })
@@ -58,7 +58,7 @@ fn timed_out(error: &(dyn std::error::Error + 'static)) -> bool {
     false
 }
 
-pub fn failed(error: object_store::Error) -> Error {
+pub(super) fn failed(error: object_store::Error) -> Error {
     use object_store::Error as Of;
     let text = chain(&error);
     // Most answers come as text with XML in it.
@@ -90,7 +90,7 @@ pub fn failed(error: object_store::Error) -> Error {
 }
 
 /// What stands for a connection that took too long, until its limit is known.
-pub const CONNECTING: &str = "connecting";
+pub(super) const CONNECTING: &str = "connecting";
 
 /// What an error comes from in the end.
 fn deepest(error: &(dyn std::error::Error + 'static)) -> String {

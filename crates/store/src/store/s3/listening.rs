@@ -36,15 +36,15 @@ const UNIT: usize = 1 << 20;
 const UNITS: u32 = LARGEST.div_ceil(UNIT) as u32;
 
 /// What the error says.
-pub const TOO_LONG: &str = "the server's answer has more bytes than are read";
+pub(super) const TOO_LONG: &str = "the server's answer has more bytes than are read";
 /// What errors of answers begin with that are none to what was asked.
-pub const WRONG: &str = "the server's answer is invalid";
+pub(super) const WRONG: &str = "the server's answer is invalid";
 /// How many times a request may be sent on.
 const ONWARD: usize = 5;
 
 /// Makes clients that listen to what the server says it is.
 #[derive(Debug)]
-pub struct Listening {
+pub(super) struct Listening {
     /// What speaks HTTP, by [`client`].
     pub client: reqwest::Client,
     pub product: Arc<Mutex<Option<String>>>,
@@ -54,7 +54,7 @@ pub struct Listening {
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) where there cannot be one.
-pub fn client(builder: reqwest::ClientBuilder) -> crate::Result<reqwest::Client> {
+pub(super) fn client(builder: reqwest::ClientBuilder) -> crate::Result<reqwest::Client> {
     let onward = redirect::Policy::custom(|attempt| {
         let origin = |url: &reqwest::Url| url.origin();
         match attempt.previous() {

@@ -4,13 +4,19 @@ use super::{Column, Dialect, Path, Sql, Test, comparison, prefix};
 use crate::record::{Kind, Value};
 
 /// The column that a path leads to, if it leads to one.
-pub fn column<'c>(columns: &'c [Column], path: &Path) -> Option<&'c Column> {
+pub(crate) fn column<'c>(columns: &'c [Column], path: &Path) -> Option<&'c Column> {
     let [name] = path.names() else { return None };
     columns.iter().find(|column| column.name == *name)
 }
 
 /// Appends a test of a column.
-pub fn test(dialect: &dyn Dialect, columns: &[Column], path: &Path, test: &Test, sql: &mut Sql) {
+pub(super) fn test(
+    dialect: &dyn Dialect,
+    columns: &[Column],
+    path: &Path,
+    test: &Test,
+    sql: &mut Sql,
+) {
     let Some(column) = column(columns, path) else {
         // Not there: as null as can be.
         let fits = matches!(test, Test::Eq(Value::Null) | Test::Exists(false));

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// What a database takes for a column.
-pub struct Rules {
+pub(crate) struct Rules {
     pub driver: &'static str,
     /// Whether it can have this name for something of this kind: `column`.
     pub name: fn(&str, &str) -> Result<()>,
@@ -20,7 +20,7 @@ pub struct Rules {
 
 /// A table that is to be made.
 #[derive(Debug)]
-pub struct Made<'l> {
+pub(crate) struct Made<'l> {
     /// The key's column holds whole numbers, not text.
     pub key_is_int: bool,
     /// All columns but the key's.
@@ -32,7 +32,7 @@ impl Rules {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming the field.
-    pub fn check(&self, shape: Shape, names: &Names, layout: &Layout) -> Result<()> {
+    pub(crate) fn check(&self, shape: Shape, names: &Names, layout: &Layout) -> Result<()> {
         if shape != Shape::Columns {
             return Ok(());
         }
@@ -68,7 +68,7 @@ impl Rules {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where there are no columns, or no such;
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for kinds that no column holds.
-    pub fn made<'l>(
+    pub(crate) fn made<'l>(
         &self,
         table: &str,
         shape: Shape,

@@ -21,7 +21,7 @@ use crate::{
 
 /// What the columns of a database can hold.
 #[derive(Debug, Clone)]
-pub struct Limits {
+pub(crate) struct Limits {
     /// Whole numbers.
     pub whole: RangeInclusive<i128>,
     /// Its floats have infinities.
@@ -37,7 +37,7 @@ pub struct Limits {
 
 /// A comparison as it is for values of one type.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Bound<T> {
+pub(crate) enum Bound<T> {
     /// Every value of the type fits.
     All,
     /// None does.
@@ -48,7 +48,7 @@ pub enum Bound<T> {
 
 /// How values compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Operator {
+pub(crate) enum Operator {
     Same,
     Lt,
     Le,
@@ -60,7 +60,7 @@ use Operator::{Ge, Gt, Le, Lt, Same};
 
 impl Operator {
     /// Of a test, and what it compares with.
-    pub fn of(test: &Test) -> Option<(Operator, &Value)> {
+    pub(crate) fn of(test: &Test) -> Option<(Operator, &Value)> {
         let operator = match test {
             Test::Eq(_) => Same,
             Test::Lt(_) => Lt,
@@ -72,7 +72,7 @@ impl Operator {
         comparison(test).map(|(_, value)| (operator, value))
     }
 
-    pub fn sql(self) -> &'static str {
+    pub(crate) fn sql(self) -> &'static str {
         match self {
             Same => " = ",
             Lt => " < ",
@@ -93,7 +93,7 @@ impl Operator {
     }
 
     /// The same, or equal: what is true of values that were rounded or cut, too.
-    pub fn or_equal(self) -> Operator {
+    pub(crate) fn or_equal(self) -> Operator {
         match self {
             Lt => Le,
             Gt => Ge,
@@ -139,7 +139,7 @@ fn cut<T>(operator: Operator, least: T, exact: bool) -> Bound<T> {
 
 impl Limits {
     /// A comparison with a number, for whole numbers.
-    pub fn for_ints(&self, operator: Operator, value: &Value) -> Bound<i128> {
+    pub(crate) fn for_ints(&self, operator: Operator, value: &Value) -> Bound<i128> {
         let (least, exact) = match value {
             Value::Int(n) => (i128::from(*n), true),
             // Saturates.
@@ -165,7 +165,7 @@ impl Limits {
     }
 
     /// A comparison with a number, for floats.
-    pub fn for_floats(&self, operator: Operator, value: &Value) -> Bound<f64> {
+    pub(crate) fn for_floats(&self, operator: Operator, value: &Value) -> Bound<f64> {
         let near = match value {
             Value::Float(v) if self.infinite || v.is_finite() => return Bound::Is(operator, *v),
             Value::Float(v) if *v == f64::INFINITY => return operator.with_greatest(),
@@ -225,7 +225,7 @@ impl Limits {
     }
 
     /// The same filter; `columns` are those of the table, where it has typed ones.
-    pub fn exact(&self, filter: &Filter, columns: Option<&[Column]>) -> Filter {
+    pub(crate) fn exact(&self, filter: &Filter, columns: Option<&[Column]>) -> Filter {
         let each = |filters: &[Filter]| filters.iter().map(|f| self.exact(f, columns)).collect();
         match filter {
             Filter::All | Filter::Look(_) => filter.clone(),

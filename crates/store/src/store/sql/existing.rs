@@ -60,7 +60,7 @@ impl<'c, C: Described> Existing<'c, C> {
     ///
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict) where there is no such column.
-    pub fn key(&self, asked: Option<&str>) -> Result<&'c C> {
+    pub(crate) fn key(&self, asked: Option<&str>) -> Result<&'c C> {
         let mut primary = self.columns.iter().filter(|column| column.is_primary());
         match (asked, self.column(Path::KEY), primary.next(), primary.next()) {
             (Some(name), ..) => self
@@ -76,7 +76,7 @@ impl<'c, C: Described> Existing<'c, C> {
     ///
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict) where there is none of this name.
-    pub fn body(&self, name: &str, shape: Shape) -> Result<&'c C> {
+    pub(crate) fn body(&self, name: &str, shape: Shape) -> Result<&'c C> {
         self.column(name).ok_or_else(|| {
             let names: Vec<_> = self.columns.iter().map(Described::name).collect();
             self.conflict(format!(
@@ -90,7 +90,7 @@ impl<'c, C: Described> Existing<'c, C> {
     ///
     /// # Errors
     /// As [`key`](Existing::key) and [`body`](Existing::body).
-    pub fn fields(&self, shape: Shape, key: Option<&str>, body: &str) -> Result<Fields<C>>
+    pub(crate) fn fields(&self, shape: Shape, key: Option<&str>, body: &str) -> Result<Fields<C>>
     where
         C: Clone,
     {
@@ -128,12 +128,12 @@ pub(in crate::store) struct Fields<C> {
 
 impl<C: Described> Fields<C> {
     /// All columns: the key, then the body.
-    pub fn all(&self) -> impl Iterator<Item = &C> + Clone {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &C> + Clone {
         std::iter::once(&self.key).chain(&self.body)
     }
 
     /// The table as queries see it: the key is among its columns where it is a field.
-    pub fn table(&self, name: &str) -> Table {
+    pub(crate) fn table(&self, name: &str) -> Table {
         let column = |c: &C| Column { name: c.name().to_owned(), kind: c.kind() };
         let body = match self.shape {
             Shape::Columns => {
@@ -149,7 +149,7 @@ impl<C: Described> Fields<C> {
     ///
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict), naming the column.
-    pub fn must_have(&self, table: &str, layout: &Layout) -> Result<()> {
+    pub(crate) fn must_have(&self, table: &str, layout: &Layout) -> Result<()> {
         if self.shape != Shape::Columns {
             return Ok(());
         }

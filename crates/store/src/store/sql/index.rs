@@ -13,7 +13,7 @@ use crate::{
 
 /// What an index is on.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum On<'t> {
+pub(crate) enum On<'t> {
     /// A path in the documents of this column.
     Document(&'t str),
     /// A column.
@@ -24,7 +24,10 @@ pub enum On<'t> {
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) for a path that is no column of a table of columns.
-pub fn indexes<'l, 't>(table: &'t Table, layout: &'l Layout) -> Result<Vec<(&'l Index, On<'t>)>> {
+pub(crate) fn indexes<'l, 't>(
+    table: &'t Table,
+    layout: &'l Layout,
+) -> Result<Vec<(&'l Index, On<'t>)>> {
     let mut found = Vec::new();
     for index in layout.indexes.iter().filter(|index| !index.path.is_key()) {
         let on = match &table.body {
@@ -55,7 +58,7 @@ impl Table {
 
 /// The name of an index on expressions: for people its table and path, and digits that nobody else has, as
 /// names are unique in the schema and have 63 bytes.
-pub fn index_name(table: &str, path: &Path, on: &str) -> String {
+pub(crate) fn index_name(table: &str, path: &Path, on: &str) -> String {
     let cut = |text: &str| {
         let mut end = text.len().min(25);
         while !text.is_char_boundary(end) {
@@ -68,13 +71,13 @@ pub fn index_name(table: &str, path: &Path, on: &str) -> String {
 }
 
 /// FNV-1a.
-pub fn hash(text: &str) -> u32 {
+pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// The name of a column for an index on a path: readable where the path is simple, and never the same for
 /// two paths, though names of columns know no case and 64 characters at most.
-pub fn column_name(start: &str, path: &Path) -> String {
+pub(crate) fn column_name(start: &str, path: &Path) -> String {
     const LONGEST: usize = 50;
     let text = path.to_string();
     let simple = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "_.".contains(c);

@@ -13,12 +13,12 @@ use crate::{
 };
 
 /// What the table that is filtered is called in a join, as names of its columns begin.
-pub const OWN: &str = "a.";
+pub(crate) const OWN: &str = "a.";
 /// The other one.
-pub const OTHER: &str = "b.";
+pub(crate) const OTHER: &str = "b.";
 
 /// A table of a join.
-pub struct Side<'s> {
+pub(crate) struct Side<'s> {
     pub table: &'s Table,
     pub dialect: &'s dyn Dialect,
     /// What is read of it, by the name it has in a join.
@@ -33,7 +33,7 @@ pub struct Side<'s> {
 /// # Errors
 /// For filters that make no sense, or paths that cannot be said; [`Unsupported`](crate::ErrorKind::Unsupported)
 /// for keys that are no texts, as those of some tables of other programs.
-pub fn join(join: &Join, own: &Side<'_>, other: &Side<'_>) -> Result<Sql> {
+pub(crate) fn join(join: &Join, own: &Side<'_>, other: &Side<'_>) -> Result<Sql> {
     for (path, side) in [(&join.on, own), (&join.field, other)] {
         if path.is_key() && !side.key_is_text {
             let name = &side.table.name;
@@ -100,7 +100,7 @@ impl Table {
 }
 
 /// Other tables of the same place, which are looked at once.
-pub struct Others<T>(Mutex<HashMap<String, Arc<T>>>);
+pub(crate) struct Others<T>(Mutex<HashMap<String, Arc<T>>>);
 
 impl<T> Default for Others<T> {
     fn default() -> Self {
@@ -113,7 +113,7 @@ impl<T> Others<T> {
     ///
     /// # Errors
     /// Those of `make`.
-    pub fn get(&self, name: &str, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
+    pub(crate) fn get(&self, name: &str, make: impl FnOnce() -> Result<T>) -> Result<Arc<T>> {
         const KEPT: usize = 64;
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(there) = all.get(name) {
@@ -128,7 +128,7 @@ impl<T> Others<T> {
     }
 
     /// What is known of them may be so no longer.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

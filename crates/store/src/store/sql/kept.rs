@@ -16,12 +16,12 @@ use crate::{
 
 impl<C: Described> Fields<C> {
     /// The columns of the body that may change what is put into them.
-    pub fn changing(&self) -> impl Iterator<Item = &C> {
+    pub(crate) fn changing(&self) -> impl Iterator<Item = &C> {
         self.body.iter().filter(|column| column.changes().is_some())
     }
 
     /// Whether a record has to be looked at after it was written.
-    pub fn may_change(&self, record: &Document) -> bool {
+    pub(crate) fn may_change(&self, record: &Document) -> bool {
         let has = |column: &C| record.get(column.name()).is_some_and(|v| *v != Value::Null);
         self.changing().any(has)
     }
@@ -30,7 +30,7 @@ impl<C: Described> Fields<C> {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming the field, where it is not.
-    pub fn kept(&self, put: &Document, got: &Document) -> Result<()> {
+    pub(crate) fn kept(&self, put: &Document, got: &Document) -> Result<()> {
         self.changing().try_for_each(|column| {
             let name = column.name();
             let put = put.get(name).unwrap_or(&Value::Null);
@@ -42,7 +42,7 @@ impl<C: Described> Fields<C> {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming the field, where it is not.
-    pub fn all_kept(&self, put: &Document, got: &Document) -> Result<()> {
+    pub(crate) fn all_kept(&self, put: &Document, got: &Document) -> Result<()> {
         self.body.iter().try_for_each(|column| {
             let of = |record: &Document| record.get(column.name()).cloned().unwrap_or(Value::Null);
             let (put, got) = (of(put), of(got));
@@ -55,7 +55,7 @@ impl<C: Described> Fields<C> {
 
     /// The error of a database that did not take a record and does not say which field it is about: those that it
     /// may be.
-    pub fn not_taken(&self, e: Error, record: &Document) -> Error {
+    pub(crate) fn not_taken(&self, e: Error, record: &Document) -> Error {
         let has = |column: &&C| record.get(column.name()).is_some_and(|v| *v != Value::Null);
         // As servers do where they say it.
         let is_named = |column: &C| e.context().contains(&format!("column {:?}", column.name()));
@@ -76,7 +76,7 @@ impl<C: Described> Fields<C> {
 ///
 /// # Errors
 /// What is wrong with it, in a phrase that follows the field's name.
-pub fn kept(column: &impl Described, put: &Value, got: Option<&Value>) -> Result<()> {
+pub(crate) fn kept(column: &impl Described, put: &Value, got: Option<&Value>) -> Result<()> {
     let got = got.unwrap_or(&Value::Null);
     match put == got {
         true => Ok(()),
@@ -86,7 +86,7 @@ pub fn kept(column: &impl Described, put: &Value, got: Option<&Value>) -> Result
 
 /// What has changed a value.
 #[derive(Debug, Clone, Copy)]
-pub enum Changer<'c> {
+pub(crate) enum Changer<'c> {
     /// A column of this type.
     Column(&'c str),
     /// A trigger of the table, or a rule, as PostgreSQL calls what rewrites statements.
@@ -96,7 +96,7 @@ pub enum Changer<'c> {
 impl Changer<'_> {
     /// Whether the value that was read is the one that was put. Numbers may have become such of another kind, as of
     /// any table.
-    pub fn left(put: &Value, got: &Value) -> bool {
+    pub(crate) fn left(put: &Value, got: &Value) -> bool {
         put == got
             || number::is_number(put)
                 && number::is_number(got)
@@ -105,7 +105,7 @@ impl Changer<'_> {
 }
 
 /// The error for a value in whose place another is there, in a phrase that follows the field's name.
-pub fn another(by: Changer, put: &Value, got: &Value) -> Error {
+pub(crate) fn another(by: Changer, put: &Value, got: &Value) -> Error {
     let by = match by {
         Changer::Column(declared) => format!("its column ({declared})"),
         Changer::Trigger => "a trigger or a rule of the table".into(),
@@ -120,13 +120,13 @@ pub fn another(by: Changer, put: &Value, got: &Value) -> Error {
 
 /// The error for a whole record, in one column, in whose place another is there, in a phrase that follows the column's
 /// name.
-pub fn changed_record() -> Error {
+pub(crate) fn changed_record() -> Error {
     let by = "a trigger or a rule of the table";
     Error::invalid(format!("is a record of which {by} would make another one; nothing was written"))
 }
 
 /// The error for a record that is not there by its key after it was written into a table with triggers.
-pub fn left_out(table: &Table, key: &Key) -> Error {
+pub(crate) fn left_out(table: &Table, key: &Key) -> Error {
     Error::invalid(format!(
         "key {}: a trigger or a rule of table {:?} leaves it out or gives it another key; nothing was written",
         key.shown(),

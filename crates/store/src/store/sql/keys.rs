@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind};
 
 /// What the database sees to in the key's column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Promise {
+pub(crate) struct Promise {
     /// No two rows have the same in it: it alone is the primary key, or has a unique index of its own.
     pub unique: bool,
     pub not_null: bool,
@@ -14,7 +14,7 @@ pub struct Promise {
 impl Promise {
     /// The statement that finds a key which is in several rows, or is NULL: one row of the key as text and how
     /// many rows have it, or none. No statement where the database sees to it itself.
-    pub fn broken(self, dialect: &dyn Dialect, table: &Table) -> Option<String> {
+    pub(crate) fn broken(self, dialect: &dyn Dialect, table: &Table) -> Option<String> {
         let (column, name) = (dialect.quote(&table.key), dialect.quote(&table.name));
         let key = dialect.by_bytes(&column);
         match self {
@@ -31,7 +31,7 @@ impl Promise {
 }
 
 /// The error for what [`broken`](Promise::broken) found.
-pub fn no_key(table: &Table, key: Option<&str>, rows: u64) -> Error {
+pub(crate) fn no_key(table: &Table, key: Option<&str>, rows: u64) -> Error {
     let is = match key {
         Some(key) => format!("{key:?}"),
         None => "NULL".into(),
@@ -46,7 +46,7 @@ pub fn no_key(table: &Table, key: Option<&str>, rows: u64) -> Error {
 }
 
 /// The error of writing into a table whose records can only be read.
-pub fn only_read(table: &Table, why: &str) -> Error {
+pub(crate) fn only_read(table: &Table, why: &str) -> Error {
     let Table { name, key, .. } = table;
     Error::unsupported(format!(
         "table {name:?} can be read, not written: the column of its keys, {key:?}, {why}"
@@ -54,11 +54,11 @@ pub fn only_read(table: &Table, why: &str) -> Error {
 }
 
 /// Why nothing is written by a key that several rows could have.
-pub const NO_INDEX: &str = "has no unique index of its own";
+pub(crate) const NO_INDEX: &str = "has no unique index of its own";
 
 /// The error for a key that the table does not take for itself alone: by its collation or type, or by another
 /// column that has to be unique.
-pub fn taken(table: &Table, key: &str, other: Option<&str>) -> Error {
+pub(crate) fn taken(table: &Table, key: &str, other: Option<&str>) -> Error {
     let Table { name, key: column, .. } = table;
     let why = match other {
         Some(other) => format!(
@@ -72,7 +72,7 @@ pub fn taken(table: &Table, key: &str, other: Option<&str>) -> Error {
 }
 
 /// The error for what stands in the key's column and is no key.
-pub fn not_a_key(column: &str, is: &str) -> Error {
+pub(crate) fn not_a_key(column: &str, is: &str) -> Error {
     Error::malformed(format!(
         "column {column:?} holds {is}, and keys are text or whole numbers; name another column: ?key=COLUMN"
     ))

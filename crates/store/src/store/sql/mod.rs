@@ -54,18 +54,18 @@ pub(super) struct Sql {
 
 impl Sql {
     /// A statement that begins so.
-    pub fn new(dialect: &dyn Dialect, text: impl Into<String>) -> Sql {
+    pub(super) fn new(dialect: &dyn Dialect, text: impl Into<String>) -> Sql {
         Sql { text: text.into(), values: Vec::new(), numbered: dialect.numbered() }
     }
 
     /// Appends text.
-    pub fn push(&mut self, text: &str) -> &mut Sql {
+    pub(super) fn push(&mut self, text: &str) -> &mut Sql {
         self.text.push_str(text);
         self
     }
 
     /// Appends a value's place, and binds the value.
-    pub fn bind(&mut self, value: Value) -> &mut Sql {
+    pub(super) fn bind(&mut self, value: Value) -> &mut Sql {
         self.values.push(value);
         match self.numbered {
             true => self.text += &format!("${}", self.values.len()),
@@ -201,12 +201,12 @@ pub(super) struct By {
 
 impl By {
     /// An expression that can be `NULL`.
-    pub fn nullable(text: impl Into<String>) -> By {
+    pub(super) fn nullable(text: impl Into<String>) -> By {
         By { text: text.into(), nullable: true }
     }
 
     /// An expression that is never `NULL`.
-    pub fn never_null(text: impl Into<String>) -> By {
+    pub(super) fn never_null(text: impl Into<String>) -> By {
         By { text: text.into(), nullable: false }
     }
 }
@@ -241,7 +241,7 @@ pub(super) enum Body {
 
 impl Table {
     /// Its typed columns, where it has them.
-    pub fn columns(&self) -> Option<&[Column]> {
+    pub(super) fn columns(&self) -> Option<&[Column]> {
         match &self.body {
             Body::Columns(columns) => Some(columns),
             Body::Document(_) => None,
@@ -252,7 +252,7 @@ impl Table {
     ///
     /// # Errors
     /// For queries that make no sense, or paths that cannot be said.
-    pub fn select(&self, dialect: &dyn Dialect, what: &str, query: &Query) -> Result<Sql> {
+    pub(super) fn select(&self, dialect: &dyn Dialect, what: &str, query: &Query) -> Result<Sql> {
         self.select_sorted(dialect, what, query, Sorting::Exact)
     }
 
@@ -260,7 +260,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`select`](Table::select).
-    pub fn select_sorted(
+    pub(super) fn select_sorted(
         &self,
         dialect: &dyn Dialect,
         what: &str,
@@ -318,7 +318,7 @@ impl Table {
     ///
     /// # Errors
     /// As [`select`](Table::select).
-    pub fn delete(&self, dialect: &dyn Dialect, filter: &Filter) -> Result<Sql> {
+    pub(super) fn delete(&self, dialect: &dyn Dialect, filter: &Filter) -> Result<Sql> {
         Query::new(filter.clone()).check()?;
         let mut sql = Sql::new(dialect, format!("DELETE FROM {}", dialect.quote(&self.name)));
         self.filter(dialect, filter, &mut sql)?;
@@ -344,7 +344,12 @@ impl Table {
     }
 
     /// Appends a condition. It may come out unknown only where that counts as false.
-    pub fn condition(&self, dialect: &dyn Dialect, filter: &Filter, sql: &mut Sql) -> Result<()> {
+    pub(super) fn condition(
+        &self,
+        dialect: &dyn Dialect,
+        filter: &Filter,
+        sql: &mut Sql,
+    ) -> Result<()> {
         match filter {
             Filter::All => {
                 sql.push("1=1");

@@ -12,7 +12,7 @@ use crate::{
 
 /// A range of keys, from a border and up to another, each with what compares a key with it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bounds {
+pub(crate) struct Bounds {
     from: Option<(String, &'static str)>,
     until: Option<(String, &'static str)>,
 }
@@ -20,7 +20,7 @@ pub struct Bounds {
 impl Bounds {
     /// The same range. Where texts have no NUL (`nul` is false), a border with one lies just after what
     /// stands before it.
-    pub fn new(range: &KeyRange, nul: bool) -> Bounds {
+    pub(crate) fn new(range: &KeyRange, nul: bool) -> Bounds {
         let border = |key: &Key, operator, after_nul| match key.split_once('\0') {
             Some((before, _)) if !nul => (before.to_owned(), after_nul),
             _ => (key.to_string(), operator),
@@ -32,7 +32,7 @@ impl Bounds {
     }
 
     /// What is left of it after a key.
-    pub fn after(self, last: &Key) -> Bounds {
+    pub(crate) fn after(self, last: &Key) -> Bounds {
         Bounds { from: Some((last.to_string(), " > ")), ..self }
     }
 
@@ -48,7 +48,7 @@ impl Bounds {
 
 /// `select`, a statement without conditions, of the rows in a range in the order of their keys; how many,
 /// the caller says.
-pub fn page(dialect: &dyn Dialect, select: &str, key: &str, bounds: &Bounds) -> Sql {
+pub(crate) fn page(dialect: &dyn Dialect, select: &str, key: &str, bounds: &Bounds) -> Sql {
     let mut sql = Sql::new(dialect, select);
     bounds.push(key, &mut sql);
     sql.push(" ORDER BY ").push(key);
@@ -60,14 +60,14 @@ fn of_key(test: Test) -> Filter {
 }
 
 /// The filter that a key lies in a range.
-pub fn filter(range: &KeyRange) -> Filter {
+pub(crate) fn filter(range: &KeyRange) -> Filter {
     let from = range.from.iter().map(|key| of_key(Test::Ge(key.as_str().into())));
     let until = range.until.iter().map(|key| of_key(Test::Lt(key.as_str().into())));
     from.chain(until).fold(Filter::All, Filter::and)
 }
 
 /// The filter for those that fit whose keys come after this one.
-pub fn after(filter: Filter, key: &Key) -> Filter {
+pub(crate) fn after(filter: Filter, key: &Key) -> Filter {
     filter.and(of_key(Test::Gt(key.as_str().into())))
 }
 
@@ -75,7 +75,7 @@ pub fn after(filter: Filter, key: &Key) -> Filter {
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) for no parts at all.
-pub fn places(count: u64, parts: u32) -> Result<impl Iterator<Item = u64> + Clone> {
+pub(crate) fn places(count: u64, parts: u32) -> Result<impl Iterator<Item = u64> + Clone> {
     if parts == 0 {
         return Err(Error::invalid("no parts at all; one at least"));
     }
@@ -85,7 +85,7 @@ pub fn places(count: u64, parts: u32) -> Result<impl Iterator<Item = u64> + Clon
 
 /// So many ranges, cut at these borders. Where they are fewer, as there are few keys, or fewer than
 /// there were, the ranges without a border are empty.
-pub fn parts(borders: Vec<Key>, parts: u32) -> Vec<KeyRange> {
+pub(crate) fn parts(borders: Vec<Key>, parts: u32) -> Vec<KeyRange> {
     let mut ranges = KeyRange::between(borders);
     ranges.resize_with(parts as usize, || {
         let none = Key::new("\0").expect("not empty");

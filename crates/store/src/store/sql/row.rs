@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The error, saying which record it is about, unless it does.
-pub fn about(e: Error, key: &Key) -> Error {
+pub(crate) fn about(e: Error, key: &Key) -> Error {
     match e.context().starts_with("key ") {
         true => e,
         false => Error::new(e.kind(), format!("key {}: {}", key.shown(), e.context())),
@@ -19,12 +19,12 @@ pub fn about(e: Error, key: &Key) -> Error {
 }
 
 /// What is wrong with a key.
-pub fn of_key(e: Error, key: &Key) -> Error {
+pub(crate) fn of_key(e: Error, key: &Key) -> Error {
     Error::new(e.kind(), format!("key {}: it {}", key.shown(), e.context()))
 }
 
 /// What is wrong with a field.
-pub fn of_field(e: Error, name: &str) -> Error {
+pub(crate) fn of_field(e: Error, name: &str) -> Error {
     Error::new(e.kind(), format!("field {name:?} {}", e.context()))
 }
 
@@ -32,7 +32,7 @@ pub fn of_field(e: Error, name: &str) -> Error {
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) where it is none.
-pub fn whole(key: &Key) -> Result<i128> {
+pub(crate) fn whole(key: &Key) -> Result<i128> {
     let (sign, digits) = match key.strip_prefix('-') {
         Some(digits) => (true, digits),
         None => (false, key.as_str()),
@@ -53,7 +53,7 @@ impl<C: Described> Fields<C> {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a field that has no column, that is there twice, that is
     /// of another kind, or that is the key's and holds another; those of `cell`. They name the field.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         key: &Key,
         record: &Document,
@@ -120,7 +120,7 @@ impl<C: Described> Fields<C> {
     ///
     /// # Errors
     /// Those of `key` and `cell`.
-    pub fn read(
+    pub(crate) fn read(
         &self,
         key: impl FnOnce() -> Result<Key>,
         mut cell: impl FnMut(usize, &C) -> Result<Option<Value>>,

@@ -10,7 +10,7 @@ use crate::{
 
 /// What a URL names beside the table.
 #[derive(Debug, Clone, Default)]
-pub struct Names {
+pub(crate) struct Names {
     pub schema: Option<String>,
     pub key: Option<String>,
     pub column: Option<String>,
@@ -18,29 +18,29 @@ pub struct Names {
 
 impl Names {
     /// Takes the key and the column out of a URL; schemas are for those databases that have them.
-    pub fn take(url: &mut Url) -> Names {
+    pub(crate) fn take(url: &mut Url) -> Names {
         Names { schema: None, key: url.take("key"), column: url.take("column") }
     }
 
     /// The names for another table in the same schema.
-    pub fn beside(&self) -> Names {
+    pub(crate) fn beside(&self) -> Names {
         Names { schema: self.schema.clone(), ..Names::default() }
     }
 
     /// What the key's column is called in a table that is made.
-    pub fn key(&self) -> &str {
+    pub(crate) fn key(&self) -> &str {
         self.key.as_deref().unwrap_or(Path::KEY)
     }
 
     /// The column of whole records.
-    pub fn body(&self, shape: Shape) -> &str {
+    pub(crate) fn body(&self, shape: Shape) -> &str {
         let usual = if shape == Shape::Blob { "value" } else { "record" };
         self.column.as_deref().unwrap_or(usual)
     }
 }
 
 /// A table, which is looked at when it is first needed. `K` is what a driver knows of it then.
-pub struct Lazy<K> {
+pub(crate) struct Lazy<K> {
     pub shape: Shape,
     pub name: String,
     pub names: Names,
@@ -53,7 +53,7 @@ impl<K> Lazy<K> {
     ///
     /// # Errors
     /// Those of `check`.
-    pub fn new(
+    pub(crate) fn new(
         shape: Shape,
         name: &str,
         names: Names,
@@ -69,19 +69,19 @@ impl<K> Lazy<K> {
     }
 
     /// What is known of it, if anything.
-    pub fn peek(&self) -> Option<Arc<K>> {
+    pub(crate) fn peek(&self) -> Option<Arc<K>> {
         self.known.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// This is known of it from now on.
-    pub fn keep(&self, known: impl Into<Arc<K>>) -> Arc<K> {
+    pub(crate) fn keep(&self, known: impl Into<Arc<K>>) -> Arc<K> {
         let known = known.into();
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = Some(known.clone());
         known
     }
 
     /// What is known of it may be so no longer.
-    pub fn forget(&self) {
+    pub(crate) fn forget(&self) {
         *self.known.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
@@ -90,7 +90,7 @@ impl<K> Lazy<K> {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there are none, [`Conflict`](ErrorKind::Conflict) where it
     /// is of another layout.
-    pub fn understood<C: Described + Clone>(&self, found: &[C]) -> Result<Fields<C>> {
+    pub(crate) fn understood<C: Described + Clone>(&self, found: &[C]) -> Result<Fields<C>> {
         if found.is_empty() {
             let what = format!("no table {:?} in the database", self.name);
             return Err(Error::new(ErrorKind::NotFound, what));
@@ -101,6 +101,6 @@ impl<K> Lazy<K> {
 }
 
 /// The error of what needs to know the columns.
-pub fn not_prepared() -> Error {
+pub(crate) fn not_prepared() -> Error {
     Error::invalid("the columns of the table are not known yet; prepare it first")
 }

@@ -19,7 +19,7 @@ use crate::{
 /// What SQLite makes of values on their way into a column, and of what the column is compared with: see "Type
 /// Affinity" in <https://www.sqlite.org/datatype3.html>.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Affinity {
+pub(crate) enum Affinity {
     Integer,
     Text,
     /// Nothing is converted.
@@ -41,14 +41,14 @@ impl Affinity {
     }
 
     /// Text that looks like a number becomes one.
-    pub fn makes_numbers(self) -> bool {
+    pub(crate) fn makes_numbers(self) -> bool {
         matches!(self, Affinity::Integer | Affinity::Real | Affinity::Numeric)
     }
 }
 
 /// A column as the database describes it.
 #[derive(Debug, Clone)]
-pub struct Found {
+pub(crate) struct Found {
     pub name: String,
     /// What it is declared for.
     pub kind: Kind,
@@ -91,7 +91,7 @@ impl Found {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) where another one would come back.
-    pub fn cell_of(&self, value: &Value) -> Result<Cell> {
+    pub(crate) fn cell_of(&self, value: &Value) -> Result<Cell> {
         let no = |what: String| Err(Error::invalid(what));
         match (self.kind, value) {
             (_, Value::Null) if self.row_id => {
@@ -130,7 +130,7 @@ fn looks_like_number(text: &str) -> bool {
 ///
 /// # Errors
 /// [`Malformed`](ErrorKind::Malformed) for text that is not UTF-8.
-pub fn value(kind: Kind, cell: &ValueRef) -> Result<Value> {
+pub(super) fn value(kind: Kind, cell: &ValueRef) -> Result<Value> {
     Ok(match cell {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(n @ (0 | 1)) if kind == Kind::Bool => Value::Bool(*n == 1),
@@ -150,7 +150,7 @@ pub fn value(kind: Kind, cell: &ValueRef) -> Result<Value> {
 }
 
 /// A value as SQLite keeps it in a column.
-pub fn cell(value: &Value) -> Cell {
+pub(super) fn cell(value: &Value) -> Cell {
     match value {
         Value::Null | Value::List(_) | Value::Map(_) => Cell::Null,
         Value::Bool(v) => Cell::Integer(i64::from(*v)),
@@ -167,7 +167,7 @@ pub fn cell(value: &Value) -> Cell {
 ///
 /// # Errors
 /// [`Malformed`](ErrorKind::Malformed) for what no key is, naming the column.
-pub fn key_of(row: &rusqlite::Row, at: usize) -> Result<Key> {
+pub(super) fn key_of(row: &rusqlite::Row, at: usize) -> Result<Key> {
     let column = || row.as_ref().column_name(at).unwrap_or_default().to_owned();
     match row.get_ref(at).map_err(error)? {
         ValueRef::Text(text) => match str::from_utf8(text) {
@@ -183,7 +183,7 @@ pub fn key_of(row: &rusqlite::Row, at: usize) -> Result<Key> {
 }
 
 /// The type a column is declared with, from which its kind is told again.
-pub fn declared(kind: Kind) -> &'static str {
+pub(super) fn declared(kind: Kind) -> &'static str {
     match kind {
         Kind::Int => "INTEGER",
         Kind::Float => "REAL",
@@ -209,7 +209,7 @@ fn kind(declared: &str) -> Kind {
 
 /// A table as the database describes it.
 #[derive(Default)]
-pub struct Looked {
+pub(super) struct Looked {
     pub columns: Vec<Found>,
     /// Its rows have numbers, by the name of `rowid`.
     pub has_row_ids: bool,
@@ -233,7 +233,7 @@ fn must_be_utf_8(encoding: &str) -> Result<()> {
 ///
 /// # Errors
 /// [`Unsupported`](ErrorKind::Unsupported) where the file's texts are not in UTF-8.
-pub fn look(connection: &Connection, table: &str) -> Result<Looked> {
+pub(super) fn look(connection: &Connection, table: &str) -> Result<Looked> {
     // To SQLite, names that differ in capital and small letters only are one.
     let named = "SELECT s.name, s.type, e.encoding FROM pragma_encoding e LEFT JOIN sqlite_schema s \
                  ON s.type IN ('table', 'view') AND s.name = ? COLLATE NOCASE";
@@ -297,7 +297,7 @@ fn columns(connection: &Connection, table: &str, strict: bool) -> rusqlite::Resu
 
 /// The column of keys.
 #[derive(Debug, Clone)]
-pub struct KeyColumn {
+pub(crate) struct KeyColumn {
     /// Its name, quoted.
     pub name: String,
     is: Is,
@@ -318,7 +318,7 @@ enum Is {
 }
 
 impl KeyColumn {
-    pub fn new(column: &Found) -> KeyColumn {
+    pub(crate) fn new(column: &Found) -> KeyColumn {
         let is = match column.affinity {
             _ if column.row_id => Is::RowId,
             Affinity::Text if column.binary => Is::Text,
@@ -330,7 +330,7 @@ impl KeyColumn {
     }
 
     /// The kind of value that the key is as a field of the record.
-    pub fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self.is {
             Is::RowId | Is::Numeric => Kind::Int,
             Is::Text | Is::Collated | Is::Any => Kind::Text,
@@ -338,22 +338,22 @@ impl KeyColumn {
     }
 
     /// All keys are whole numbers.
-    pub fn is_row_id(&self) -> bool {
+    pub(crate) fn is_row_id(&self) -> bool {
         self.is == Is::RowId
     }
 
     /// The column is text and has the order of the keys.
-    pub fn is_text(&self) -> bool {
+    pub(crate) fn is_text(&self) -> bool {
         self.is == Is::Text
     }
 
     /// Whatever the column is compared with is made text, and so is what is in it.
-    pub fn is_any(&self) -> bool {
+    pub(crate) fn is_any(&self) -> bool {
         self.is == Is::Any
     }
 
     /// The key as text, in whose order keys are; `of` stands before the column.
-    pub fn as_text(&self, of: &str) -> String {
+    pub(crate) fn as_text(&self, of: &str) -> String {
         let name = &self.name;
         match self.is {
             Is::RowId => format!("CAST({of}{name} AS TEXT)"),
@@ -364,7 +364,7 @@ impl KeyColumn {
     }
 
     /// The condition that the key is `?1`.
-    pub fn is_given(&self) -> String {
+    pub(crate) fn is_given(&self) -> String {
         let (name, text) = (&self.name, self.as_text(""));
         match self.is {
             Is::RowId | Is::Text => format!("{name} = ?1"),
@@ -375,7 +375,7 @@ impl KeyColumn {
     }
 
     /// How rows are written by it; the error says why they are not.
-    pub fn writes(&self, promise: Promise) -> std::result::Result<Writes, &'static str> {
+    pub(crate) fn writes(&self, promise: Promise) -> std::result::Result<Writes, &'static str> {
         match self.is {
             _ if !promise.unique => Err(NO_INDEX),
             Is::RowId | Is::Text => Ok(Writes::AsItIs),
@@ -387,7 +387,7 @@ impl KeyColumn {
 
 /// How rows are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Writes {
+pub(crate) enum Writes {
     AsItIs,
     /// Looking that the key is no other row's, and is kept as it is.
     Looking,

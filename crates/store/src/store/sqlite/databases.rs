@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-pub const DATABASES: Databases = Databases {
+pub(super) const DATABASES: Databases = Databases {
     url: |text, url, name| {
         let (place, options) = text.split_once('?').unwrap_or((text, ""));
         path(url, name)?;

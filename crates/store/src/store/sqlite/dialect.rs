@@ -16,7 +16,7 @@ use crate::{
 
 /// How one table is asked.
 #[derive(Debug, Clone, Default)]
-pub struct Sqlite {
+pub(crate) struct Sqlite {
     /// The column of keys, where the table is known.
     pub key: Option<KeyColumn>,
     /// All columns, where the table has typed ones.
@@ -32,13 +32,13 @@ impl Sqlite {
 /// The path as SQLite writes it, as a literal of SQL: indexes are used only where the text of a
 /// query is that of the index. Names in it are strings of JSON: with escapes they are compared with
 /// what the escapes stand for.
-pub fn path_literal(path: &Path) -> String {
+pub(super) fn path_literal(path: &Path) -> String {
     let names = path.names().iter().map(|name| format!(".{}", serde_json::Value::from(&**name)));
     format!("'${}'", names.collect::<String>().replace('\'', "''"))
 }
 
 /// What an index on a path is made on, and queries ask for.
-pub fn extract(column: &str, path: &Path) -> String {
+pub(super) fn extract(column: &str, path: &Path) -> String {
     format!("json_extract({column}, {})", path_literal(path))
 }
 

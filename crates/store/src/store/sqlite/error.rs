@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// An error of SQLite as one of ours.
-pub fn error(e: rusqlite::Error) -> Error {
+pub(super) fn error(e: rusqlite::Error) -> Error {
     let kind = match &e {
         rusqlite::Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::ConstraintViolation => match failure.extended_code {
@@ -32,7 +32,7 @@ pub fn error(e: rusqlite::Error) -> Error {
 }
 
 /// The error of a row that was written, with its key where the row is the trouble.
-pub fn of_row(e: rusqlite::Error, key: &Key) -> Error {
+pub(super) fn of_row(e: rusqlite::Error, key: &Key) -> Error {
     let e = error(e);
     match e.kind() {
         ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::TooLarge => about(e, key),

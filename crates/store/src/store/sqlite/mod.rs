@@ -61,7 +61,7 @@ use crate::{
     record::{Document, Kind},
 };
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "sqlite",
     aliases: &[],
     example: "sqlite:shop.db?table=orders&layout=columns",

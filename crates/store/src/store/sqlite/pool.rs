@@ -32,7 +32,7 @@ use crate::{
 
 /// Where the database is and how it is used.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The file; empty for one in memory.
     pub path: String,
     pub tier: Option<Tier>,
@@ -42,7 +42,7 @@ pub struct Settings {
 }
 
 /// Some connections to one database.
-pub struct Pool {
+pub(crate) struct Pool {
     settings: Settings,
     connections: Arc<pool::Pool<Open>>,
 }
@@ -76,7 +76,7 @@ struct Limit {
 }
 
 impl Pool {
-    pub fn new(settings: Settings, size: usize) -> Pool {
+    pub(crate) fn new(settings: Settings, size: usize) -> Pool {
         // A database in memory is its connection.
         let size = if settings.path.is_empty() { 1 } else { size };
         let Settings { path, timeout, .. } = &settings;
@@ -85,7 +85,7 @@ impl Pool {
         Pool { settings, connections }
     }
 
-    pub fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
@@ -93,7 +93,7 @@ impl Pool {
     ///
     /// # Errors
     /// Its own; [`Unavailable`](ErrorKind::Unavailable) where it takes longer than an operation may.
-    pub async fn run<R: Send + 'static>(
+    pub(crate) async fn run<R: Send + 'static>(
         self: &Arc<Self>,
         act: impl FnOnce(&mut Connection) -> rusqlite::Result<R> + Send + 'static,
     ) -> Result<R> {
@@ -101,7 +101,7 @@ impl Pool {
     }
 
     /// The same for what has errors of its own.
-    pub async fn attempt<R: Send + 'static>(
+    pub(crate) async fn attempt<R: Send + 'static>(
         self: &Arc<Self>,
         act: impl FnOnce(&mut Connection) -> Result<R> + Send + 'static,
     ) -> Result<R> {
@@ -109,7 +109,7 @@ impl Pool {
     }
 
     /// The same with something of the caller's, which is copied only where another thread needs it.
-    pub async fn attempt_with<I, R>(
+    pub(crate) async fn attempt_with<I, R>(
         self: &Arc<Self>,
         input: &I,
         act: impl FnOnce(&mut Connection, &I) -> Result<R> + Send + 'static,
@@ -139,7 +139,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where it cannot be made either, for want of its folder.
-    pub fn is_there(&self) -> Result<bool> {
+    pub(crate) fn is_there(&self) -> Result<bool> {
         let path = Path::new(&self.settings.path);
         if self.settings.path.is_empty() || path.exists() {
             return Ok(true);
@@ -158,7 +158,7 @@ impl Pool {
     ///
     /// # Errors
     /// Where the file cannot be made.
-    pub async fn make(self: &Arc<Self>) -> Result<()> {
+    pub(crate) async fn make(self: &Arc<Self>) -> Result<()> {
         if self.is_there()? {
             return Ok(());
         }
@@ -176,7 +176,7 @@ impl Pool {
     ///
     /// # Errors
     /// Those of SQLite.
-    pub fn planned(&self) -> Result<(String, i64, i64)> {
+    pub(crate) fn planned(&self) -> Result<(String, i64, i64)> {
         let plan = || {
             let mut connection = Connection::open_in_memory()?;
             set_up(&connection, &self.settings, CACHE)?;
@@ -284,7 +284,7 @@ const CACHE: u64 = 16 << 20;
 
 /// The settings by which what was acknowledged is kept: the journal, when it is synced, and after how many pages it
 /// is written to its place.
-pub fn kept_by(connection: &mut Connection) -> rusqlite::Result<(String, i64, i64)> {
+pub(super) fn kept_by(connection: &mut Connection) -> rusqlite::Result<(String, i64, i64)> {
     let journal = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     let synchronous = connection.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
     let checkpoint = connection.query_row("PRAGMA wal_autocheckpoint", [], |row| row.get(0))?;

@@ -182,7 +182,7 @@ impl Sqlite3 {
 }
 
 /// The condition that a row has the key `?1`, a value as it stands in the table.
-pub fn by_key(known: &Known) -> String {
+pub(super) fn by_key(known: &Known) -> String {
     let key = known.key();
     match known.fields.key.binary {
         true => format!("{key} = ?1"),
@@ -193,7 +193,7 @@ pub fn by_key(known: &Known) -> String {
 
 /// The statement of a page, or, where the column has not the order of the keys so that each page would cost
 /// as much as all, that of all keys.
-pub fn page(known: &Known, bounds: &Bounds) -> Sql {
+pub(super) fn page(known: &Known, bounds: &Bounds) -> Sql {
     if !known.is_in_order() {
         let select = format!("SELECT {} FROM {}", known.key(), known.name());
         return ranges::page(&known.dialect, &select, &known.key_as_text(), bounds);

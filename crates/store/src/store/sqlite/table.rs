@@ -28,10 +28,10 @@ use crate::{
 };
 
 /// A table, which is looked at when it is first needed.
-pub type Lazy = sql::Lazy<Known>;
+pub(super) type Lazy = sql::Lazy<Known>;
 
 /// A table as it is.
-pub struct Known {
+pub(crate) struct Known {
     pub table: Table,
     pub dialect: Sqlite,
     pub fields: Fields<Found>,
@@ -46,7 +46,7 @@ pub struct Known {
 
 /// Statements of a table, put together once.
 #[derive(Default)]
-pub struct Texts {
+pub(crate) struct Texts {
     /// The body of the row of a key, after the key where that is a field.
     pub get: String,
     /// The same after the key, whether it is a field or not.
@@ -69,13 +69,13 @@ const RULES: Rules = Rules {
 };
 
 /// Whether a table or a column can have this name.
-pub fn named(what: &str, name: &str) -> Result<()> {
+pub(super) fn named(what: &str, name: &str) -> Result<()> {
     const LONGEST: usize = 1000;
     check_name("sqlite", what, name, LONGEST)
 }
 
 impl Lazy {
-    pub fn quoted(&self) -> String {
+    pub(crate) fn quoted(&self) -> String {
         quote(&self.name)
     }
 
@@ -84,7 +84,7 @@ impl Lazy {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout.
-    pub async fn known(&self, pool: &Arc<Pool>) -> Result<Arc<Known>> {
+    pub(crate) async fn known(&self, pool: &Arc<Pool>) -> Result<Arc<Known>> {
         match self.peek() {
             Some(known) => Ok(known),
             None => {
@@ -100,7 +100,7 @@ impl Lazy {
     }
 
     /// Makes the table and its indexes.
-    pub async fn prepare(&self, pool: &Arc<Pool>, layout: &Layout) -> Result<()> {
+    pub(crate) async fn prepare(&self, pool: &Arc<Pool>, layout: &Layout) -> Result<()> {
         if self.shape == Shape::Blob {
             layout.no_indexes("sqlite", Shape::Blob)?;
         }
@@ -159,7 +159,7 @@ impl Lazy {
     ///
     /// # Errors
     /// Where it cannot, or where its columns are not known yet.
-    pub fn check(&self, abilities: &Abilities, row: &Row) -> Result<()> {
+    pub(crate) fn check(&self, abilities: &Abilities, row: &Row) -> Result<()> {
         match (self.peek(), self.shape) {
             (Some(known), _) => known.cells(abilities, row).map(drop),
             (None, Shape::Columns) => Err(not_prepared()),
@@ -224,26 +224,26 @@ impl Known {
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) where they can only be read.
-    pub fn writes(&self) -> Result<Writes> {
+    pub(crate) fn writes(&self) -> Result<Writes> {
         let writes = self.key_column.writes(self.fields.key.promise);
         writes.map_err(|why| only_read(&self.table, why))
     }
 
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         quote(&self.table.name)
     }
 
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         quote(&self.table.key)
     }
 
     /// The key as text, in whose order keys are.
-    pub fn key_as_text(&self) -> String {
+    pub(crate) fn key_as_text(&self) -> String {
         self.key_column.as_text("")
     }
 
     /// The key's column has the order of the keys, and so has its index.
-    pub fn is_in_order(&self) -> bool {
+    pub(crate) fn is_in_order(&self) -> bool {
         self.key_column.is_text() && self.fields.key.promise.unique
     }
 
@@ -251,7 +251,7 @@ impl Known {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where it does not.
-    pub fn check_key(&self, key: &Key) -> Result<()> {
+    pub(crate) fn check_key(&self, key: &Key) -> Result<()> {
         if !self.key_column.is_row_id() {
             return Ok(());
         }
@@ -266,12 +266,12 @@ impl Known {
     }
 
     /// The columns that are read: the key, then the body.
-    pub fn what(&self) -> String {
+    pub(crate) fn what(&self) -> String {
         self.what_of("")
     }
 
     /// The same of a table that has another name in the statement.
-    pub fn what_of(&self, of: &str) -> String {
+    pub(crate) fn what_of(&self, of: &str) -> String {
         let mut what = format!("{of}{}", self.key());
         for column in &self.fields.body {
             what += ", ";
@@ -282,22 +282,22 @@ impl Known {
     }
 
     /// How many of them there are.
-    pub fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         1 + self.fields.body.len()
     }
 
     /// The table in a join, by the name it has there.
-    pub fn side(&self, of: &str) -> Side<'_> {
+    pub(crate) fn side(&self, of: &str) -> Side<'_> {
         let (table, dialect, what) = (&self.table, &self.dialect, self.what_of(of));
         Side { table, dialect, what, key_is_text: self.key_column.is_text() }
     }
 
-    pub fn select(&self) -> String {
+    pub(crate) fn select(&self) -> String {
         format!("SELECT {} FROM {}", self.what(), self.name())
     }
 
     /// What writes a row that is `new`, or may be there.
-    pub fn writing(&self, new: bool) -> &str {
+    pub(crate) fn writing(&self, new: bool) -> &str {
         if new { &self.texts.insert } else { &self.texts.upsert }
     }
 
@@ -334,7 +334,7 @@ impl Known {
     ///
     /// # Errors
     /// Where the table cannot hold it.
-    pub fn cells(&self, abilities: &Abilities, row: &Row) -> Result<Vec<Cell>> {
+    pub(crate) fn cells(&self, abilities: &Abilities, row: &Row) -> Result<Vec<Cell>> {
         let key = Cell::Text(row.key.to_string());
         if self.fields.shape != Shape::Columns {
             self.check_key(&row.key)?;
@@ -353,18 +353,18 @@ impl Known {
     }
 
     /// The row as it was read by [`what`](Known::what).
-    pub fn row(&self, row: &rusqlite::Row) -> Result<Row> {
+    pub(crate) fn row(&self, row: &rusqlite::Row) -> Result<Row> {
         self.row_of(row, None)
     }
 
     /// The same of these fields only: what is in others need not be what they can hold.
-    pub fn row_of(&self, row: &rusqlite::Row, fields: Option<&[String]>) -> Result<Row> {
+    pub(crate) fn row_of(&self, row: &rusqlite::Row, fields: Option<&[String]>) -> Result<Row> {
         let record = self.body(row, 1, fields, |row| key_of(row, 0))?;
         Ok(Row { key: key_of(row, 0)?, record })
     }
 
     /// The record of a row that was read by [`Texts::get`] under this key.
-    pub fn found(&self, row: &rusqlite::Row, key: &Key) -> Result<Document> {
+    pub(crate) fn found(&self, row: &rusqlite::Row, key: &Key) -> Result<Document> {
         match self.fields.key_is_field {
             true => self.record(row, 0),
             false => self.body(row, 0, None, |_| Ok(key.clone())),
@@ -372,7 +372,7 @@ impl Known {
     }
 
     /// The record of a row, whose key is in column `first`.
-    pub fn record(&self, row: &rusqlite::Row, first: usize) -> Result<Document> {
+    pub(crate) fn record(&self, row: &rusqlite::Row, first: usize) -> Result<Document> {
         self.body(row, first + 1, None, |row| key_of(row, first))
     }
 
@@ -407,7 +407,7 @@ impl Known {
 }
 
 /// The bytes in column `at`, be they kept as text or as a blob.
-pub fn bytes<'r>(row: &'r rusqlite::Row, at: usize) -> Result<&'r [u8]> {
+pub(super) fn bytes<'r>(row: &'r rusqlite::Row, at: usize) -> Result<&'r [u8]> {
     match row.get_ref(at).map_err(error)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes),
         ValueRef::Null => Err(Error::malformed("NULL, where bytes should be")),

@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// What is bound for a row of a key.
-pub trait Bound {
+pub(super) trait Bound {
     fn execute(&self, statement: &mut Statement, key: &Key) -> rusqlite::Result<usize>;
     /// What is in a column of the body, by its number.
     fn body(&self, i: usize) -> ValueRef<'_>;
@@ -55,7 +55,7 @@ impl Bound for &[u8] {
 
 /// Executes a statement for each of `all`, in one transaction, and adds up the rows that changed. One
 /// alone needs no transaction: a statement is one.
-pub fn each<T>(
+pub(super) fn each<T>(
     connection: &mut Connection,
     statement: &str,
     all: &[T],
@@ -89,7 +89,7 @@ pub fn each<T>(
 /// [`Conflict`](crate::ErrorKind::Conflict) for a new one that is there, and for a key that the table takes for
 /// another; [`Invalid`](crate::ErrorKind::Invalid) for what a rule of the table does not take, or a trigger
 /// changes; [`Unsupported`](crate::ErrorKind::Unsupported) where the table can only be read.
-pub fn rows(
+pub(super) fn rows(
     connection: &mut Connection,
     known: &Known,
     new: bool,

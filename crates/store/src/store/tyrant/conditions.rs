@@ -23,7 +23,7 @@ const NUMLE: u32 = 12;
 const NEGATE: u32 = 1 << 24;
 
 /// The conditions of a table and a filter, as arguments of `search`.
-pub fn conditions(space: &Namespace, filter: &Filter) -> Vec<Vec<u8>> {
+pub(super) fn conditions(space: &Namespace, filter: &Filter) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     // The column without a name is the key.
     push(&mut all, "", STRBW, space.prefix());
@@ -32,7 +32,7 @@ pub fn conditions(space: &Namespace, filter: &Filter) -> Vec<Vec<u8>> {
 }
 
 /// Whether conditions say more than which table.
-pub fn narrow(conditions: &[Vec<u8>]) -> bool {
+pub(super) fn narrow(conditions: &[Vec<u8>]) -> bool {
     conditions.len() > 1
 }
 
@@ -120,7 +120,7 @@ fn margin(number: f64) -> f64 {
 const FARTHEST: f64 = 9.2e18;
 
 /// The condition that a column is at least about this.
-pub fn at_least(all: &mut Vec<Vec<u8>>, name: &str, number: f64) {
+pub(super) fn at_least(all: &mut Vec<Vec<u8>>, name: &str, number: f64) {
     let least = number - margin(number);
     if least.abs() < FARTHEST {
         push(all, name, NUMGE, &least.to_string());
@@ -128,7 +128,7 @@ pub fn at_least(all: &mut Vec<Vec<u8>>, name: &str, number: f64) {
 }
 
 /// The condition that a column is at most about this.
-pub fn at_most(all: &mut Vec<Vec<u8>>, name: &str, number: f64) {
+pub(super) fn at_most(all: &mut Vec<Vec<u8>>, name: &str, number: f64) {
     let most = number + margin(number);
     if most.abs() < FARTHEST {
         push(all, name, NUMLE, &most.to_string());
@@ -143,7 +143,10 @@ fn push(all: &mut Vec<Vec<u8>>, name: &str, operation: u32, with: &str) {
 }
 
 /// A column that holds numbers in every record that fits, where a query sorts by it first.
-pub fn numbers_first<'a>(filter: &Filter, sort: &'a [(Path, Order)]) -> Option<(&'a str, Order)> {
+pub(super) fn numbers_first<'a>(
+    filter: &Filter,
+    sort: &'a [(Path, Order)],
+) -> Option<(&'a str, Order)> {
     let (path, order) = sort.first()?;
     let name = column(path).filter(|name| !name.contains('\0'))?;
     are_numbers(filter, path).then_some((name, *order))
@@ -162,7 +165,7 @@ fn are_numbers(filter: &Filter, path: &Path) -> bool {
 }
 
 /// The order of a search, by the numbers in a column, and how many of them.
-pub fn ordered(name: &str, order: Order, most: usize) -> [Vec<u8>; 2] {
+pub(super) fn ordered(name: &str, order: Order, most: usize) -> [Vec<u8>; 2] {
     let order = match order {
         Order::Ascending => 2,
         Order::Descending => 3,
@@ -171,7 +174,7 @@ pub fn ordered(name: &str, order: Order, most: usize) -> [Vec<u8>; 2] {
 }
 
 /// How many of a search.
-pub fn limited(most: usize) -> Vec<u8> {
+pub(super) fn limited(most: usize) -> Vec<u8> {
     format!("setlimit\0{most}\0{}", 0).into()
 }
 

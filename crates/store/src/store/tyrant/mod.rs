@@ -43,7 +43,7 @@ use super::{
 };
 use crate::{Error, ErrorKind, Result, durability::Tier, record::Kind};
 
-pub const DRIVER: Driver = Driver {
+pub(super) const DRIVER: Driver = Driver {
     name: "tyrant",
     aliases: &[],
     example: "tyrant://localhost:1978?table=pets",

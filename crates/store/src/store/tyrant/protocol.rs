@@ -33,10 +33,10 @@ const LONGEST: usize = super::MAX_RECORD + (4 << 20);
 const VALUE: usize = 128;
 
 /// A key with what is under it.
-pub type Pair = (Vec<u8>, Vec<u8>);
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
 
 /// A server and the connections to it.
-pub struct Server {
+pub(super) struct Server {
     pool: Pool,
 }
 
@@ -76,7 +76,7 @@ impl Command {
 }
 
 impl Server {
-    pub fn new(address: Address, limits: Limits) -> Server {
+    pub(super) fn new(address: Address, limits: Limits) -> Server {
         Server { pool: Pool::new(address, limits) }
     }
 
@@ -84,7 +84,7 @@ impl Server {
     ///
     /// # Errors
     /// As [`Pool::within`].
-    pub async fn in_time<T>(
+    pub(super) async fn in_time<T>(
         &self,
         what: &str,
         portions: impl Future<Output = Result<T>>,
@@ -94,7 +94,7 @@ impl Server {
 
     /// Keeps pairs, in place of those with the same keys. What is under a key of a table are names
     /// and values of columns, with NUL between all.
-    pub async fn put(&self, pairs: &[Pair]) -> Result<()> {
+    pub(super) async fn put(&self, pairs: &[Pair]) -> Result<()> {
         let arguments: Vec<&[u8]> = pairs.iter().flat_map(|(k, v)| [&**k, &**v]).collect();
         match self.misc("putlist", &arguments).await?.is_empty() {
             true => Ok(()),
@@ -103,7 +103,7 @@ impl Server {
     }
 
     /// What is under one key.
-    pub async fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+    pub(super) async fn get_one(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let command = Command::new(GET).sized(key)?;
         let mut lease = self.pool.lease().await?;
         let socket = &mut *lease;
@@ -122,7 +122,7 @@ impl Server {
     }
 
     /// The pairs of these keys, as far as they are there.
-    pub async fn get(&self, keys: &[Vec<u8>]) -> Result<Vec<Pair>> {
+    pub(super) async fn get(&self, keys: &[Vec<u8>]) -> Result<Vec<Pair>> {
         let mut command = Command::new(MGET).number(keys.len())?;
         for key in keys {
             command = command.sized(key)?;
@@ -154,13 +154,13 @@ impl Server {
     }
 
     /// Deletes what is under these keys, and says how many there were.
-    pub async fn out(&self, keys: &[Vec<u8>]) -> Result<u64> {
+    pub(super) async fn out(&self, keys: &[Vec<u8>]) -> Result<u64> {
         let answers = self.each_key(OUT, "out", keys).await?;
         Ok(answers.into_iter().filter(|there| *there).count() as u64)
     }
 
     /// Which of these keys are there.
-    pub async fn are_there(&self, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
+    pub(super) async fn are_there(&self, keys: &[Vec<u8>]) -> Result<Vec<bool>> {
         self.each_key(VSIZ, "vsiz", keys).await
     }
 
@@ -190,7 +190,7 @@ impl Server {
     }
 
     /// The keys of a table.
-    pub async fn keys(&self, space: &Namespace) -> Result<Spool> {
+    pub(super) async fn keys(&self, space: &Namespace) -> Result<Spool> {
         let prefix = space.prefix().as_bytes();
         let all = -1i32;
         let mut command = Command::new(FWMKEYS).number(prefix.len())?;
@@ -200,12 +200,12 @@ impl Server {
     }
 
     /// The keys of the records of a table database that fit these conditions.
-    pub async fn search(&self, conditions: &[Vec<u8>], space: &Namespace) -> Result<Spool> {
+    pub(super) async fn search(&self, conditions: &[Vec<u8>], space: &Namespace) -> Result<Spool> {
         self.spool("search", &Command::misc("search", conditions)?, space).await
     }
 
     /// How many records of a table database fit these conditions.
-    pub async fn search_count(&self, mut conditions: Vec<Vec<u8>>) -> Result<u64> {
+    pub(super) async fn search_count(&self, mut conditions: Vec<Vec<u8>>) -> Result<u64> {
         conditions.push(b"count".into());
         let found = self.misc("search", &conditions).await?;
         let text = found.first().and_then(|found| std::str::from_utf8(found).ok());
@@ -250,7 +250,7 @@ impl Server {
     }
 
     /// Makes the server's writes lasting.
-    pub async fn sync(&self) -> Result<()> {
+    pub(super) async fn sync(&self) -> Result<()> {
         let mut lease = self.pool.lease().await?;
         let socket = &mut *lease;
         let synced = self.pool.within("sync", async {
@@ -263,7 +263,7 @@ impl Server {
     }
 
     /// What the server says of itself, by name.
-    pub async fn stat(&self) -> Result<Vec<(String, String)>> {
+    pub(super) async fn stat(&self) -> Result<Vec<(String, String)>> {
         let mut lease = self.pool.lease().await?;
         let socket = &mut *lease;
         let text = self.pool.within("stat", async {
@@ -280,7 +280,11 @@ impl Server {
     }
 
     /// Calls a function by its name.
-    pub async fn misc(&self, name: &str, arguments: &[impl AsRef<[u8]>]) -> Result<Vec<Vec<u8>>> {
+    pub(super) async fn misc(
+        &self,
+        name: &str,
+        arguments: &[impl AsRef<[u8]>],
+    ) -> Result<Vec<Vec<u8>>> {
         let command = Command::misc(name, arguments)?;
         let mut lease = self.pool.lease().await?;
         let socket = &mut *lease;

@@ -15,10 +15,10 @@ use crate::{
 };
 
 /// A connection, and when it became idle.
-pub struct Socket(BufReader<Stream>, Instant);
+pub(super) struct Socket(BufReader<Stream>, Instant);
 
 /// A connection on loan.
-pub type Lease<'p> = pool::Lease<Socket, &'p pool::Pool<Socket>>;
+pub(super) type Lease<'p> = pool::Lease<Socket, &'p pool::Pool<Socket>>;
 
 impl Socket {
     async fn connect(address: &Address) -> Result<Socket> {
@@ -27,23 +27,23 @@ impl Socket {
     }
 
     /// Sends bytes.
-    pub async fn send(&mut self, bytes: &[u8]) -> Result<()> {
+    pub(super) async fn send(&mut self, bytes: &[u8]) -> Result<()> {
         self.0.get_mut().write_all(bytes).await.map_err(broken)
     }
 
     /// Reads a byte.
-    pub async fn byte(&mut self) -> Result<u8> {
+    pub(super) async fn byte(&mut self) -> Result<u8> {
         self.0.read_u8().await.map_err(broken)
     }
 
     /// Reads a number of 32 bits, the highest byte first.
-    pub async fn u32(&mut self) -> Result<u32> {
+    pub(super) async fn u32(&mut self) -> Result<u32> {
         self.0.read_u32().await.map_err(broken)
     }
 
     /// Reads so many bytes. What the other side says of lengths costs no memory before the bytes
     /// are there.
-    pub async fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
+    pub(super) async fn bytes(&mut self, len: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(len.min(64 << 10));
         (&mut self.0).take(len as u64).read_to_end(&mut bytes).await.map_err(broken)?;
         match bytes.len() == len {
@@ -68,20 +68,20 @@ impl Connection for Socket {
 }
 
 /// The connections to one server.
-pub struct Pool {
+pub(super) struct Pool {
     address: Address,
     connections: pool::Pool<Socket>,
 }
 
 impl Pool {
     /// A pool without connections; they are made when they are needed.
-    pub fn new(address: Address, limits: Limits) -> Pool {
+    pub(super) fn new(address: Address, limits: Limits) -> Pool {
         let connections = pool::Pool::new(limits, address.to_string());
         Pool { address, connections }
     }
 
     /// The server's address.
-    pub fn address(&self) -> &Address {
+    pub(super) fn address(&self) -> &Address {
         &self.address
     }
 
@@ -89,7 +89,7 @@ impl Pool {
     ///
     /// # Errors
     /// As [`pool::Pool::lease`].
-    pub async fn lease(&self) -> Result<Lease<'_>> {
+    pub(super) async fn lease(&self) -> Result<Lease<'_>> {
         self.connections.lease(async || Socket::connect(&self.address).await).await
     }
 
@@ -97,7 +97,11 @@ impl Pool {
     ///
     /// # Errors
     /// As [`within`].
-    pub async fn within<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+    pub(super) async fn within<T>(
+        &self,
+        what: &str,
+        done: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
         let done = within(self.connections.limits().operation, what, done).await;
         done.map_err(|e| {
             // The other connections may be as broken.

@@ -113,7 +113,7 @@ impl<'de, T: Text<'de>> Direct<'de, T> {
     /// What a call made, if one begins with this opcode, which was just taken: with a class that was
     /// memoized, or the name of its module.
     #[inline(always)]
-    pub fn made(&mut self, code: u8) -> Result<Option<Item<'de>>> {
+    pub(super) fn made(&mut self, code: u8) -> Result<Option<Item<'de>>> {
         let start = self.pos - 1;
         let rest = self.input.get(self.pos..).unwrap_or_default();
         let begins = match (code, rest) {

@@ -41,7 +41,7 @@ pub(super) struct Maker<'a> {
 }
 
 impl<'a> Maker<'a> {
-    pub fn new(plan: Plan, record: &'a mut Record) -> Self {
+    pub(super) fn new(plan: Plan, record: &'a mut Record) -> Self {
         Maker {
             random: Random::new(plan.own, STREAM, 0),
             plan,
@@ -57,13 +57,13 @@ impl<'a> Maker<'a> {
     }
 
     /// The record's size so far, as ISO 2709 has it.
-    pub fn size(&self) -> usize {
+    pub(super) fn size(&self) -> usize {
         self.size
     }
 
     /// Begins with a tag. Each has random numbers of its own, so that a field more or less leaves
     /// the others as they are: those of the work where `describes`, else those of the record.
-    pub fn begin(&mut self, tag: &'static str, describes: bool) {
+    pub(super) fn begin(&mut self, tag: &'static str, describes: bool) {
         self.tag = tag;
         let seed = if describes { self.plan.work } else { self.plan.own };
         let number = tag.bytes().fold(0, |n, b| n << 8 | u64::from(b));
@@ -71,7 +71,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Adds the field just written to the record under `tag`, if it is not empty and there is room.
-    pub fn finish(&mut self, tag: &str) {
+    pub(super) fn finish(&mut self, tag: &str) {
         if self.plan.case.library.decomposes() && !self.text.is_ascii() {
             decompose(&mut self.text);
         }
@@ -92,7 +92,7 @@ impl<'a> Maker<'a> {
     }
 
     /// Adds the fields in the record's own script, as 880.
-    pub fn finish_linked(&mut self) {
+    pub(super) fn finish_linked(&mut self) {
         for (_, text) in std::mem::take(&mut self.linked) {
             self.text = text;
             self.finish("880");
@@ -101,67 +101,67 @@ impl<'a> Maker<'a> {
     }
 
     /// The two indicators.
-    pub fn ind(&mut self, indicators: &str) -> &mut Self {
+    pub(super) fn ind(&mut self, indicators: &str) -> &mut Self {
         self.say(indicators)
     }
 
     /// Begins a subfield.
-    pub fn sub(&mut self, code: char) -> &mut Self {
+    pub(super) fn sub(&mut self, code: char) -> &mut Self {
         self.text.push('\u{1f}');
         self.text.push(code);
         self
     }
 
     /// The two indicators: in this share of cases `one`, else `other`.
-    pub fn ind_or(&mut self, share: f64, one: &str, other: &str) -> &mut Self {
+    pub(super) fn ind_or(&mut self, share: f64, one: &str, other: &str) -> &mut Self {
         let one_of_them = if self.chance(share) { one } else { other };
         self.say(one_of_them)
     }
 
     /// Begins a subfield: in this share of cases `one`, else `other`.
-    pub fn sub_or(&mut self, share: f64, one: char, other: char) -> &mut Self {
+    pub(super) fn sub_or(&mut self, share: f64, one: char, other: char) -> &mut Self {
         let code = if self.chance(share) { one } else { other };
         self.sub(code)
     }
 
     /// The year of publication.
-    pub fn year(&mut self) -> &mut Self {
+    pub(super) fn year(&mut self) -> &mut Self {
         self.num(self.plan.year)
     }
 
     /// The record's number and so much more, to so many digits.
-    pub fn control(&mut self, more: u64, digits: usize) -> &mut Self {
+    pub(super) fn control(&mut self, more: u64, digits: usize) -> &mut Self {
         self.padded(self.plan.control + more, digits)
     }
 
     /// Text as it is.
-    pub fn say(&mut self, text: &str) -> &mut Self {
+    pub(super) fn say(&mut self, text: &str) -> &mut Self {
         self.text.push_str(text);
         self
     }
 
     /// The first where the record's own script is written, else the second.
-    pub fn either(&mut self, native: &str, latin: &str) -> &mut Self {
+    pub(super) fn either(&mut self, native: &str, latin: &str) -> &mut Self {
         let text = if self.native { native } else { latin };
         self.say(text)
     }
 
     /// One of the texts between `|`.
-    pub fn any(&mut self, texts: &str) -> &mut Self {
+    pub(super) fn any(&mut self, texts: &str) -> &mut Self {
         let text = self.random.choose(texts);
         self.text.push_str(text);
         self
     }
 
     /// One of these texts, which may have `|` in them.
-    pub fn one_of(&mut self, texts: &[&str]) -> &mut Self {
+    pub(super) fn one_of(&mut self, texts: &[&str]) -> &mut Self {
         let text = self.random.pick(texts);
         self.text.push_str(text);
         self
     }
 
     /// One of the texts between `|`, the first ones more often, by the law `ranks`.
-    pub fn ranked(&mut self, ranks: &Ranks, texts: &str) -> &mut Self {
+    pub(super) fn ranked(&mut self, ranks: &Ranks, texts: &str) -> &mut Self {
         let count = 1 + texts.bytes().filter(|b| *b == b'|').count();
         let at = self.random.rank(ranks) as usize % count;
         self.text.push_str(texts.split('|').nth(at).unwrap_or_default());
@@ -169,7 +169,7 @@ impl<'a> Maker<'a> {
     }
 
     /// A full stop, where the field does not end with a mark already.
-    pub fn stop(&mut self) -> &mut Self {
+    pub(super) fn stop(&mut self) -> &mut Self {
         if !self.text.ends_with(['.', '-', '?', '!']) {
             self.text.push('.');
         }
@@ -177,12 +177,12 @@ impl<'a> Maker<'a> {
     }
 
     /// A number, as it is.
-    pub fn num(&mut self, n: impl Into<u64>) -> &mut Self {
+    pub(super) fn num(&mut self, n: impl Into<u64>) -> &mut Self {
         self.padded(n.into(), 1)
     }
 
     /// A number with zeros before it, to so many digits at least.
-    pub fn padded(&mut self, mut n: u64, digits: usize) -> &mut Self {
+    pub(super) fn padded(&mut self, mut n: u64, digits: usize) -> &mut Self {
         let mut buffer = [b'0'; 20];
         let mut at = 20;
         while n > 0 || at > 20 - digits {
@@ -195,27 +195,27 @@ impl<'a> Maker<'a> {
     }
 
     /// So many random digits.
-    pub fn digits(&mut self, n: usize) -> &mut Self {
+    pub(super) fn digits(&mut self, n: usize) -> &mut Self {
         let range = 10u64.pow(n.min(9) as u32) as u32;
         let number = self.random.below(range);
         self.padded(u64::from(number), n)
     }
 
     /// A random number from `low` to `high`.
-    pub fn range(&mut self, low: u32, high: u32) -> &mut Self {
+    pub(super) fn range(&mut self, low: u32, high: u32) -> &mut Self {
         let n = self.random.between(low, high);
         self.num(n)
     }
 
     /// Takes blanks off the end.
-    pub fn trim(&mut self) -> &mut Self {
+    pub(super) fn trim(&mut self) -> &mut Self {
         let length = self.text.trim_end_matches(' ').len();
         self.text.truncate(length);
         self
     }
 
     /// Makes the field (plain ASCII) exactly so long, with blanks.
-    pub fn fit(&mut self, length: usize) -> &mut Self {
+    pub(super) fn fit(&mut self, length: usize) -> &mut Self {
         while self.text.len() < length {
             self.text.push(' ');
         }
@@ -224,32 +224,32 @@ impl<'a> Maker<'a> {
     }
 
     /// True in this share of cases.
-    pub fn chance(&mut self, share: f64) -> bool {
+    pub(super) fn chance(&mut self, share: f64) -> bool {
         self.random.chance(share)
     }
 
     /// The words of the record's language.
-    pub fn lexicon(&self) -> &'static Lexicon {
+    pub(super) fn lexicon(&self) -> &'static Lexicon {
         self.plan.language.lexicon()
     }
 
     /// A phrase in the record's language, beginning with a capital.
-    pub fn title(&mut self, low: u32, high: u32) -> &mut Self {
+    pub(super) fn title(&mut self, low: u32, high: u32) -> &mut Self {
         self.phrase_in(self.plan.language, low, high, true)
     }
 
     /// A phrase in the record's language.
-    pub fn phrase(&mut self, low: u32, high: u32) -> &mut Self {
+    pub(super) fn phrase(&mut self, low: u32, high: u32) -> &mut Self {
         self.phrase_in(self.plan.language, low, high, false)
     }
 
     /// A phrase in English, the language of notes and headings, beginning with a capital.
-    pub fn english(&mut self, low: u32, high: u32) -> &mut Self {
+    pub(super) fn english(&mut self, low: u32, high: u32) -> &mut Self {
         self.phrase_in(Language::English, low, high, true)
     }
 
     /// A phrase of `low` words or more, halfway to `high` on average: mostly short, some long.
-    pub fn phrase_in(
+    pub(super) fn phrase_in(
         &mut self,
         language: Language,
         low: u32,
@@ -265,7 +265,7 @@ impl<'a> Maker<'a> {
 
     /// What `fill` writes, once in Latin letters and, where the record is so, once more in its own
     /// script, the two linked by `$6` as MARC 21 has it (appendix A of the format).
-    pub fn linked(&mut self, indicators: &str, fill: impl Fn(&mut Self)) {
+    pub(super) fn linked(&mut self, indicators: &str, fill: impl Fn(&mut Self)) {
         self.ind(indicators);
         if !self.plan.linked || self.native {
             fill(self);
@@ -288,13 +288,13 @@ impl<'a> Maker<'a> {
     }
 
     /// A place where books are published, in the record's language.
-    pub fn place(&mut self) -> &mut Self {
+    pub(super) fn place(&mut self) -> &mut Self {
         self.lexicon().place(&mut self.random, self.native, &mut self.text);
         self
     }
 
     /// A firm that makes recordings.
-    pub fn label(&mut self) -> &mut Self {
+    pub(super) fn label(&mut self) -> &mut Self {
         let mut label = Random::new(STREAM + 4, 0, u64::from(self.random.rank(&LABELS)));
         Language::English.lexicon().family(&mut label, false, &mut self.text);
         self.text.push_str(label.choose(" Records|| Classics| Music|"));

@@ -28,7 +28,7 @@ enum Era {
 
 impl Person {
     /// A person who may have written a book of this year in this language.
-    pub fn any(random: &mut Random, language: Language, year: u32) -> Person {
+    pub(super) fn any(random: &mut Random, language: Language, year: u32) -> Person {
         // Authors of English books have names of all countries.
         let language = match language {
             Language::English if random.chance(0.07) => random.pick(&[
@@ -62,7 +62,7 @@ impl Maker<'_> {
     }
 
     /// A person as headings have them: `$a`, and mostly `$d`, in some cases `$q` and `$c`.
-    pub fn person(&mut self) -> &mut Self {
+    pub(super) fn person(&mut self) -> &mut Self {
         let person = self.someone();
         self.heading_of(person)
     }
@@ -111,13 +111,13 @@ impl Maker<'_> {
     }
 
     /// A person in running text, given name first.
-    pub fn by(&mut self) -> &mut Self {
+    pub(super) fn by(&mut self) -> &mut Self {
         let person = self.someone();
         self.name_of(person)
     }
 
     /// The author in running text: the one of 100.
-    pub fn by_author(&mut self) -> &mut Self {
+    pub(super) fn by_author(&mut self) -> &mut Self {
         self.name_of(self.plan.author)
     }
 

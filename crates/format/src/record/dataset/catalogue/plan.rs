@@ -39,11 +39,11 @@ pub(super) enum Library {
 use Library::*;
 
 impl Library {
-    pub const ALL: [Library; 8] =
+    pub(super) const ALL: [Library; 8] =
         [Stacks, Campus, Shared, Millennium, Holdings, Items, National, Authorities];
 
     /// How many of every [`RUNS`] runs are its own.
-    pub fn runs(self) -> u64 {
+    pub(super) fn runs(self) -> u64 {
         match self {
             Stacks => 40,
             Campus => 20,
@@ -57,7 +57,7 @@ impl Library {
     }
 
     /// What it writes in 003.
-    pub fn mark(self) -> &'static str {
+    pub(super) fn mark(self) -> &'static str {
         match self {
             Stacks | Campus => "SIRSI",
             Shared => "MiU",
@@ -70,7 +70,7 @@ impl Library {
     }
 
     /// True where letters with marks are written as letter and mark, as MARC-8 had them.
-    pub fn decomposes(self) -> bool {
+    pub(super) fn decomposes(self) -> bool {
         matches!(self, Stacks | Shared | Holdings | Authorities)
     }
 
@@ -113,7 +113,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 15] = [
+    pub(super) const ALL: [Kind; 15] = [
         Kind::Book,
         Kind::Manuscript,
         Kind::Serial,
@@ -132,7 +132,7 @@ impl Kind {
     ];
 
     /// How many of 10,000 records of this library are of this kind.
-    pub fn weight(self, library: Library) -> u32 {
+    pub(super) fn weight(self, library: Library) -> u32 {
         let holdings = matches!(library, Campus | Holdings);
         match (self, library) {
             (Kind::PersonName, Authorities) => 3_800,
@@ -162,12 +162,12 @@ impl Kind {
     }
 
     /// True for what stands in a catalogue of books and the like.
-    pub fn is_title(self) -> bool {
+    pub(super) fn is_title(self) -> bool {
         !matches!(self, Kind::Copy | Kind::Volumes) && !self.is_authority()
     }
 
     /// True for what stands in an authority file.
-    pub fn is_authority(self) -> bool {
+    pub(super) fn is_authority(self) -> bool {
         matches!(self, Kind::PersonName | Kind::BodyName | Kind::Topic | Kind::PlaceName)
     }
 }
@@ -216,12 +216,12 @@ impl Age {
 
 impl Case {
     /// True for what is described by the rules of 2010.
-    pub fn new_rules(self) -> bool {
+    pub(super) fn new_rules(self) -> bool {
         self.age == Age::New
     }
 
     /// The share of records, 0 to 1, of which `among` is true.
-    pub fn share(among: fn(Case) -> bool) -> f64 {
+    pub(super) fn share(among: fn(Case) -> bool) -> f64 {
         let mut share = 0.0;
         for library in Library::ALL {
             let total: u32 = Kind::ALL.iter().map(|k| k.weight(library)).sum();
@@ -273,7 +273,7 @@ pub(super) enum Care {
 impl Care {
     /// The share of such records that have an optional field which `share` of all have. Averaged
     /// over all records it is `share` again.
-    pub fn share(self, share: f64) -> f64 {
+    pub(super) fn share(self, share: f64) -> f64 {
         let (brief, rich) = match share {
             0.87.. => return share,
             0.55.. => (share * 0.6, 1.0),
@@ -297,7 +297,7 @@ impl Care {
 
     /// How often a field is repeated, beside what is usual; about 1 on average over those that
     /// have it.
-    pub fn again(self) -> f64 {
+    pub(super) fn again(self) -> f64 {
         match self {
             Care::Brief => 0.4,
             Care::Usual => 0.38,
@@ -338,7 +338,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    pub fn new(seed: u64, number: u64) -> Plan {
+    pub(super) fn new(seed: u64, number: u64) -> Plan {
         let own = mix(seed ^ mix(number));
         let mut local = Random::new(own, STREAM, 0);
         let run = number / RUN;

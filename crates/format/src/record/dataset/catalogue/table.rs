@@ -23,7 +23,7 @@ pub(super) struct Row {
 
 impl Row {
     /// True for what there can be more or less of, to make records longer or shorter.
-    pub fn is_elastic(&self) -> bool {
+    pub(super) fn is_elastic(&self) -> bool {
         match self.times {
             Once => false,
             Few(mean) => mean >= 1.25 && self.tag != "264",
@@ -32,7 +32,7 @@ impl Row {
     }
 
     /// True for what describes the work, not the library's copy or its own numbers.
-    pub fn describes(&self) -> bool {
+    pub(super) fn describes(&self) -> bool {
         !matches!(self.tag, "001" | "003" | "005" | "040" | "049" | "583")
             && !self.tag.starts_with(['8', '9'])
             && !self.tag.starts_with("59")
