@@ -15,6 +15,7 @@ const TOLD: usize = 2000;
 const AROUND: usize = 500;
 
 /// What stands between the part of a text that is told and how long it was.
+#[doc(hidden)]
 pub const CUT: &str = "… (";
 
 /// Whether a terminal or a browser takes a character for an order: control characters, and those that turn the

@@ -33,7 +33,7 @@ impl Leader {
 
     /// The leader that text of any length was meant to be, and what was done where it is not 24
     /// bytes: blanks around it left out, or else it is padded with blanks or cut.
-    pub fn mended(text: &[u8]) -> (Leader, Option<String>) {
+    pub(crate) fn mended(text: &[u8]) -> (Leader, Option<String>) {
         if let Ok(leader) = text.try_into() {
             return (Leader(leader), None);
         }

@@ -35,8 +35,7 @@ pub use field::{Content, FieldRef, Subfield, Subfields};
 pub use frame::Frame;
 pub use leader::Leader;
 pub use path::Path;
-#[doc(hidden)]
-pub use record::Span;
+pub(crate) use record::Span;
 pub use record::{Record, RecordRef};
 pub use steelyard_base::{Error, ErrorKind, Result, error};
 pub use trouble::{Severity, Trouble, TroubleKind, worst};

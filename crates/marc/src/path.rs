@@ -41,6 +41,7 @@ enum Part {
 
 /// Where in its text a path is wrong, in bytes, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[doc(hidden)]
 pub struct Wrong {
     pub at: usize,
     pub why: String,
@@ -48,6 +49,7 @@ pub struct Wrong {
 
 impl Path {
     /// Reads a path.
+    #[doc(hidden)]
     pub fn parse(text: &str) -> Result<Path, Wrong> {
         let wrong = |at: usize, why: &str| Err(Wrong { at, why: why.into() });
         let Some((tag, mut rest)) = text.as_bytes().split_first_chunk::<3>() else {

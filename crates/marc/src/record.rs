@@ -7,7 +7,7 @@ use crate::{Error, Result};
 
 /// Where a field lies in a record's buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Span {
+pub(crate) struct Span {
     pub tag: [u8; 3],
     /// First byte of the field.
     pub start: u32,
@@ -300,6 +300,7 @@ impl Record {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where something in a field cannot stand there.
+    #[doc(hidden)]
     pub fn check_fields(&mut self) -> Result<()> {
         self.utf8 = simdutf8::basic::from_utf8(&self.data).is_ok();
         // So few at a time that a byte can count them: many bytes are then counted at once.
@@ -326,6 +327,7 @@ impl Record {
     }
 
     /// Begins a field at the end; what is pushed into it counts once it is finished.
+    #[doc(hidden)]
     pub fn begin(&mut self, tag: [u8; 3], indicators: Option<[u8; 2]>) -> FieldBuilder<'_> {
         FieldBuilder::new(self, tag, indicators)
     }

@@ -42,6 +42,7 @@ mod nonblocking;
 mod objects;
 mod options;
 mod portion;
+#[doc(hidden)]
 pub mod protocol;
 mod ring;
 pub mod slabs;

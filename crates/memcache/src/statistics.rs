@@ -13,13 +13,13 @@ macro_rules! counters {
 
         /// The same while it is counted.
         #[derive(Debug, Default)]
-        pub struct Counters {
-            $(pub $name: AtomicU64,)*
+        pub(crate) struct Counters {
+            $(pub(crate) $name: AtomicU64,)*
         }
 
         impl Counters {
             /// How far they have come.
-            pub fn read(&self) -> Statistics {
+            pub(crate) fn read(&self) -> Statistics {
                 Statistics { $($name: self.$name.load(Ordering::Relaxed),)* }
             }
         }

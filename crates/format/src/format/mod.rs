@@ -41,9 +41,11 @@ use crate::{
 
 // Not used by every choice of features.
 #[allow(unused_imports)]
+#[doc(hidden)]
 pub use json::quote;
 pub use reader::{As, Content, Found, Framed, MarcContent, Reader, has_marc_shape, noted};
 pub use wrap::{Coder, Wrap, Wrapped};
+#[doc(hidden)]
 pub use wrap::{gzip, zstd};
 
 /// What there is to know about a format without running it.
@@ -190,6 +192,7 @@ formats! {
 
 /// How deep records may nest, whatever their format: bytes that claim more are refused, so that
 /// no input can exhaust the stack.
+#[doc(hidden)]
 pub const DEPTH: usize = 128;
 
 impl Format {

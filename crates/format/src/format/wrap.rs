@@ -7,7 +7,9 @@
 //! To add a wrap: a variant of [`Wrap`], its name in `NAMES`, and its arms in [`Tool`].
 
 mod base64;
+#[doc(hidden)]
 pub mod gzip;
+#[doc(hidden)]
 pub mod zstd;
 
 use std::{fmt, str::FromStr};

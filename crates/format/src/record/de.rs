@@ -127,7 +127,7 @@ where
 }
 
 /// The name of an entry, as a deserializer.
-pub fn spelled_name<'de>(name: String) -> impl Deserializer<'de, Error = Error> {
+pub(crate) fn spelled_name<'de>(name: String) -> impl Deserializer<'de, Error = Error> {
     Key(name)
 }
 

@@ -17,7 +17,7 @@ mod time;
 mod value;
 
 pub use de::from_value;
-pub use de::spelled_name;
+pub(crate) use de::spelled_name;
 pub use document::Document;
 pub use ser::to_value;
 pub use time::Time;

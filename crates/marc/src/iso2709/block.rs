@@ -102,7 +102,11 @@ impl Block {
     /// Steps to the next record of `block`, which must be the one begun with. `stretch` gives where
     /// the stretch at a position ends, as [`frame`](super::frame()) says it.
     #[inline]
-    pub(super) fn step(&mut self, block: &[u8], stretch: impl FnMut(&[u8], usize) -> Frame) -> Step {
+    pub(super) fn step(
+        &mut self,
+        block: &[u8],
+        stretch: impl FnMut(&[u8], usize) -> Frame,
+    ) -> Step {
         self.scratch.troubles.clear();
         let mut stretch = stretch;
         loop {
@@ -178,7 +182,10 @@ impl Block {
 
     /// The record stepped to: where it stands in `block`, its bytes, and what could be read.
     #[inline]
-    pub(super) fn current<'a>(&'a self, block: &'a [u8]) -> (usize, &'a [u8], Option<RecordRef<'a>>) {
+    pub(super) fn current<'a>(
+        &'a self,
+        block: &'a [u8],
+    ) -> (usize, &'a [u8], Option<RecordRef<'a>>) {
         let Current { at, length, area, utf8, sound, apart } = self.current;
         let raw = &block[at..at + length];
         let record = area.map(|area| RecordRef {

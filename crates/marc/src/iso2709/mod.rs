@@ -27,7 +27,7 @@ mod one;
 mod reader;
 mod repair;
 mod shape;
-pub mod simd;
+pub(crate) mod simd;
 mod start;
 mod stretch;
 mod write;
@@ -49,7 +49,7 @@ pub use write::{fits, leader, write};
 pub use zeros::{Run, Zeros, told as told_zeros};
 
 /// Leader and the shortest possible rest: directory end and record end.
-pub const SHORTEST: usize = 26;
+pub(crate) const SHORTEST: usize = 26;
 
 /// The number that `bytes` spell, all of them digits; none otherwise.
 fn number(bytes: &[u8]) -> Option<usize> {

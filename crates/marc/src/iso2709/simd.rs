@@ -9,10 +9,10 @@
 //! This file knows nothing of MARC beyond the three bytes.
 
 /// A way to append the positions of all delimiters in `data` to `out`.
-pub type Index = fn(data: &[u8], out: &mut Vec<u32>);
+pub(crate) type Index = fn(data: &[u8], out: &mut Vec<u32>);
 
 /// The paths this machine can take, the fastest first, each with its name.
-pub fn paths() -> Vec<(&'static str, Index)> {
+pub(crate) fn paths() -> Vec<(&'static str, Index)> {
     let mut paths: Vec<(&'static str, Index)> = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
@@ -29,7 +29,7 @@ pub fn paths() -> Vec<(&'static str, Index)> {
 
 /// The fastest path of this machine, found once. `STEELYARD_SIMD=portable|avx2` asks for another,
 /// for measuring.
-pub fn best() -> Index {
+pub(crate) fn best() -> Index {
     static BEST: std::sync::OnceLock<Index> = std::sync::OnceLock::new();
     *BEST.get_or_init(|| {
         let asked = std::env::var("STEELYARD_SIMD").ok();
@@ -40,7 +40,7 @@ pub fn best() -> Index {
 }
 
 /// Eight bytes at a time, on any machine.
-pub fn portable(data: &[u8], out: &mut Vec<u32>) {
+pub(crate) fn portable(data: &[u8], out: &mut Vec<u32>) {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let mut at = 0;
     let mut words = data.chunks_exact(8);

@@ -29,7 +29,14 @@ pub enum Run {
     /// The file ends behind these bytes, the end of a run of so many: padding.
     Padding(usize, u64),
     /// A run ends behind so many bytes of the buffer; some of it may have been passed over before.
-    Bad { start: usize, end: usize, before: u64 },
+    Bad {
+        /// Where it begins in the buffer.
+        start: usize,
+        /// Where it ends.
+        end: usize,
+        /// How many of its bytes were passed over before.
+        before: u64,
+    },
 }
 
 impl Zeros {

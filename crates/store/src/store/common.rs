@@ -6,6 +6,7 @@ use super::{Shape, Url, password};
 use crate::{Error, Result, durability::Tier, format::Wrapped};
 
 /// Connections at most, where the URL says nothing of them.
+#[doc(hidden)]
 pub const POOL: usize = 4;
 
 /// No address has more ports to connect from.

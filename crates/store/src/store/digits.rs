@@ -11,10 +11,10 @@ use crate::{
 
 /// Sees that a format keeps the numbers of a record as numbers.
 #[derive(Debug, Clone, Copy)]
-pub struct Digits(Option<Format>);
+pub(crate) struct Digits(Option<Format>);
 
 impl Digits {
-    pub fn of(format: &Wrapped) -> Digits {
+    pub(crate) fn of(format: &Wrapped) -> Digits {
         let keeps = format.format.info().keeps;
         let all = [Kind::BigInt, Kind::Decimal].iter().all(|kind| keeps.contains(kind));
         // Where every value becomes a text, numbers do not stand out.
@@ -23,7 +23,7 @@ impl Digits {
 
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported), with the path of the number and formats that keep it.
-    pub fn check(self, record: &Document) -> Result<()> {
+    pub(crate) fn check(self, record: &Document) -> Result<()> {
         let Some(format) = self.0 else { return Ok(()) };
         record.iter().try_for_each(|(name, value)| check(format, value, &|| name.to_owned()))
     }

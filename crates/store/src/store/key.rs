@@ -43,7 +43,7 @@ impl Key {
     }
 
     /// The key that this value of a field is, as [`of`](Key::of) takes it.
-    pub fn of_value(value: &Value, field: &str) -> Result<Key> {
+    pub(crate) fn of_value(value: &Value, field: &str) -> Result<Key> {
         match value {
             Value::Text(text) => Key::new(text.as_str()),
             Value::Int(n) => Key::new(n.to_string()),

@@ -35,7 +35,7 @@ impl Layout {
     }
 
     /// The error of a store that has no such indexes.
-    pub fn no_indexes(&self, driver: &str, shape: Shape) -> Result<()> {
+    pub(crate) fn no_indexes(&self, driver: &str, shape: Shape) -> Result<()> {
         match self.indexes.first() {
             None => Ok(()),
             Some(index) => Err(Error::unsupported(format!(

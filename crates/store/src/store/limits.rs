@@ -57,7 +57,7 @@ impl Waited {
 ///
 /// # Errors
 /// Its own; [`Timeout`](crate::ErrorKind::Timeout) when the limit passes first.
-pub async fn within<T>(
+pub(crate) async fn within<T>(
     limit: Duration,
     what: &str,
     done: impl Future<Output = Result<T>>,

@@ -28,7 +28,7 @@ mod counts;
 // As with blocking.
 #[allow(dead_code)]
 mod databases;
-pub mod digits;
+pub(crate) mod digits;
 mod dir;
 mod explain;
 mod hidden;
@@ -95,6 +95,7 @@ pub use abilities::{Abilities, Client, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
 pub use blocking::{Blocking, blocking};
 pub use common::Common;
+#[doc(hidden)]
 pub use common::POOL;
 pub use databases::{Databases, Scratch};
 pub use explain::{Explained, Request};
@@ -103,7 +104,7 @@ pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
 #[allow(unused_imports)]
-pub use limits::within;
+pub(crate) use limits::within;
 pub use objects::Objects;
 pub use password::Login;
 pub use query::{Filter, Query};
@@ -295,7 +296,7 @@ pub trait Store: Send + Sync {
 }
 
 /// The error of what a store does not do.
-pub fn no(abilities: &Abilities, what: &str) -> Error {
+pub(crate) fn no(abilities: &Abilities, what: &str) -> Error {
     Error::unsupported(format!("{} cannot {what}", abilities.driver))
 }
 
@@ -404,6 +405,7 @@ pub const DRIVERS: &[Driver] = &[
 ];
 
 /// The kind of store of this scheme.
+#[doc(hidden)]
 pub fn driver(scheme: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.name == scheme || driver.aliases.contains(&scheme))
 }
@@ -452,7 +454,7 @@ fn passed_over(error: Error, warnings: &[String]) -> Error {
 }
 
 /// Rows that are all there, some at a time.
-pub fn in_batches<'a, T: Send + 'a>(
+pub(crate) fn in_batches<'a, T: Send + 'a>(
     mut rows: impl Iterator<Item = T> + Send + 'a,
 ) -> impl Stream<Item = Result<Vec<T>>> + Send + 'a {
     const BATCH: usize = 1000;

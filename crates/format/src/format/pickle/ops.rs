@@ -4,7 +4,7 @@ use crate::{Error, Result};
 
 macro_rules! opcodes {
     ($($code:literal $name:ident $after:ident $does:ident;)*) => {
-        $(#[allow(dead_code)] pub const $name: u8 = $code;)*
+        $(#[allow(dead_code)] pub(super) const $name: u8 = $code;)*
 
         /// What stands after the opcode with this byte, if it is one.
         const AFTER: [Option<After>; 256] = {
@@ -14,7 +14,7 @@ macro_rules! opcodes {
         };
 
         /// The opcode with this byte.
-        pub fn find(code: u8) -> Option<Op> {
+        pub(super) fn find(code: u8) -> Option<Op> {
             match code {
                 $($code => Some(Op { name: stringify!($name), does: Does::$does }),)*
                 _ => None,

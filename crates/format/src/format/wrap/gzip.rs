@@ -12,7 +12,7 @@ pub const MAGIC: [u8; 2] = [0x1f, 0x8b];
 /// The level where none is said, as the gzip tool has it.
 pub const LEVEL: u32 = 6;
 /// Check sum and length, after the deflated bytes.
-pub const TRAILER: usize = 8;
+pub(crate) const TRAILER: usize = 8;
 /// Deflate cannot do better than 258 bytes for two bits.
 const BEST_RATIO: usize = 1032;
 

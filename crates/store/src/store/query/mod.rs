@@ -225,7 +225,7 @@ impl Filter {
     }
 
     /// Whether it has a test that no store answers.
-    pub fn looks(&self) -> bool {
+    pub(crate) fn looks(&self) -> bool {
         match self {
             Filter::All | Filter::Field(..) => false,
             Filter::And(all) | Filter::Or(all) => all.iter().any(Filter::looks),
@@ -235,6 +235,7 @@ impl Filter {
     }
 
     /// Calls `each` with every test of a field in it.
+    #[doc(hidden)]
     pub fn tests<'a>(&'a self, each: &mut dyn FnMut(&'a Path, &'a Test)) {
         match self {
             Filter::All | Filter::Look(_) => {}
