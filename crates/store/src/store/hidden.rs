@@ -275,7 +275,7 @@ fn whole_and_pieces(password: &str, all: &mut Vec<String>) {
 /// The password before the last `@`.
 fn of_login(text: &str, all: &mut Vec<String>) {
     let Some((login, _)) = text.rsplit_once('@') else { return };
-    let known = |word: &str| super::driver(&word.to_ascii_lowercase()).is_some();
+    let known = |word: &str| super::is_known(&word.to_ascii_lowercase());
     // Of a slip, `://` may be in the middle of a password.
     let rooted = login.split_once("://").filter(|(scheme, _)| !scheme.contains(':'));
     let password = match rooted {
@@ -301,7 +301,7 @@ fn of_slip(text: &str, all: &mut Vec<String>) {
     for (at, _) in text.match_indices("://") {
         let scheme = text[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
         let embedded = |word: &str| {
-            super::driver(&word.to_ascii_lowercase()).is_some_and(super::Driver::is_embedded)
+            super::is_embedded(&word.to_ascii_lowercase())
         };
         if scheme.is_some_and(embedded) {
             // What follows is the name of a file, which may have colons.

@@ -39,6 +39,7 @@ mod json;
 mod key;
 mod kv;
 mod layout;
+mod left_out;
 // As with blocking.
 #[allow(dead_code)]
 mod limits;
@@ -103,6 +104,7 @@ pub use hidden::{Secrets, shown};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout};
+pub use left_out::{OPTIONAL, Optional, left_out};
 #[allow(unused_imports)]
 pub(crate) use limits::within;
 pub use objects::Objects;
@@ -408,6 +410,16 @@ pub const DRIVERS: &[Driver] = &[
 #[doc(hidden)]
 pub fn driver(scheme: &str) -> Option<&'static Driver> {
     DRIVERS.iter().find(|driver| driver.name == scheme || driver.aliases.contains(&scheme))
+}
+
+/// Whether URLs of stores have this scheme, in this build or another.
+pub(crate) fn is_known(scheme: &str) -> bool {
+    driver(scheme).is_some() || left_out(scheme).is_some()
+}
+
+/// Whether the store of this scheme, in this build or another, works in the process of its user.
+pub(crate) fn is_embedded(scheme: &str) -> bool {
+    driver(scheme).map_or(scheme == "sqlite", Driver::is_embedded)
 }
 
 /// Opens the store of this URL. Servers are asked to answer; tables are made when they are needed

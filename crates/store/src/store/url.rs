@@ -7,7 +7,7 @@ use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-use super::{Client, DRIVERS, driver, hidden};
+use super::{Client, DRIVERS, OPTIONAL, driver, hidden, is_embedded, is_known, left_out};
 use crate::{Error, Result};
 
 /// A store's URL, taken apart. Options are taken out one by one; what nobody took is an error.
@@ -90,7 +90,7 @@ impl Url {
             taken: Vec::new(),
         };
         // What has no driver is a slip, or an address of a server's.
-        let served = driver(&url.scheme).is_none_or(|driver| !driver.is_embedded());
+        let served = !is_embedded(&url.scheme);
         match place.strip_prefix("//") {
             None if served && !place.is_empty() => return Err(url.without_slashes()),
             None => {
@@ -208,8 +208,7 @@ impl Url {
     /// The error of what has a scheme and no `//`, which may be a login.
     fn without_slashes(&self) -> Error {
         let scheme = &self.scheme;
-        let known = driver(scheme).is_some();
-        match known {
+        match is_known(scheme) {
             true => Error::invalid(format!("{scheme}: is followed by //, as in {scheme}://host")),
             false => unknown(scheme),
         }
@@ -348,7 +347,7 @@ pub fn is_url(text: &str) -> bool {
     }
     let scheme = text.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     text.contains("://")
-        || scheme.is_some_and(|scheme| driver(&scheme).is_some())
+        || scheme.is_some_and(|scheme| is_known(&scheme))
         || has_login(text)
         || hidden::has_secret_option(text)
         || has_options(text)
@@ -391,7 +390,14 @@ fn no_url(text: &str) -> Error {
 
 /// The error of a scheme that no store has.
 pub(super) fn unknown(scheme: &str) -> Error {
-    let names = || DRIVERS.iter().flat_map(|d| d.aliases.iter().copied().chain([d.name]));
+    if let Some(kind) = left_out(scheme) {
+        return kind.missing();
+    }
+    let built_in = DRIVERS.iter().map(|driver| (driver.name, driver.aliases));
+    let optional = OPTIONAL.iter().map(|kind| (kind.feature, kind.aliases));
+    let all: Vec<_> = built_in.chain(optional).collect();
+    let names =
+        || all.iter().flat_map(|(name, aliases)| aliases.iter().copied().chain([*name]));
     let known: Vec<_> = DRIVERS.iter().map(|driver| driver.name).collect();
     let close = names().filter(|name| strsim::damerau_levenshtein(name, scheme) <= 2);
     let meant = close.min_by_key(|name| strsim::damerau_levenshtein(name, scheme));
