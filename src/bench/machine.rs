@@ -119,9 +119,9 @@ fn locked(names: &[&str], lock: &str) -> BTreeMap<String, String> {
     let packages = lock.get("package").and_then(toml::Value::as_array);
     let packages: Vec<_> = packages.into_iter().flatten().collect();
     let text = |package: &toml::Value, key: &str| Some(package.get(key)?.as_str()?.to_owned());
-    let ours = packages.iter().filter(|package| {
-        text(package, "name").is_some_and(|name| name.starts_with("steelyard"))
-    });
+    let ours = packages
+        .iter()
+        .filter(|package| text(package, "name").is_some_and(|name| name.starts_with("steelyard")));
     let uses = ours.filter_map(|package| package.get("dependencies")?.as_array()).flatten();
     let mut versions = BTreeMap::new();
     for (name, version) in uses.filter_map(toml::Value::as_str).filter_map(|used| {

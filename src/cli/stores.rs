@@ -44,7 +44,10 @@ pub fn run(_: Args) -> Result<Outcome> {
         }
     }
     for kind in OPTIONAL.iter().filter(|kind| !kind.built_in) {
-        text += &format!("{:10} not in this build: build it with --features {0}, or --features full\n", kind.feature);
+        text += &format!(
+            "{:10} not in this build: build it with --features {0}, or --features full\n",
+            kind.feature
+        );
     }
     print(text)?;
     Ok(Outcome::Well)

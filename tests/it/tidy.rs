@@ -201,7 +201,7 @@ fn test_files(files: &[File]) -> HashSet<String> {
 }
 
 /// The source, read once for all tests.
-static SRC: LazyLock<Vec<File>> = 
+static SRC: LazyLock<Vec<File>> =
     LazyLock::new(|| ["src", "crates"].iter().flat_map(|folder| files(folder)).collect());
 
 /// All `.rs` files under `folder`.
@@ -298,7 +298,10 @@ mod checks {
         caught(disk("use crate::record::Value;"), &["durability uses record::Value"]);
         caught(in_room("src/report/svg.rs", "use crate::bench::{results, run};"), &["bench::run"]);
         caught(in_room("src/report/svg.rs", "use crate::bench;"), &["report uses bench;"]);
-        caught(in_room("crates/format/src/record/mod.rs", "use super::format::Format;"), &["record uses format"]);
+        caught(
+            in_room("crates/format/src/record/mod.rs", "use super::format::Format;"),
+            &["record uses format"],
+        );
         caught(in_room("src/report/x.rs", "use crate::record;"), &["it may use error"]);
         caught(in_room("src/cellar/wine.rs", ""), &["no room \"cellar\""]);
         caught(
@@ -319,8 +322,14 @@ mod checks {
                 "crates/store/src/durability/disk/read.rs",
                 "// use crate::format;\n/* crate::cli */ const S: &str = \"crate::cli\";",
             ),
-            ("crates/store/src/durability/disk/read.rs", "const S: &str = r#\"\"crate::cli\"#; const C: char = '\"';"),
-            ("crates/format/src/record/mod.rs", "pub(crate) use json::read; pub(super) fn f(&self) { self.x(); }"),
+            (
+                "crates/store/src/durability/disk/read.rs",
+                "const S: &str = r#\"\"crate::cli\"#; const C: char = '\"';",
+            ),
+            (
+                "crates/format/src/record/mod.rs",
+                "pub(crate) use json::read; pub(super) fn f(&self) { self.x(); }",
+            ),
             (
                 "crates/format/src/record/mod.rs",
                 "#[cfg(test)]\nmod tests {\n use super::format; use crate::cli;\n}",
@@ -342,7 +351,10 @@ mod checks {
         let none_are_tests = HashSet::new();
         let found = |name: &str, text: &str| prints(&File::new(name, text), &none_are_tests);
         caught(
-            found("crates/store/src/copy/mod.rs", "fn f() {\n print!(\"a\");\n eprintln!(\"b\");\n dbg!(1);\n}"),
+            found(
+                "crates/store/src/copy/mod.rs",
+                "fn f() {\n print!(\"a\");\n eprintln!(\"b\");\n dbg!(1);\n}",
+            ),
             &["mod.rs:2: print!", "mod.rs:3: eprintln!", ":4: dbg!"],
         );
         caught(
@@ -352,7 +364,10 @@ mod checks {
             ),
             &[":3: println!"],
         );
-        caught(found("crates/store/src/copy/mod.rs", "#[cfg(not(test))]\nfn g() { println!() }"), &["println!"]);
+        caught(
+            found("crates/store/src/copy/mod.rs", "#[cfg(not(test))]\nfn g() { println!() }"),
+            &["println!"],
+        );
         let fine =
             "#[cfg(test)]\n#[allow(x)]\nmod tests { #[test] fn f() { println!() } }\n// println!()";
         none(found("crates/store/src/copy/mod.rs", fine));

@@ -6,3 +6,8 @@ pub mod error;
 pub mod timer;
 
 pub use error::{Error, ErrorKind, Result};
+
+// The example of the README is compiled and run.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -10,3 +10,8 @@ pub mod record;
 
 pub use steelyard_base::{Error, ErrorKind, Result, error};
 pub use steelyard_marc as marc;
+
+// The example of the README is compiled and run.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -46,3 +46,8 @@ pub const RECORD_END: u8 = 0x1d;
 pub const FIELD_END: u8 = 0x1e;
 /// Begins a subfield (ASCII unit separator).
 pub const SUBFIELD: u8 = 0x1f;
+
+// The example of the README is compiled and run.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

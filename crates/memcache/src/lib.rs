@@ -72,3 +72,8 @@ pub use steelyard_base::{Error, ErrorKind, Result, error};
 #[cfg(feature = "objects")]
 pub use steelyard_format::format;
 pub use value::{Failed, Fetch, Item, Swap, Value, View};
+
+// The example of the README is compiled and run.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

@@ -22,3 +22,8 @@ pub use steelyard_format::{format, record};
 pub use steelyard_marc as marc;
 pub use steelyard_memcache as memcache;
 pub use store::open;
+
+// The example of the README is compiled and run.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

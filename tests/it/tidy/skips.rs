@@ -53,7 +53,8 @@ fn skips(file: &File) -> Vec<String> {
 
 #[test]
 fn no_test_leaves_without_a_word() {
-    let all: Vec<File> = ["src", "crates", "tests"].iter().flat_map(|folder| files(folder)).collect();
+    let all: Vec<File> =
+        ["src", "crates", "tests"].iter().flat_map(|folder| files(folder)).collect();
     let needs = all.iter().filter(|file| file.text.contains("need!(")).count();
     assert!(needs > 20, "{needs} files with needs found");
     none(all.iter().flat_map(skips).collect());

@@ -300,9 +300,7 @@ fn of_login(text: &str, all: &mut Vec<String>) {
 fn of_slip(text: &str, all: &mut Vec<String>) {
     for (at, _) in text.match_indices("://") {
         let scheme = text[..at].rsplit(|c: char| !c.is_ascii_alphanumeric()).next();
-        let embedded = |word: &str| {
-            super::is_embedded(&word.to_ascii_lowercase())
-        };
+        let embedded = |word: &str| super::is_embedded(&word.to_ascii_lowercase());
         if scheme.is_some_and(embedded) {
             // What follows is the name of a file, which may have colons.
             continue;

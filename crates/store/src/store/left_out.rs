@@ -19,7 +19,7 @@ pub struct Optional {
 /// Every kind of store that has a feature of its own.
 pub const OPTIONAL: &[Optional] = &[
     of("couchdb", &["couchdbs"], &["couchdb"], cfg!(feature = "couchdb")),
-    of("mongodb", &["mongodb+srv"], &["ferretdb", "mongodb"], cfg!(feature = "mongodb")),
+    of("mongodb", &["mongodb+srv"], &["mongodb", "ferretdb"], cfg!(feature = "mongodb")),
     of("mysql", &["mariadb"], &["mariadb"], cfg!(feature = "mysql")),
     of("postgres", &["postgresql"], &["postgres"], cfg!(feature = "postgres")),
     of("redis", &["rediss"], &["redis"], cfg!(feature = "redis")),

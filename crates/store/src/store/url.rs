@@ -396,8 +396,7 @@ pub(super) fn unknown(scheme: &str) -> Error {
     let built_in = DRIVERS.iter().map(|driver| (driver.name, driver.aliases));
     let optional = OPTIONAL.iter().map(|kind| (kind.feature, kind.aliases));
     let all: Vec<_> = built_in.chain(optional).collect();
-    let names =
-        || all.iter().flat_map(|(name, aliases)| aliases.iter().copied().chain([*name]));
+    let names = || all.iter().flat_map(|(name, aliases)| aliases.iter().copied().chain([*name]));
     let known: Vec<_> = DRIVERS.iter().map(|driver| driver.name).collect();
     let close = names().filter(|name| strsim::damerau_levenshtein(name, scheme) <= 2);
     let meant = close.min_by_key(|name| strsim::damerau_levenshtein(name, scheme));
