@@ -139,7 +139,6 @@ impl KeyRange {
 
 /// So many ranges, cut at these borders, which are in order and fewer than the ranges. Where they
 /// are too few, the last range with anything in it is followed by some with next to nothing.
-#[allow(dead_code)]
 pub(super) fn padded(mut borders: Vec<Key>, parts: u32) -> Vec<KeyRange> {
     let last = borders.last().map_or("", Key::as_str).to_owned();
     let missing = (parts as usize).saturating_sub(borders.len() + 1);

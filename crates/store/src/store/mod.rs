@@ -16,32 +16,22 @@
 
 mod abilities;
 mod blobs;
-// Not everything in it is used by every choice of features.
-#[allow(dead_code)]
 mod blocking;
 mod common;
-// As with blocking.
 #[cfg(feature = "couchdb")]
 mod couchdb;
-#[allow(dead_code)]
 mod counts;
-// As with blocking.
-#[allow(dead_code)]
 mod databases;
 pub(crate) mod digits;
 mod dir;
 mod explain;
 mod hidden;
 mod join;
-// As with blocking.
-#[allow(dead_code)]
 mod json;
 mod key;
 mod kv;
 mod layout;
 mod left_out;
-// As with blocking.
-#[allow(dead_code)]
 mod limits;
 mod memcached;
 mod memory;
@@ -50,18 +40,12 @@ mod mongodb;
 #[cfg(feature = "mysql")]
 mod mysql;
 mod names;
-// As with blocking.
-#[allow(dead_code, unused_imports)]
 mod net;
 #[cfg(test)]
 mod nonsense;
 mod objects;
-// As with blocking.
-#[allow(dead_code)]
 mod onward;
 mod password;
-// As with blocking.
-#[allow(dead_code)]
 mod pool;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -72,10 +56,6 @@ mod redis;
 mod s3;
 mod same;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
-#[cfg_attr(
-    not(all(feature = "sqlite", feature = "mysql", feature = "postgres")),
-    allow(dead_code, unused_imports)
-)]
 mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;

@@ -79,7 +79,6 @@ impl Line {
     ///
     /// # Errors
     /// Those of `make`; the line is of no use afterwards.
-    #[allow(dead_code)]
     pub(crate) async fn upgrade(
         &mut self,
         make: impl AsyncFnOnce(Stream) -> Result<Stream>,

@@ -6,9 +6,7 @@
 
 #[cfg(feature = "postgres")]
 pub(super) mod lent;
-#[allow(dead_code)]
 pub(super) mod line;
-#[allow(dead_code)]
 pub(super) mod portions;
 pub(super) mod socket;
 #[cfg(any(
@@ -20,7 +18,6 @@ pub(super) mod socket;
     feature = "s3"
 ))]
 pub(super) mod tls;
-#[allow(dead_code)]
 pub(super) mod waiting;
 
 #[allow(unused_imports)]

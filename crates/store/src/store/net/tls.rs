@@ -12,7 +12,6 @@ pub(crate) use self::client::{Roots, config, over};
 
 /// Makes ring the library for cryptography, unless the program that uses us has chosen one: rustls
 /// wants one for the whole process. To be called before a client is made that speaks TLS through it.
-#[allow(dead_code)]
 pub(crate) fn ready() {
     // An error says that one is chosen already, be it by us.
     let _ = rustls::crypto::ring::default_provider().install_default();
@@ -22,7 +21,6 @@ pub(crate) fn ready() {
 ///
 /// # Errors
 /// [`Invalid`](crate::ErrorKind::Invalid) where it has none.
-#[allow(dead_code)]
 pub(crate) fn pem(file: &str) -> crate::Result<Vec<u8>> {
     use rustls::pki_types::{CertificateDer, pem::PemObject};
     let wrong = |e: String| crate::Error::invalid(format!("?ca={file}: {e}"));
@@ -48,7 +46,6 @@ mod client {
 
     /// Whose certificates are trusted.
     #[derive(Debug, Clone, Copy)]
-    #[allow(dead_code)]
     pub(crate) enum Roots<'a> {
         /// The authorities in this file, and no others.
         File(&'a str),
@@ -108,7 +105,6 @@ mod client {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name no certificate can have,
     /// [`Unavailable`](crate::ErrorKind::Unavailable) where the server's is not trusted.
-    #[allow(dead_code)]
     pub(crate) async fn over(
         stream: Stream,
         host: &str,
