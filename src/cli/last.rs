@@ -16,9 +16,8 @@ const NAME: &str = "last-results.json.zst";
 
 /// `$XDG_CACHE_HOME/steelyard`, else `~/.cache/steelyard`.
 fn folder() -> Option<PathBuf> {
-    let absolute = |name: &str| {
-        env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute())
-    };
+    let absolute =
+        |name: &str| env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("steelyard"))
 }

@@ -1,6 +1,9 @@
 //! Reports of several runs that belong together: those of the tour. Of one run they are that run's own report.
 
-use super::{csv::csv as table, html::of_runs, made_visible, page, page::Page, svg::svg as picture, text as look};
+use super::{
+    csv::csv as table, html::of_runs, made_visible, page, page::Page, svg::svg as picture,
+    text as look,
+};
 use crate::bench::results::Results;
 
 /// Runs with nothing hidden in any of their texts.
@@ -35,7 +38,8 @@ pub fn markdown(runs: &[Results]) -> String {
 /// As CSV, the cells of all runs below one line of heads.
 pub fn csv(runs: &[Results]) -> String {
     let tables: Vec<String> = visible(runs).iter().map(table).collect();
-    let body = |table: &str| table.split_once('\n').map_or(String::new(), |(_, rows)| rows.to_owned());
+    let body =
+        |table: &str| table.split_once('\n').map_or(String::new(), |(_, rows)| rows.to_owned());
     let mut tables = tables.into_iter();
     let first = tables.next().unwrap_or_default();
     tables.fold(first, |all, table| all + &body(&table))

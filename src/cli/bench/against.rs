@@ -12,7 +12,10 @@ use steelyard::{
 };
 
 use super::{
-    super::{Outcome, interrupt, print, report::{Form, gate}},
+    super::{
+        Outcome, interrupt, print,
+        report::{Form, gate},
+    },
     Common,
     progress::Lines,
 };

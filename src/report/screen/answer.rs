@@ -27,7 +27,9 @@ pub(super) fn answer(results: &Results) -> String {
         let told = of_group(results, group);
         said.extend(match (told.is_empty(), group.class) {
             (true, _) => None,
-            (false, Some(class)) if several => Some(format!("{}: {told}", capital(&class.phrase()))),
+            (false, Some(class)) if several => {
+                Some(format!("{}: {told}", capital(&class.phrase())))
+            }
             (false, _) => Some(told),
         });
     }
@@ -77,7 +79,8 @@ fn of_group(results: &Results, group: &Group<'_>) -> String {
         let does = if n == 0 { does } else { "wins" };
         sentences.push(format!("{name} {does} at {}.", list(won)));
     }
-    for (known, how) in [(Known::Alike, "are alike within 3 %"), (Known::Unclear, "cannot be told apart")]
+    for (known, how) in
+        [(Known::Alike, "are alike within 3 %"), (Known::Unclear, "cannot be told apart")]
     {
         for (phase, lead) in leads.iter().filter(|(_, lead)| lead.known == known) {
             let names: Vec<&str> = lead.cells.iter().map(|c| c.competitor.as_str()).collect();
@@ -104,9 +107,7 @@ fn alone(results: &Results, groups: &[Group<'_>]) -> Option<String> {
 
 /// The smallest formats that lose nothing, plain and packed.
 fn smallest(results: &Results) -> Option<String> {
-    let keeps = |c: &&Contender| {
-        !c.null && c.proof.as_ref().is_some_and(|p| p.equal == p.records)
-    };
+    let keeps = |c: &&Contender| !c.null && c.proof.as_ref().is_some_and(|p| p.equal == p.records);
     let least = |wrap: &str| {
         let sized = results.competitors.iter().filter(keeps);
         let sized = sized.filter_map(|c| Some((c.name.as_str(), *c.sizes.get(wrap)?)));

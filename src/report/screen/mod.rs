@@ -119,7 +119,8 @@ fn title(results: &Results) -> String {
 /// `AMD EPYC, 2 cores, virtual machine; 12 rounds in 41 s`.
 fn place(results: &Results) -> String {
     let machine = &results.machine;
-    let cores = if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
+    let cores =
+        if machine.cores == 1 { "1 core".into() } else { format!("{} cores", machine.cores) };
     let mut parts: Vec<String> = vec![machine.cpu.clone(), cores];
     parts.retain(|part| !part.is_empty());
     if machine.virtual_machine == Some(true) {
@@ -138,14 +139,23 @@ fn more(lines: &mut Lines, runs: &[impl AsRef<Results>], kept: bool) {
     match kept {
         true => {
             lines.cut(Weight::Dim, "All tables, intervals and notes:  steelyard report");
-            lines.cut(Weight::Dim, "As a page with charts:            steelyard report --format html > report.html");
+            lines.cut(
+                Weight::Dim,
+                "As a page with charts:            steelyard report --format html > report.html",
+            );
         }
-        false => lines.cut(Weight::Dim, "All tables, intervals and notes: run it with --full, or with --out FILE"),
+        false => lines.cut(
+            Weight::Dim,
+            "All tables, intervals and notes: run it with --full, or with --out FILE",
+        ),
     }
     if runs.len() > 1 {
         let own = "On your own records:              steelyard bench formats FILE";
         lines.cut(Weight::Dim, own);
-        lines.cut(Weight::Dim, "                                  steelyard bench keep --records FILE --on sqlite");
+        lines.cut(
+            Weight::Dim,
+            "                                  steelyard bench keep --records FILE --on sqlite",
+        );
     }
 }
 

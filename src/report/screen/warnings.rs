@@ -21,7 +21,9 @@ pub(super) fn warnings(results: &Results) -> Vec<String> {
     let mut said = Vec::new();
     let opt = results.software.get("opt-level").map_or("", String::as_str);
     if matches!(opt, "0" | "1") {
-        said.push("this is a debug build; its figures mean nothing. Build it with --release".into());
+        said.push(
+            "this is a debug build; its figures mean nothing. Build it with --release".into(),
+        );
     }
     said.extend(stopped(results));
     let (share, noisy) = results.noise();
