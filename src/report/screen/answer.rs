@@ -12,7 +12,7 @@ use super::{
 use crate::bench::results::{Contender, FEWEST, Phase, Results};
 
 /// The most lines it takes.
-pub(super) const LINES: usize = 7;
+pub(super) const LINES: usize = 8;
 /// So many phases are spoken of, so many groups of stores.
 const PHASES: usize = 4;
 const GROUPS: usize = 2;
@@ -60,7 +60,7 @@ fn of_group(results: &Results, group: &Group<'_>) -> String {
         let first = lead.cells[0];
         let next = lead.others.first().and_then(|next| {
             let versus = results.answer(&next.competitor, &first.competitor, &phase.id)?;
-            Some(format!("{} takes {}", next.competitor, factor(versus.ratio.middle)))
+            Some(format!("next: {}, {}", next.competitor, factor(versus.ratio.middle)))
         });
         let won = match next {
             Some(next) => format!("{} ({next})", phase.name),
@@ -75,8 +75,7 @@ fn of_group(results: &Results, group: &Group<'_>) -> String {
         true => "takes the least processor time",
         false => "is the fastest",
     };
-    for (n, (name, won)) in winners.iter().enumerate() {
-        let does = if n == 0 { does } else { "wins" };
+    for (name, won) in &winners {
         sentences.push(format!("{name} {does} at {}.", list(won)));
     }
     for (known, how) in

@@ -53,7 +53,7 @@ pub fn screen(runs: &[Results], look: Look) -> String {
         });
     }
     for (n, answer) in answers.iter().enumerate() {
-        let head = if n == 0 { "ANSWER  " } else { "" };
+        let head = if n == 0 { "ANSWER  " } else { "        " };
         ends.wrapped(Weight::Bold, head, answer, answer::LINES / answers.len().max(1));
     }
     ends.blank();
@@ -150,12 +150,8 @@ fn more(lines: &mut Lines, runs: &[impl AsRef<Results>], kept: bool) {
         ),
     }
     if runs.len() > 1 {
-        let own = "On your own records:              steelyard bench formats FILE";
-        lines.cut(Weight::Dim, own);
-        lines.cut(
-            Weight::Dim,
-            "                                  steelyard bench keep --records FILE --on sqlite",
-        );
+        lines.cut(Weight::Dim, "On your own records:              steelyard bench formats FILE");
+        lines.cut(Weight::Dim, "                                  steelyard bench keep --records FILE");
     }
 }
 
@@ -164,6 +160,7 @@ fn rate_unit(results: &Results, phase: &crate::bench::results::Phase) -> String 
     let unit = match (phase.unit.is_empty(), results.bench.as_str()) {
         (false, _) => phase.unit.as_str(),
         (true, "objects") => "objects",
+        (true, "cache") => "calls",
         _ => "records",
     };
     format!("{unit}/s")

@@ -94,9 +94,13 @@ pub(super) fn phases(results: &Results) -> Vec<&Phase> {
             named(&names, &|phase| phase.size == largest)
         }
         "cache" => {
+            // With the fewest connections, as fast as answers come.
+            let least = all().filter_map(|p| p.size).min();
             let plain = |phase: &Phase| phase.name.contains("plain");
-            let (mut first, mut rest): (Vec<&Phase>, Vec<&Phase>) =
-                all().filter(timed).partition(|p| plain(p));
+            let (mut first, mut rest): (Vec<&Phase>, Vec<&Phase>) = all()
+                .filter(timed)
+                .filter(|phase| phase.size == least && !phase.is_open())
+                .partition(|p| plain(p));
             first.append(&mut rest);
             first
         }
@@ -313,13 +317,13 @@ fn legend(shown: &[Column], names: &[String], hidden: usize) -> String {
     let has = |mark: char| shown.iter().flat_map(|c| &c.cells).any(|c| c.factor.contains(mark));
     let mut parts = Vec::new();
     if has('x') {
-        parts.push("2.0x: twice the best".to_owned());
+        parts.push("2.0x: twice the quickest or smallest".to_owned());
     }
     if has('=') {
         parts.push("= alike within 3 %".into());
     }
     if has('?') {
-        parts.push("? cannot tell from the best".into());
+        parts.push("? cannot tell from the quickest".into());
     }
     if names.iter().any(|name| name.ends_with('!')) {
         parts.push("! loses values".into());
