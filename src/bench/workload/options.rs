@@ -1,10 +1,18 @@
-//! A phase as it stands in a file: all keys that one may have, and what each of them must be like.
+//! The options of a phase as they stand in a file: each is taken by its name, as what it is meant to be;
+//! what is wrong with one is an error with its name and its line.
 
-use std::collections::BTreeMap;
+use std::{fmt::Display, mem, ops::RangeInclusive};
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
+use toml::{
+    Spanned,
+    de::{DeValue, ValueDeserializer},
+};
 
-use super::{Spread, bounds};
+use super::{
+    Spread, Table, Word, bounds,
+    parse::{line, nearest, plain},
+};
 use crate::{
     Error, Result,
     record::Document,
@@ -14,41 +22,32 @@ use crate::{
     },
 };
 
-/// All keys that a phase may have; which of them belong to what it does, `act` says.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawPhase {
-    pub name: String,
-    pub r#do: String,
-    pub table: Option<String>,
-    pub count: Option<u64>,
-    pub published: Option<u64>,
-    pub seconds: Option<f64>,
-    pub pace: Option<RawPace>,
-    pub concurrency: Option<OneOrMore<u32>>,
-    pub cache: Option<OneOrMore<f64>>,
-    pub way: Option<String>,
-    pub batch: Option<usize>,
-    pub index: Option<Vec<String>>,
-    pub keys: Option<RawSpread>,
-    pub r#where: Option<RawFilter>,
-    pub range: Option<RawRange>,
-    pub sort: Option<Vec<String>>,
-    pub limit: Option<u64>,
-    pub expect: Option<u64>,
-    pub by: Option<String>,
-    pub to: Option<String>,
-    pub field: Option<String>,
-    pub set: Option<Document>,
-    pub shares: Option<BTreeMap<String, f64>>,
-    pub times: Option<u32>,
-    pub writes: Option<u64>,
+/// The table of phases that name none.
+const TABLE: &str = "records";
+
+/// The options of one phase.
+pub(in crate::bench) struct Options<'t> {
+    text: &'t str,
+    /// The tables that there are.
+    tables: &'t [Table],
+    all: Vec<Given<'t>>,
+    /// The names that were asked for.
+    known: Vec<&'static str>,
+}
+
+/// An option that the file has.
+struct Given<'t> {
+    name: String,
+    /// Where it stands, in bytes.
+    at: usize,
+    /// Taken out when it is asked for.
+    value: Option<Spanned<DeValue<'t>>>,
 }
 
 /// A number, or the numbers of a curve.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a number or a list of numbers")]
-pub(super) enum OneOrMore<T> {
+enum OneOrMore<T> {
     One(T),
     More(Vec<T>),
 }
@@ -56,7 +55,7 @@ pub(super) enum OneOrMore<T> {
 /// A filter as document databases write it, or as people do: `status=open`.
 #[derive(Deserialize)]
 #[serde(untagged, expecting = "a condition such as \"age>=90\" or a map such as { age = 90 }")]
-pub(super) enum RawFilter {
+enum RawFilter {
     Text(String),
     All(Vec<String>),
     Map(Document),
@@ -64,16 +63,7 @@ pub(super) enum RawFilter {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "lowercase")]
-pub(super) enum RawPace {
-    Free,
-    Fixed(f64),
-    Poisson(f64),
-    Share(f64),
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "lowercase")]
-pub(super) enum RawSpread {
+enum RawSpread {
     File,
     Random,
     Zipfian,
@@ -82,108 +72,224 @@ pub(super) enum RawSpread {
     Trace(String),
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct RawRange {
-    pub field: String,
-    pub width: u64,
-}
+impl<'t> Options<'t> {
+    pub(super) fn new(
+        text: &'t str,
+        tables: &'t [Table],
+        given: impl Iterator<Item = (String, usize, Spanned<DeValue<'t>>)>,
+    ) -> Options<'t> {
+        let mut all: Vec<Given<'_>> =
+            given.map(|(name, at, value)| Given { name, at, value: Some(value) }).collect();
+        all.sort_by_key(|given| given.at);
+        Options { text, tables, all, known: Vec::new() }
+    }
 
-/// `birthdate` is ascending, `-birthdate` descending.
-pub(super) fn sort(text: &str) -> Result<(Path, Order)> {
-    Ok(match text.strip_prefix('-') {
-        Some(path) => (path.parse()?, Order::Descending),
-        None => (text.parse()?, Order::Ascending),
-    })
-}
+    /// An option; none where the phase does not have it.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid), with its line, where it is of another type.
+    pub fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>> {
+        if !self.known.contains(&name) {
+            self.known.push(name);
+        }
+        let found = self.all.iter_mut().find(|given| given.name == name);
+        let Some(value) = found.and_then(|given| given.value.take()) else { return Ok(None) };
+        let whole = value.span();
+        match T::deserialize(ValueDeserializer::from(value)) {
+            Ok(value) => Ok(Some(value)),
+            Err(e) => {
+                let at = e.span().unwrap_or(whole).start;
+                let error = Error::invalid(format!("{name}: {}", plain(&e)));
+                Err(error.in_place(format!("line {}", line(self.text, at))))
+            }
+        }
+    }
 
-impl RawPhase {
-    /// How many operations at once: one number, or those of a curve.
-    pub fn concurrency(&mut self) -> Result<Vec<u32>> {
-        let all = match self.concurrency.take() {
-            None => vec![1],
+    /// An option that the phase has to have.
+    ///
+    /// # Errors
+    /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) where it is missing.
+    pub fn need<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<T> {
+        self.take(name)?.ok_or_else(|| missing(name))
+    }
+
+    /// What an option has to be; `e` says what is wrong with it.
+    ///
+    /// # Errors
+    /// The same, with the option's line.
+    pub fn checked<T>(&self, name: &str, value: Result<T>) -> Result<T> {
+        value.map_err(|e| self.at(name, e))
+    }
+
+    /// An error, at an option's line.
+    pub fn at(&self, name: &str, error: Error) -> Error {
+        match self.all.iter().find(|given| given.name == name) {
+            Some(given) => error.in_place(format!("line {}", line(self.text, given.at))),
+            None => error,
+        }
+    }
+
+    /// An error that says what an option has to be.
+    pub fn wrong(&self, name: &str, what: impl Display) -> Error {
+        self.at(name, Error::invalid(what.to_string()))
+    }
+
+    /// A number within bounds.
+    ///
+    /// # Errors
+    /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) where it is outside.
+    pub fn number<T>(&mut self, name: &'static str, of: &RangeInclusive<T>) -> Result<Option<T>>
+    where
+        T: DeserializeOwned + PartialOrd + Display + Copy,
+    {
+        let number = self.take(name)?;
+        let within = number.map(|n| bounds::within(name, n, of)).transpose();
+        self.checked(name, within)
+    }
+
+    /// Numbers within bounds: one, or those of a curve; none where the phase does not have the option.
+    ///
+    /// # Errors
+    /// As [`number`](Options::number); [`Invalid`](crate::ErrorKind::Invalid) for an empty list.
+    pub fn numbers<T>(&mut self, name: &'static str, of: &RangeInclusive<T>) -> Result<Vec<T>>
+    where
+        T: DeserializeOwned + PartialOrd + Display + Copy,
+    {
+        let all = match self.take(name)? {
+            None => return Ok(Vec::new()),
             Some(OneOrMore::One(n)) => vec![n],
             Some(OneOrMore::More(all)) => all,
         };
-        match all.iter().find(|n| !bounds::CONCURRENCY.contains(*n)) {
-            Some(n) => Err(Error::invalid(format!("concurrency = {n}: 1 to 10000"))),
-            None if all.is_empty() => Err(Error::invalid("concurrency = []: no number")),
-            None => Ok(all),
+        if all.is_empty() {
+            return Err(self.wrong(name, format!("{name} = []: no number")));
+        }
+        let within = all.into_iter().map(|n| bounds::within(name, n, of)).collect();
+        self.checked(name, within)
+    }
+
+    /// `batch`, how many records at a time.
+    ///
+    /// # Errors
+    /// As [`number`](Options::number).
+    pub fn batch(&mut self, usual: usize) -> Result<usize> {
+        Ok(self.number("batch", &bounds::BATCH)?.unwrap_or(usual))
+    }
+
+    /// One of the words that there are.
+    ///
+    /// # Errors
+    /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid), naming the words that are known.
+    pub(in crate::bench) fn word<W: Word>(&mut self, name: &'static str) -> Result<Option<W>> {
+        let word: Option<String> = self.take(name)?;
+        let known = word.map(|word| W::of(&word, name)).transpose();
+        self.checked(name, known)
+    }
+
+    /// The name of a table that there is.
+    ///
+    /// # Errors
+    /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) where there is none of this name.
+    pub fn table(&mut self, name: &'static str) -> Result<String> {
+        let table = self.take(name)?.unwrap_or_else(|| TABLE.to_owned());
+        let known: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
+        match known.contains(&table.as_str()) {
+            true => Ok(table),
+            false => Err(self.wrong(
+                name,
+                format!("there is no [table.{table}]{}", did_you_mean(&table, &known)),
+            )),
         }
     }
 
-    /// The sizes of the server's cache, as shares of the data; none where it is as it is.
-    pub fn room(&mut self) -> Result<Vec<f64>> {
-        let all = match self.cache.take() {
-            None => return Ok(Vec::new()),
-            Some(OneOrMore::One(share)) => vec![share],
-            Some(OneOrMore::More(all)) => all,
+    /// A path to a field.
+    ///
+    /// # Errors
+    /// As [`need`](Options::need); [`Invalid`](crate::ErrorKind::Invalid) for what is no path.
+    pub fn path(&mut self, name: &'static str) -> Result<Path> {
+        let path: String = self.need(name)?;
+        self.checked(name, path.parse())
+    }
+
+    /// Paths to fields.
+    ///
+    /// # Errors
+    /// As [`path`](Options::path).
+    pub fn paths(&mut self, name: &'static str) -> Result<Vec<Path>> {
+        let names: Vec<String> = self.need(name)?;
+        self.checked(name, names.iter().map(|name| name.parse()).collect())
+    }
+
+    /// `sort`: `birthdate` is ascending, `-birthdate` descending.
+    ///
+    /// # Errors
+    /// As [`paths`](Options::paths).
+    pub fn sort(&mut self) -> Result<Vec<(Path, Order)>> {
+        let names: Vec<String> = self.take("sort")?.unwrap_or_default();
+        let by = |text: &String| {
+            Ok(match text.strip_prefix('-') {
+                Some(path) => (path.parse()?, Order::Descending),
+                None => (text.parse()?, Order::Ascending),
+            })
         };
-        match all.iter().find(|share| !(**share > 0.0 && share.is_finite())) {
-            Some(share) => {
-                Err(Error::invalid(format!("cache = {share}: a share of the data's size, above 0")))
+        self.checked("sort", names.iter().map(by).collect())
+    }
+
+    /// `where`, which records.
+    ///
+    /// # Errors
+    /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) for what is no condition.
+    pub fn filter(&mut self) -> Result<Option<Filter>> {
+        let parsed = match self.take("where")? {
+            None => return Ok(None),
+            Some(RawFilter::Text(text)) => text.parse(),
+            Some(RawFilter::All(texts)) => {
+                texts.iter().try_fold(Filter::All, |all, text| Ok(all.and(text.parse()?)))
             }
-            None => Ok(all),
-        }
+            Some(RawFilter::Map(document)) => Filter::from_document(&document),
+        };
+        self.checked("where", parsed).map(Some)
     }
 
-    pub fn batch(&mut self) -> Result<Option<usize>> {
-        match self.batch.take() {
-            Some(0) => Err(Error::invalid("a batch of 0 records")),
-            batch => Ok(batch),
-        }
-    }
-
+    /// `keys`, how operations spread over the records.
+    ///
+    /// # Errors
+    /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) for shares that are none.
     pub fn spread(&mut self) -> Result<Spread> {
-        Ok(match self.keys.take() {
+        Ok(match self.take("keys")? {
             None | Some(RawSpread::Random) => Spread::Random,
             Some(RawSpread::File) => Spread::File,
             Some(RawSpread::Zipfian) => Spread::Zipfian,
             Some(RawSpread::Latest) => Spread::Latest,
             Some(RawSpread::Hot { records, operations }) => {
                 if !(records > 0.0 && records <= 1.0 && (0.0..=1.0).contains(&operations)) {
-                    return Err(Error::invalid("shares of hot keys are between 0 and 1"));
+                    return Err(self.wrong("keys", "the shares of hot keys are between 0 and 1"));
                 }
                 Spread::Hot { records, operations }
             }
             Some(RawSpread::Trace(file)) if file.is_empty() => {
-                return Err(Error::invalid("keys = { trace = \"\" }: the name of a file"));
+                return Err(self.wrong("keys", "keys = { trace = \"\" }: the name of a file"));
             }
             Some(RawSpread::Trace(file)) => Spread::Trace(file.into()),
         })
     }
 
-    pub fn filter(&mut self) -> Result<Option<Filter>> {
-        let parsed = self.r#where.take().map(|raw| match raw {
-            RawFilter::Text(text) => text.parse(),
-            RawFilter::All(texts) => {
-                texts.iter().try_fold(Filter::All, |all, text| Ok(all.and(text.parse()?)))
-            }
-            RawFilter::Map(document) => Filter::from_document(&document),
-        });
-        parsed.transpose()
+    /// The names that were asked for since the last call.
+    pub(super) fn asked(&mut self) -> Vec<&'static str> {
+        mem::take(&mut self.known)
     }
 
-    /// A key that nobody took.
-    pub fn left(&self) -> Option<&'static str> {
-        let left = [
-            (self.way.is_some(), "way"),
-            (self.batch.is_some(), "batch"),
-            (self.index.is_some(), "index"),
-            (self.keys.is_some(), "keys"),
-            (self.r#where.is_some(), "where"),
-            (self.range.is_some(), "range"),
-            (self.sort.is_some(), "sort"),
-            (self.limit.is_some(), "limit"),
-            (self.expect.is_some(), "expect"),
-            (self.by.is_some(), "by"),
-            (self.to.is_some(), "to"),
-            (self.field.is_some(), "field"),
-            (self.set.is_some(), "set"),
-            (self.shares.is_some(), "shares"),
-            (self.times.is_some(), "times"),
-            (self.writes.is_some(), "writes"),
-        ];
-        left.into_iter().find(|l| l.0).map(|l| l.1)
+    /// The first option that was not taken, and where it stands.
+    pub(super) fn left(&self) -> Option<&str> {
+        self.all.iter().find(|given| given.value.is_some()).map(|given| given.name.as_str())
     }
+}
+
+/// The error of an option that a phase has to have.
+pub(in crate::bench) fn missing(name: &str) -> Error {
+    Error::invalid(format!("option {name:?} is missing"))
+}
+
+/// A proposal for what is not among the known words, where one of them is like it.
+pub(super) fn did_you_mean(word: &str, known: &[&str]) -> String {
+    nearest(word, known).map_or(String::new(), |near| format!("; did you mean {near:?}?"))
 }
