@@ -50,7 +50,7 @@ struct Read<'t> {
 pub(super) struct Answers<'t> {
     /// The table of the phase.
     pub table: &'t str,
-    /// The other table of a kind that uses two; else empty.
+    /// The other table of a kind that uses two; else the same.
     pub other: &'t str,
     records: Vec<Read<'t>>,
     queries: Vec<(&'t str, Query, Vec<Row>)>,
@@ -177,10 +177,15 @@ impl Turn<'_> {
         ops: &[O],
         window: &mut Window,
     ) -> Result<()> {
-        let other = phase.kind.other_table().unwrap_or_default();
+        let aside = std::mem::take(&mut window.answers);
+        if self.null {
+            return Ok(());
+        }
+        let table = phase.table.as_str();
+        let other = phase.kind.other_table().unwrap_or(table);
         let (records, queries) = (Vec::new(), Vec::new());
-        let mut answers = Answers { table: &phase.table, other, records, queries };
-        for Answer { at, found } in std::mem::take(&mut window.answers) {
+        let mut answers = Answers { table, other, records, queries };
+        for Answer { at, found } in aside {
             if let Some(op) = ops.get(at) {
                 op.answered(found, &mut answers);
             }

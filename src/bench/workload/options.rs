@@ -1,7 +1,7 @@
 //! The options of a phase as they stand in a file: each is taken by its name, as what it is meant to be;
 //! what is wrong with one is an error with its name and its line.
 
-use std::{fmt::Display, mem, ops::RangeInclusive};
+use std::{fmt::Display, ops::RangeInclusive};
 
 use serde::{Deserialize, de::DeserializeOwned};
 use toml::{
@@ -31,8 +31,6 @@ pub(in crate::bench) struct Options<'t> {
     /// The tables that there are.
     tables: &'t [Table],
     all: Vec<Given<'t>>,
-    /// The names that were asked for.
-    known: Vec<&'static str>,
 }
 
 /// An option that the file has.
@@ -81,7 +79,7 @@ impl<'t> Options<'t> {
         let mut all: Vec<Given<'_>> =
             given.map(|(name, at, value)| Given { name, at, value: Some(value) }).collect();
         all.sort_by_key(|given| given.at);
-        Options { text, tables, all, known: Vec::new() }
+        Options { text, tables, all }
     }
 
     /// An option; none where the phase does not have it.
@@ -89,9 +87,6 @@ impl<'t> Options<'t> {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), with its line, where it is of another type.
     pub fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>> {
-        if !self.known.contains(&name) {
-            self.known.push(name);
-        }
         let found = self.all.iter_mut().find(|given| given.name == name);
         let Some(value) = found.and_then(|given| given.value.take()) else { return Ok(None) };
         let whole = value.span();
@@ -273,14 +268,9 @@ impl<'t> Options<'t> {
         })
     }
 
-    /// The names that were asked for since the last call.
-    pub(super) fn asked(&mut self) -> Vec<&'static str> {
-        mem::take(&mut self.known)
-    }
-
-    /// The first option that was not taken, and where it stands.
-    pub(super) fn left(&self) -> Option<&str> {
-        self.all.iter().find(|given| given.value.is_some()).map(|given| given.name.as_str())
+    /// The names of the options that the phase has, as they are written.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.all.iter().map(|given| given.name.as_str())
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     Error, Result,
     bench::{
         schedule::{Limit, Pace},
-        stores::phase::KINDS,
+        stores::phase::{Info, KINDS},
     },
     record::dataset::Dataset,
 };
@@ -164,66 +164,82 @@ fn phase(options: &mut Options<'_>) -> Result<Vec<Phase>> {
         let what = format!("there is no do = {word:?}; known: {}{near}", known.join(", "));
         return Err(options.wrong("do", what));
     };
+    if let Some(e) = unknown(options, info) {
+        return Err(e);
+    }
     let table = options.table("table")?;
     let (limit, published) = (limit(options)?, options.take("published")?);
     let pace = pace(options)?;
-    let mut at_once = options.numbers("concurrency", &bounds::CONCURRENCY)?;
+    let at_once = options.numbers("concurrency", &bounds::CONCURRENCY)?;
     let rooms = rooms(options)?;
-    // Beside those of all phases.
-    options.asked();
-    let kind = (info.read)(options)?;
-    if let Some(e) = unknown(options, &word) {
-        return Err(e);
-    }
-    let curve = at_once.len() > 1;
-    let one_by_one = |name: &str| {
-        let what = format!("{name} is for operations that are sent one by one");
-        options.wrong(name, format!("{what}, and do = {word:?} is one operation"))
-    };
-    if !kind.one_by_one() {
-        if pace != Pace::Free {
-            return Err(one_by_one("pace"));
-        }
-        if at_once.iter().any(|n| *n > 1) {
-            return Err(one_by_one("concurrency"));
-        }
-    }
-    if curve && (pace != Pace::Free || !rooms.is_empty()) {
-        let what = "a list of concurrency is a curve of capacity: without pace and cache";
-        return Err(options.wrong("concurrency", what));
-    }
-    if !rooms.is_empty() && !(kind.one_by_one() && kind.repeats()) {
-        let what = "cache is for phases that read one by one";
-        return Err(options.wrong("cache", format!("{what}, and do = {word:?} does not")));
-    }
-    let first = at_once.first().copied().unwrap_or(1);
     let one = Phase {
         name,
         info,
-        kind,
+        kind: (info.read)(options)?,
         table,
         limit,
         published,
         pace,
-        concurrency: first,
+        concurrency: at_once.first().copied().unwrap_or(1),
         of: None,
         room: None,
     };
+    allowed(options, &one, &at_once, &rooms)?;
+    Ok(parts(one, &at_once, &rooms))
+}
+
+/// An option that phases of this kind do not have.
+fn unknown(options: &Options<'_>, info: &Info) -> Option<Error> {
+    let own = |info: &Info| info.options.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    let known: Vec<&str> = COMMON.into_iter().chain(own(info)).collect();
+    let name = options.names().find(|name| !known.contains(name))?;
+    let what = match KINDS.iter().any(|other| own(other).contains(&name)) {
+        true => format!("{name:?} is not an option of do = {:?}", info.name),
+        false => format!("unknown option {name:?}{}", did_you_mean(name, &known)),
+    };
+    Some(options.wrong(name, format!("{what}; known: {}", known.join(", "))))
+}
+
+/// Whether options of how operations are sent go with what a phase does, and with each other.
+fn allowed(options: &Options<'_>, phase: &Phase, at_once: &[u32], rooms: &[f64]) -> Result<()> {
+    let (word, free) = (phase.info.name, phase.pace == Pace::Free);
+    let one_by_one = |name: &str| {
+        let what = format!("{name} is for operations that are sent one by one");
+        Err(options.wrong(name, format!("{what}; do = {word:?} is one operation")))
+    };
+    match phase.one_by_one() {
+        false if !free => return one_by_one("pace"),
+        false if at_once.iter().any(|n| *n > 1) => return one_by_one("concurrency"),
+        _ => {}
+    }
+    if at_once.len() > 1 && !(free && rooms.is_empty()) {
+        let what = "a list of concurrency is a curve of capacity: without pace and cache";
+        return Err(options.wrong("concurrency", what));
+    }
+    match rooms.is_empty() || phase.one_by_one() && phase.repeats() {
+        true => Ok(()),
+        false => {
+            let what = "cache is for phases that read one by one";
+            Err(options.wrong("cache", format!("{what}; do = {word:?} does not")))
+        }
+    }
+}
+
+/// The phases that one is written for: the points of a curve, each size of the cache cold and warm.
+fn parts(one: Phase, at_once: &[u32], rooms: &[f64]) -> Vec<Phase> {
     let part = |name: String| Phase { name, of: Some(one.name.clone()), ..one.clone() };
-    if curve {
-        let point = |n: u32| Phase { concurrency: n, ..part(format!("{} x{n}", one.name)) };
-        return Ok(at_once.drain(..).map(point).collect());
+    let point = |n: &u32| Phase { concurrency: *n, ..part(format!("{} x{n}", one.name)) };
+    let both = |share: &f64| {
+        [(false, "cold"), (true, "warm")].map(|(warm, state)| Phase {
+            room: Some(Room { share: *share, warm }),
+            ..part(format!("{}, cache {share}, {state}", one.name))
+        })
+    };
+    match (at_once, rooms) {
+        ([_, _, ..], _) => at_once.iter().map(point).collect(),
+        (_, []) => vec![one],
+        _ => rooms.iter().flat_map(both).collect(),
     }
-    if !rooms.is_empty() {
-        let both = |share: &f64| {
-            [(false, "cold"), (true, "warm")].map(|(warm, state)| Phase {
-                room: Some(Room { share: *share, warm }),
-                ..part(format!("{}, cache {share}, {state}", one.name))
-            })
-        };
-        return Ok(rooms.iter().flat_map(both).collect());
-    }
-    Ok(vec![one])
 }
 
 /// `count` or `seconds`.
@@ -264,20 +280,6 @@ fn rooms(options: &mut Options<'_>) -> Result<Vec<f64>> {
     }
 }
 
-/// An option that a phase of this kind does not have.
-fn unknown(options: &mut Options<'_>, word: &str) -> Option<Error> {
-    let of_kind = options.asked();
-    let left = options.left()?.to_owned();
-    let known: Vec<&str> = COMMON.into_iter().chain(of_kind.iter().copied()).collect();
-    let of_another = KINDS.iter().any(|info| info.options.iter().any(|(name, _)| *name == left));
-    let what = match of_another {
-        true => format!("{left:?} is not an option of do = {word:?}"),
-        false => format!("unknown option {left:?}"),
-    };
-    let near = if of_another { String::new() } else { did_you_mean(&left, &known) };
-    Some(options.wrong(&left, format!("{what}; known: {}{near}", known.join(", "))))
-}
-
 /// The line of a byte, from 1.
 pub(super) fn line(text: &str, at: usize) -> usize {
     1 + text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count()
@@ -315,7 +317,7 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::workload::{BUILT_IN, Info};
+    use crate::bench::workload::BUILT_IN;
 
     #[test]
     fn built_in_ones_are_sound() {
@@ -459,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_phase_is_read_by_its_word_and_takes_the_options_that_it_names() {
+    fn every_kind_of_phase_is_read_by_its_word_and_takes_its_options() {
         for info in KINDS {
             let phase = format!("[[phase]]\nname = \"a\"\ndo = {:?}\n{}", info.name, info.example);
             let text = format!("{HEAD}{LOAD}{phase}");
@@ -467,19 +469,15 @@ mod tests {
             assert_eq!(parsed.phases[1].word(), info.name);
             assert!(!parsed.phases[1].about().is_empty() && !parsed.phases[1].unit().is_empty());
 
-            let table = DeTable::parse(info.example).unwrap().into_inner();
-            let given = table.into_iter().map(|(name, value)| (name.into_inner().into(), 0, value));
-            let mut options = Options::new(info.example, &parsed.tables, given);
-            (info.read)(&mut options).unwrap();
-            let (mut taken, mut named) = (options.asked(), Vec::new());
-            named.extend(info.options.iter().map(|(name, _)| *name));
-            taken.sort_unstable();
-            named.sort_unstable();
-            assert_eq!(
-                taken, named,
-                "{}: the options of INFO are those that read takes",
-                info.name
-            );
+            // Each option that it names is read: one of another type is refused with its line.
+            for (name, _) in info.options {
+                let others = info.example.lines().filter(|line| !line.starts_with(name));
+                let others: Vec<&str> = others.collect();
+                let phase =
+                    format!("[[phase]]\nname = \"a\"\ndo = {:?}\n{name} = true\n", info.name);
+                let said = refused(&format!("{HEAD}{LOAD}{phase}{}", others.join("\n")));
+                assert!(said.contains("line 11") && said.contains(name), "{}: {said}", info.name);
+            }
         }
     }
 
@@ -491,7 +489,7 @@ mod tests {
         let option = |(name, what): &(&str, &str)| format!("`{name}`: {what}");
         let row = |info: &Info| {
             let options: Vec<String> = info.options.iter().map(option).collect();
-            format!("| `{}` | {} | {} |\n", info.name, info.about, options.join("; "))
+            format!("| `{}` | {} | {} |\n", info.name, info.about, options.join("<br>"))
         };
         let rows: String = KINDS.iter().map(row).collect();
         let table = format!("| do | what | options |\n|---|---|---|\n{rows}");

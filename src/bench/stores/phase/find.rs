@@ -31,7 +31,7 @@ pub(super) const INFO: Info = Info {
     about: "asks queries one by one and reads their answers in full; a field that is in no record is an \
             error",
     options: &[
-        ("where", "which records; default all"),
+        ("where", "which records (default all)"),
         (
             "range",
             "`{ field, width }`: of them, those whose whole number in `field` is in a range of so many, \

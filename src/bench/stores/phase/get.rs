@@ -12,8 +12,8 @@ pub(super) const INFO: Info = Info {
     name: "get",
     about: "reads records by key",
     options: &[
-        ("keys", "which keys, see below; default `random`"),
-        ("batch", "how many keys at a time; default 1"),
+        ("keys", "which keys, see below (default `random`)"),
+        ("batch", "how many keys at a time (default 1)"),
     ],
     example: "",
     read: |options| Ok(Arc::new(Get { spread: options.spread()?, batch: options.batch(1)? })),

@@ -32,8 +32,8 @@ pub(super) const INFO: Info = Info {
         ("index", "the fields"),
         (
             "writes",
-            "so many writes are timed before and after, and the size of the indexes on disk is measured; \
-             default 0: none",
+            "so many writes are timed before and after, and the size of the indexes on disk is measured \
+             (default 0: neither)",
         ),
     ],
     example: "index = [\"age\"]",

@@ -30,9 +30,9 @@ pub(super) const INFO: Info = Info {
         (
             "way",
             "`rows` (one record at a time, each acknowledged), `batches`, `bulk` (the store's fastest way) \
-             or `transaction` (one record at a time, one commit); default `bulk`",
+             or `transaction` (one record at a time, one commit) (default `bulk`)",
         ),
-        ("batch", "how many records at a time, of `batches` and `bulk`; default 1,000"),
+        ("batch", "how many records at a time, of `batches` and `bulk` (default 1,000)"),
     ],
     example: "",
     read: |options| {

@@ -21,7 +21,7 @@ pub(super) const INFO: Info = Info {
     about: "sends operations of several sorts one by one, drawn by their shares",
     options: &[
         ("shares", "`{ read, update, insert, scan, read-modify-write }`, of any sum"),
-        ("keys", "which keys, see below; default `random`"),
+        ("keys", "which keys, see below (default `random`)"),
     ],
     example: "shares = { read = 1 }",
     read,

@@ -36,7 +36,7 @@ pub(super) const INFO: Info = Info {
     about: "goes from records, drawn at random, to those that belong to them, one by one",
     options: &[
         ("by", "how they are found, see below"),
-        ("to", "the table of what belongs to them; default `records`"),
+        ("to", "the table of what belongs to them (default `records`)"),
         ("field", "the field with the keys, see below"),
     ],
     example: "by = \"embedded\"\nfield = \"x\"",

@@ -24,8 +24,8 @@ pub(super) const INFO: Info = Info {
     about: "writes all records again, several times; measures the disk before, after, and after the store \
             has settled",
     options: &[
-        ("times", "how often, 2 or more; default 2"),
-        ("batch", "how many records at a time; default 1,000"),
+        ("times", "how often, 2 or more (default 2)"),
+        ("batch", "how many records at a time (default 1,000)"),
     ],
     example: "",
     read: |options| {

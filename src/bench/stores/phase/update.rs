@@ -20,7 +20,7 @@ pub(super) const INFO: Info = Info {
     name: "update",
     about: "writes records again with fields changed, one by one",
     options: &[
-        ("keys", "which keys, see below; default `random`"),
+        ("keys", "which keys, see below (default `random`)"),
         ("set", "the fields and their new values"),
     ],
     example: "set = { age = 1 }",
