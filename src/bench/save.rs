@@ -159,7 +159,7 @@ fn add_kinds(results: &mut Results) {
     let Ok(workload) = Workload::parse(&workload.text) else { return };
     for (phase, of) in workload.phases.iter().zip(workload.families()) {
         if let Some(old) = results.phases.iter_mut().find(|old| old.id == phase.name) {
-            (old.kind, old.of) = (phase.act.kind().to_owned(), of);
+            (old.kind, old.of) = (phase.word().to_owned(), of);
         }
     }
 }
