@@ -5,7 +5,7 @@ on one, where progress is shown.
     scripts/undisturbed.py [RUNS]
 
 Runs `steelyard bench` on the store in memory under callgrind, which counts inside the loop of the
-window only (`bench/stores/drive.rs`), RUNS times (3) each. Needs valgrind and script.
+window only (`bench/stores/load_loop.rs`), RUNS times (3) each. Needs valgrind and script.
 """
 
 import re
@@ -19,8 +19,8 @@ from pathlib import Path
 from harness import WORKLOAD
 from rows import STEELYARD
 
-LOOP = "steelyard::bench::stores::drive::closed::{{closure}}::{{closure}}"
-SEND = "steelyard::bench::stores::drive::send::{{closure}}"
+LOOP = "steelyard::bench::stores::load_loop::closed::{{closure}}::{{closure}}"
+SEND = "<steelyard::bench::stores::operation::Op as steelyard::bench::stores::operation::Operation>::send::{{closure}}"
 
 
 def measure(folder, terminal):

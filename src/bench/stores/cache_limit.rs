@@ -9,12 +9,12 @@ use std::{fs, path::Path};
 
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
-use super::Bout;
+use super::turn::Turn;
 use crate::{Error, Result, bench::workload::Phase};
 
-impl Bout<'_> {
+impl Turn<'_> {
     /// Gives the server the cache that a phase asks for, or the usual one where it asks for none.
-    pub(super) async fn make_room(&mut self, phase: &Phase) -> Result<()> {
+    pub(super) async fn limit_cache(&mut self, phase: &Phase) -> Result<()> {
         let wanted = phase.room.map(|room| room.share);
         let as_it_is = match phase.room {
             None => self.limited.is_none(),

@@ -1,10 +1,10 @@
-//! Who sends the operations of a window: tasks of the runtime, or threads.
+//! The workers that send the operations of a window: tasks of the runtime, or threads.
 //!
-//! A server is asked by tasks, which wait for its answers side by side in one thread. A store in this
-//! process does its work on the thread of its caller, and its users call it from as many threads as
-//! they want work done at once; so its workers are threads. Each has a runtime of its own, and may be
-//! kept waiting by the store ([`blocking`]). They are there before a window begins, and stay for the
-//! next one.
+//! Requests to a server are sent by tasks, which wait for its answers side by side in one thread. A store
+//! in this process does its work on the thread of its caller, and programs call it from as many threads
+//! as they want work done at once; so its workers are threads. Each has a runtime of its own, and the
+//! store may block it ([`blocking`]). Threads are started before a window begins, and stay for the next
+//! one.
 
 use std::{
     pin::Pin,
@@ -14,12 +14,12 @@ use std::{
 
 use tokio::{runtime, sync::mpsc as results, task::JoinSet};
 
-use super::drive::Window;
+use super::load_loop::Window;
 use crate::{Result, store::blocking};
 
 /// The workers of a phase.
-pub(super) struct Crew {
-    workers: usize,
+pub(super) struct Workers {
+    count: usize,
     /// Where each takes its work from; none where they are tasks.
     threads: Vec<mpsc::Sender<Job>>,
     /// Set where the run is to end.
@@ -32,21 +32,21 @@ struct Job {
     done: results::UnboundedSender<Result<Window>>,
 }
 
-impl Crew {
+impl Workers {
     /// So many workers, as tasks of the runtime.
-    pub fn of_tasks(workers: usize) -> Crew {
-        Crew { workers, threads: Vec::new(), ended: Arc::default() }
+    pub fn tasks(count: usize) -> Workers {
+        Workers { count, threads: Vec::new(), ended: Arc::default() }
     }
 
     /// So many workers, each a thread.
     ///
     /// # Errors
     /// Where the system gives no more threads or files.
-    pub fn of_threads(workers: usize) -> Result<Crew> {
-        let ready = Arc::new(Barrier::new(workers + 1));
-        let threads = Vec::with_capacity(workers);
-        let mut crew = Crew { workers, threads, ended: Arc::default() };
-        for _ in 0..workers {
+    pub fn threads(count: usize) -> Result<Workers> {
+        let ready = Arc::new(Barrier::new(count + 1));
+        let threads = Vec::with_capacity(count);
+        let mut workers = Workers { count, threads, ended: Arc::default() };
+        for _ in 0..count {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             let (jobs, mine) = mpsc::channel();
             let ready = Arc::clone(&ready);
@@ -54,28 +54,28 @@ impl Crew {
             worker.spawn(move || {
                 ready.wait();
                 for Job { work, done } in mine {
-                    // Nobody waits for it any more where the run was ended.
+                    // The receiver is gone where the run was ended.
                     let _ = done.send(runtime.block_on(blocking(work)));
                 }
             })?;
-            crew.threads.push(jobs);
+            workers.threads.push(jobs);
         }
         ready.wait();
-        Ok(crew)
+        Ok(workers)
     }
 
     /// How many workers there are.
-    pub fn workers(&self) -> usize {
-        self.workers
+    pub fn count(&self) -> usize {
+        self.count
     }
 
-    /// Lets every worker do its part of a window, and adds up what they came to. One task that is
-    /// `alone` waits for each answer in the thread: nobody else wants it, and the load generators of
-    /// the databases wait so, too.
+    /// Has every worker do its part of a window, and adds up the results. One task that is `alone` waits
+    /// for each answer in the thread: nothing else needs the thread, and the load generators of the
+    /// databases wait in the same way.
     ///
     /// # Errors
     /// Those of the work.
-    pub async fn work<F>(&self, alone: bool, work: impl Fn(usize) -> F) -> Result<Window>
+    pub async fn run<F>(&self, alone: bool, work: impl Fn(usize) -> F) -> Result<Window>
     where
         F: Future<Output = Result<Window>> + Send + 'static,
     {
@@ -86,8 +86,8 @@ impl Crew {
         };
         if self.threads.is_empty() {
             let mut tasks = JoinSet::new();
-            for work in (0..self.workers).map(work) {
-                match alone && self.workers == 1 {
+            for work in (0..self.count).map(work) {
+                match alone && self.count == 1 {
                     true => tasks.spawn(blocking(work)),
                     false => tasks.spawn(work),
                 };
@@ -103,7 +103,7 @@ impl Crew {
             let job = Job { work: Box::pin(work(worker)), done: done.clone() };
             assert!(jobs.send(job).is_ok(), "a worker ends in good order");
         }
-        for _ in 0..self.workers {
+        for _ in 0..self.count {
             add(windows.recv().await.expect("a worker ends in good order")?);
         }
         Ok(all.unwrap_or_default())

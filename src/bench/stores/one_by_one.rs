@@ -1,13 +1,11 @@
 //! Phases whose operations are sent one by one: warmed up, then in a closed or an open loop.
 
 use super::{
-    super::{
-        crew::Crew,
-        drive::{self, Op, Ops, Stores},
-        expected::Expected,
-        ops, statement,
-    },
-    Bout, Done,
+    load_loop::{self, Ops},
+    operation::{Operation, Stores},
+    statement,
+    turn::{Done, Turn},
+    workers::Workers,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -15,7 +13,7 @@ use crate::{
         results::Tally,
         schedule::{Limit, Pace},
         stats::{Steady, WINDOWS},
-        workload::{Act, Phase},
+        workload::Phase,
     },
 };
 
@@ -24,7 +22,7 @@ const WARM_UP: u64 = 2_000_000_000;
 
 /// How a phase is warmed up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum WarmUp {
+enum WarmUp {
     /// Until its operations are steady by test (rule 7).
     Steady,
     /// By all of its operations, once.
@@ -33,51 +31,46 @@ pub(super) enum WarmUp {
     No,
 }
 
-impl Bout<'_> {
-    pub(super) async fn one_by_one(
+impl WarmUp {
+    fn of(phase: &Phase) -> WarmUp {
+        match phase.room {
+            None if phase.repeats() => WarmUp::Steady,
+            Some(room) if room.warm => WarmUp::Once,
+            None | Some(_) => WarmUp::No,
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Sends operations, which were drawn beforehand, as a phase says.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot do them;
+    /// [`Mismatch`](ErrorKind::Mismatch) where an answer is wrong; those of the store.
+    pub(super) async fn one_by_one<O: Operation>(
         &mut self,
         phase: &Phase,
-        expected: &Expected,
-        warm_up: WarmUp,
+        ops: Vec<O>,
     ) -> Result<Done> {
-        let (stores, records) = (self.stores(phase)?, self.records(&phase.table)?);
-        let grown = self.grown.get(&phase.table).copied().unwrap_or(0);
-        let to = match &phase.act {
-            Act::Relate { to, .. } => self.names.get(to).map_or(to.as_str(), String::as_str),
-            _ => "",
-        };
-        let (mut drawn, inserted) = ops::ops(phase, records, expected, grown, to, self.seed)?;
-        if self.null {
-            // Who looks for nothing has to be told how many records would come.
-            for op in &mut drawn {
-                match op {
-                    Op::Find(query, expected) => query.limit = expected.or(query.limit),
-                    Op::Relate(relate) => *op = Op::Get(relate.as_keys()),
-                    _ => {}
-                }
-            }
+        if ops.is_empty() {
+            return Err(Error::invalid("a phase of no operations"));
         }
-        let ops = Ops::from(drawn);
-        for op in ops.iter().take(100) {
-            match op {
-                Op::Find(query, _) => stores.table.abilities().can(query)?,
-                Op::Relate(relate) => relate.possible(&stores)?,
-                _ => {}
-            }
-        }
+        let (stores, ops) = (self.stores(phase)?, Ops::from(ops));
+        ops.iter().take(100).try_for_each(|op| op.possible(&stores))?;
+        let inserted = ops.iter().filter(|op| op.adds()).count() as u64;
         if inserted > 0 && matches!(phase.limit, Some(Limit::Seconds(_))) {
             let what = "a mix with inserts needs a count: new records are new only once";
             return Err(Error::invalid(what));
         }
-        let crew = self.crew(phase)?;
+        let workers = self.workers(phase)?;
         let statements = match self.explains {
             true => statement::of_ops(&stores, &ops).await,
             false => Vec::new(),
         };
-        let (warm_up, settled) = match warm_up {
-            WarmUp::Steady => self.warm_up(&crew, &stores, &ops).await?,
+        let (warm_up, settled) = match WarmUp::of(phase) {
+            WarmUp::Steady => self.warm_up(&workers, &stores, &ops).await?,
             WarmUp::Once => {
-                let once = drive::closed(&crew, self.clock, &stores, &ops, None).await?;
+                let once = load_loop::closed(&workers, self.clock, &stores, &ops, None).await?;
                 once.first.map_or(Ok((Vec::new(), true)), Err)?
             }
             WarmUp::No => (Vec::new(), true),
@@ -93,21 +86,21 @@ impl Bout<'_> {
         let mut window = match (moments, phase.limit) {
             (None, Some(Limit::Seconds(seconds))) => {
                 let until = Some(before.at.saturating_add((seconds * 1e9) as u64));
-                drive::closed(&crew, self.clock, &stores, &ops, until).await?
+                load_loop::closed(&workers, self.clock, &stores, &ops, until).await?
             }
             (None, _) if phase.pace != Pace::Free => {
                 return Err(Error::invalid(
                     "a share of the capacity, which no phase before it has measured",
                 ));
             }
-            (None, _) => drive::closed(&crew, self.clock, &stores, &ops, None).await?,
+            (None, _) => load_loop::closed(&workers, self.clock, &stores, &ops, None).await?,
             (Some(moments), limit) => {
                 let rate = offered.unwrap_or(1.0);
                 let seconds = match limit {
                     Some(Limit::Seconds(seconds)) => seconds,
                     _ => ops.len() as f64 / rate,
                 };
-                drive::open(&crew, self.clock, &stores, &ops, (moments, seconds)).await?
+                load_loop::open(&workers, self.clock, &stores, &ops, (moments, seconds)).await?
             }
         };
         let mut done = self.after(before, window.tally.done);
@@ -121,7 +114,7 @@ impl Bout<'_> {
         let Tally { failed, skipped, .. } = window.tally;
         let all = failed + skipped == 0 && !matches!(phase.limit, Some(Limit::Seconds(_)));
         self.read_back(phase, &ops, all).await?;
-        if phase.act.changes() {
+        if phase.changes() {
             self.changed(phase);
         }
         if phase.pace == Pace::Free {
@@ -144,13 +137,18 @@ impl Bout<'_> {
     }
 
     /// Repeats parts of the operations until they are steady by test (rule 7).
-    async fn warm_up(&self, crew: &Crew, stores: &Stores, ops: &Ops) -> Result<(Vec<f64>, bool)> {
-        let part = ops.len().div_ceil(WINDOWS).max(crew.workers());
+    async fn warm_up<O: Operation>(
+        &self,
+        workers: &Workers,
+        stores: &Stores,
+        ops: &Ops<O>,
+    ) -> Result<(Vec<f64>, bool)> {
+        let part = ops.len().div_ceil(WINDOWS).max(workers.count());
         let begin = self.clock.now();
         let mut windows = Vec::with_capacity(WINDOWS);
         for ops in ops.parts(part).cycle() {
             let at = self.clock.now();
-            let window = drive::closed(crew, self.clock, stores, &ops, None).await?;
+            let window = load_loop::closed(workers, self.clock, stores, &ops, None).await?;
             if let Some(e) = window.first {
                 return Err(e);
             }

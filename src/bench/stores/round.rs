@@ -1,4 +1,5 @@
-//! One competitor's run of the workload on one start, and what is put down of it.
+//! One store's turn in a round: it is started, does the phases of the workload, and their results are
+//! added to those of the run.
 
 use std::{
     collections::HashMap,
@@ -10,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use super::{NULL, Opened, Run, STORE, Target, act::Bout, null::Null, watch};
+use super::{NULL, Opened, Run, STORE, Target, null::Null, turn::Turn, watch};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -23,7 +24,7 @@ use crate::{
     store::Store,
 };
 
-/// Where a competitor's run of the workload takes place.
+/// Where a store's turn takes place.
 struct At {
     /// In the order of the round.
     place: u32,
@@ -39,8 +40,8 @@ struct Kept {
 }
 
 impl Run<'_, '_, '_> {
-    /// One competitor's run of the workload: `who` is a target, or the null competitor after them.
-    pub(super) async fn bout(&mut self, who: usize, place: u32) -> Result<()> {
+    /// One store's turn: `who` is the number of a target, or of the null competitor after them.
+    pub(super) async fn turn(&mut self, who: usize, place: u32) -> Result<()> {
         let target = self.targets.get(who).cloned();
         let label = target.as_ref().map_or(NULL.to_owned(), |t| t.label.clone());
         if self.broken.contains(&label) {
@@ -64,7 +65,7 @@ impl Run<'_, '_, '_> {
             };
             tables.insert(table.name.clone(), store);
         }
-        // Of a store of ours none is kept beside those of the bout, which may close it.
+        // Of a store of ours none is kept beside those of the turn, which may close it.
         let own = target.as_ref().is_some_and(Target::is_own);
         let stores: Vec<Arc<dyn Store>> = tables.values().filter(|_| own).cloned().collect();
         let probe = self.instruments.probe(self.rounds);
@@ -130,21 +131,21 @@ impl Run<'_, '_, '_> {
         let own = self.targets.iter().any(|target| target.label == label && target.is_own());
         let records = std::mem::take(&mut self.records);
         let seed = self.results.plan.seed.wrapping_add(u64::from(self.rounds));
-        let mut bout = Bout::new(workload, &records, tables, opened, seed);
-        (bout.names, bout.url) = (names, at.url);
-        bout.folder = at.folder.filter(|_| !own);
-        (bout.own, bout.program) = (own, options.program.clone());
+        let mut turn = Turn::new(workload, &records, tables, opened, seed);
+        (turn.names, turn.url) = (names, at.url);
+        turn.folder = at.folder.filter(|_| !own);
+        (turn.own, turn.program) = (own, options.program.clone());
         // What keeps nothing is asked as all others are; where they differ, as a server: one thread
         // does the work of all, which shows the most that the harness can cost.
         let target = self.targets.iter().find(|target| target.label == label);
-        bout.embedded = match target {
+        turn.embedded = match target {
             Some(target) => target.is_embedded(),
             None => self.targets.iter().all(Target::is_embedded),
         };
-        bout.around = target.map(|target| self.wrapping(target)).unwrap_or_default();
-        bout.explains = self.rounds == 0;
-        bout.ended = Arc::clone(&self.ended);
-        bout.lossy = self.lossy.contains(label);
+        turn.around = target.map(|target| self.wrapping(target)).unwrap_or_default();
+        turn.explains = self.rounds == 0;
+        turn.ended = Arc::clone(&self.ended);
+        turn.lossy = self.lossy.contains(label);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {
             if self.stopped() {
@@ -156,13 +157,13 @@ impl Run<'_, '_, '_> {
             let Some(cell) = cell else { continue };
             if self.results.cells[cell].refused.is_some() {
                 // Its table may be needed all the same.
-                let _ = bout.act(phase, &self.expected[p]).await;
+                let _ = turn.run(phase, &self.expected[p]).await;
                 continue;
             }
             // Also while an operation waits for a server that has stopped.
             let acted = tokio::select! {
                 biased;
-                done = bout.act(phase, &self.expected[p]) => done,
+                done = turn.run(phase, &self.expected[p]) => done,
                 () = until(&self.ended) => Err(interrupted()),
             };
             match acted {
@@ -188,9 +189,9 @@ impl Run<'_, '_, '_> {
                 }
             }
         }
-        let kept = Kept { disk: bout.disk(), records: bout.kept() };
-        let told = std::mem::take(&mut bout.told);
-        drop(bout);
+        let kept = Kept { disk: turn.disk(), records: turn.kept() };
+        let told = std::mem::take(&mut turn.told);
+        drop(turn);
         self.records = records;
         for (what, how) in told {
             self.results.settings.insert(format!("{label}, {what}"), how);

@@ -1,10 +1,10 @@
-//! A crash: the server is killed in the middle of writes and started again on its data. For a store in
-//! this process, a process of its own that writes to it is killed (`writer.rs`), and the store opened again.
+//! `do = "recover"`: a crash. The server is killed in the middle of writes and started again on its data.
+//! For a store in this process, a process of its own that writes to it is killed (`writer.rs`), and the
+//! store opened again.
 //!
-//! What is tried is a crash of the process, not of the machine: what the process had handed to the
-//! system is still there, synced or not. So all tiers but t0 and some of t2 have to keep all of it.
-//! Records that are lost are counted. A record that is there with other contents fails the run, whatever
-//! the tier.
+//! This is a crash of the process, not of the machine: what the process had handed to the system is still
+//! there, synced or not. So all tiers but t0 and some of t2 have to keep all of it. Lost records are
+//! counted. A record that is there with other contents fails the run, whatever the tier.
 
 use std::{
     path::{Path, PathBuf},
@@ -15,30 +15,70 @@ use std::{
     time::Duration,
 };
 
+use async_trait::async_trait;
 use tokio::{sync::Notify, task::JoinSet};
 
 use super::{
-    super::{data::Records, writer},
-    Bout, Done,
+    super::{
+        data::Records,
+        draws::keys,
+        expected::Expected,
+        turn::{Done, Turn},
+        writer,
+    },
+    Info, Kind,
+    load::{BATCH, Way},
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        results::Recovery,
-        schedule::Limit,
-        workload::{Phase, Way},
-    },
+    bench::{results::Recovery, schedule::Limit, workload::Phase},
     store::{self, Key, Row, Store},
 };
+
+pub(super) const INFO: Info = Info {
+    name: "recover",
+    about: "kills the private server (SIGKILL) in the middle of writes, after `count` acknowledged ones \
+            (default 1,000), and starts it again: seconds until it answers, and what it lost. For SQLite and \
+            folders, a process that writes to them is killed",
+    options: &[],
+    example: "",
+    read: |_| Ok(Arc::new(Recover)),
+};
+
+#[derive(Debug)]
+struct Recover;
+
+#[async_trait(?Send)]
+impl Kind for Recover {
+    fn about(&self) -> String {
+        "The server killed (SIGKILL) in the middle of writes and started again, until it answers a client"
+            .into()
+    }
+
+    fn unit(&self) -> &'static str {
+        "restarts"
+    }
+
+    /// It writes records of its own.
+    fn needs<'a>(&'a self, _: &'a str) -> Vec<&'a str> {
+        Vec::new()
+    }
+
+    fn units(&self, _: u64, _: &Expected) -> Option<u64> {
+        Some(1)
+    }
+
+    async fn run(&self, turn: &mut Turn<'_>, phase: &Phase, _: &Expected) -> Result<Done> {
+        turn.recover(phase).await
+    }
+}
 
 /// Writes that are acknowledged before the kill, where the phase does not say.
 const USUAL: u64 = 1_000;
 /// Writes that are on their way at once.
 const WRITERS: u64 = 4;
-/// How long a client tries to be answered again.
+/// How long a client tries to get an answer again.
 const PATIENCE: u64 = 120_000_000_000;
-/// Keys that are asked for at once.
-const BATCH: usize = 1_000;
 
 /// What is killed.
 enum Killed {
@@ -79,8 +119,8 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Bout<'_> {
-    pub(super) async fn recover(&mut self, phase: &Phase) -> Result<Done> {
+impl Turn<'_> {
+    async fn recover(&mut self, phase: &Phase) -> Result<Done> {
         let killed = self.killed()?;
         if !self.there.contains_key(&phase.table) {
             self.make(phase).await?;
@@ -97,10 +137,10 @@ impl Bout<'_> {
         self.answers(phase).await?;
         let done = self.after(before, 1);
         let store = Arc::clone(self.table(&phase.table)?);
-        let all: Vec<Key> = sent.iter().map(|row| row.key.clone()).collect();
+        let all = keys(&sent);
         let found = found(&*store, &acknowledged).await?;
         let earlier = there - self.left(phase, &*store, there, &all).await?;
-        self.survived(&phase.table, sent, BATCH).await?;
+        self.survived(&phase.table, &sent, BATCH).await?;
         // What came after the load is taken out again, for the phases that follow.
         store.remove(&all).await?;
         if earlier > 0 {

@@ -1,9 +1,10 @@
-//! The timed window of operations that are sent one by one: the closed and the open loop.
+//! The load loops: the timed window of operations that are sent one by one, closed or open.
 //!
-//! Inside the window a worker touches nothing that another touches: each has its own operations and
-//! its own histograms, which are added up when the window is over. (The moments of an open loop are
-//! one plan, from which each worker takes the next.) An operation costs one reading of the clock in
-//! the closed loop, for the end of one is the beginning of the next.
+//! Inside the window workers share nothing: each has its own operations and its own histograms, which
+//! are added up when the window is over. (The moments of an open loop are one schedule, from which each
+//! worker takes the next.) An operation costs one reading of the clock in the closed loop, for the end
+//! of one is the beginning of the next. The loops are generic over the operation, so that nothing of it
+//! is looked up within the window.
 
 use std::{
     ops::{Deref, Range},
@@ -13,13 +14,11 @@ use std::{
     },
 };
 
-use futures_util::TryStreamExt;
-
 use super::{
-    answers::{Answer, Aside, Found},
-    crew::Crew,
-    pace::{Pacer, Plan},
-    relate::Relate,
+    answers::{Answer, Aside},
+    operation::{Operation, Outcome, Stores},
+    schedule_timer::{Schedule, ScheduleTimer},
+    workers::Workers,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -28,49 +27,37 @@ use crate::{
         results::{Latency, Tally},
         schedule::{Moments, interrupted},
     },
-    record::Document,
-    store::{Key, Query, Row, Store},
 };
 
-/// One operation, ready to be sent.
-#[derive(Debug, Clone)]
-pub(super) enum Op {
-    /// Reads these keys; every one has to be there.
-    Get(Box<[Key]>),
-    /// Asks this; so many records have to come.
-    Find(Box<Query>, Option<u64>),
-    /// Writes this.
-    Put(Box<Row>),
-    /// Reads this, puts these fields in, writes it.
-    Change(Key, Box<Document>),
-    /// Goes from a record to what belongs to it.
-    Relate(Box<Relate>),
-}
-
 /// Operations, or a part of them.
-#[derive(Clone)]
-pub(super) struct Ops {
-    all: Arc<[Op]>,
+pub(super) struct Ops<O> {
+    all: Arc<[O]>,
     part: Range<usize>,
 }
 
-impl From<Vec<Op>> for Ops {
-    fn from(all: Vec<Op>) -> Ops {
+impl<O> Clone for Ops<O> {
+    fn clone(&self) -> Self {
+        Ops { all: Arc::clone(&self.all), part: self.part.clone() }
+    }
+}
+
+impl<O> From<Vec<O>> for Ops<O> {
+    fn from(all: Vec<O>) -> Self {
         Ops { part: 0..all.len(), all: all.into() }
     }
 }
 
-impl Deref for Ops {
-    type Target = [Op];
+impl<O> Deref for Ops<O> {
+    type Target = [O];
 
-    fn deref(&self) -> &[Op] {
+    fn deref(&self) -> &[O] {
         &self.all[self.part.clone()]
     }
 }
 
-impl Ops {
+impl<O> Ops<O> {
     /// So many at a time.
-    pub fn parts(&self, size: usize) -> impl Iterator<Item = Ops> + Clone {
+    pub fn parts(&self, size: usize) -> impl Iterator<Item = Ops<O>> + Clone {
         let Range { start, end } = self.part;
         (start..end)
             .step_by(size.max(1))
@@ -78,7 +65,7 @@ impl Ops {
     }
 }
 
-/// What a window came to.
+/// The results of a window.
 #[derive(Debug, Default)]
 pub(super) struct Window {
     /// When it ended, on the clock.
@@ -89,7 +76,7 @@ pub(super) struct Window {
     pub items: u64,
     /// The first failure.
     pub first: Option<Error>,
-    /// Answers that were put aside.
+    /// Answers that were put aside, to be looked at.
     pub answers: Vec<Answer>,
     /// How many operations in a row had no answer in time.
     late: u32,
@@ -97,8 +84,8 @@ pub(super) struct Window {
     gave_up: Option<Error>,
 }
 
-/// After so many timeouts in a row a worker sends nothing more: each takes as long as an operation may, so that a server
-/// that has stopped would hold up the run for hours.
+/// After so many timeouts in a row a worker sends nothing more: each takes as long as the time limit of an
+/// operation, so that a server that has stopped would hold up the run for hours.
 const TIMEOUTS: u32 = 3;
 
 impl Window {
@@ -106,7 +93,7 @@ impl Window {
         Window { latency: Latency::of_window(open), ..Window::default() }
     }
 
-    /// Adds what another came to.
+    /// Adds the results of another.
     pub fn add(&mut self, other: Window) {
         self.ended = self.ended.max(other.ended);
         self.tally = self.tally.plus(other.tally);
@@ -161,42 +148,25 @@ impl Window {
     }
 }
 
-/// How an operation ended that did not fail.
-pub(super) enum Outcome {
-    /// Good, with so many records read.
-    Done(u64),
-    /// Something that had to be there was not.
-    Missed(String),
-}
-
-/// The stores that operations go to.
-#[derive(Clone)]
-pub(super) struct Stores {
-    /// The table of the phase.
-    pub table: Arc<dyn Store>,
-    /// The table of what belongs to its records.
-    pub other: Option<Arc<dyn Store>>,
-}
-
-/// Sends operations one after another by a crew, each worker its share of them, until all are done
-/// or, where `until` is given, until that moment, again from the first where need be.
+/// Sends operations one after another, each worker its share of them, until all are done or, where
+/// `until` is given, until that moment, beginning again with the first where need be.
 ///
 /// # Errors
 /// [`Unavailable`](ErrorKind::Unavailable) where the run is to end; [`Timeout`](ErrorKind::Timeout) where some
-/// operations in a row were; none else of the operations': those are counted.
-pub(super) async fn closed(
-    crew: &Crew,
+/// operations in a row timed out; other errors of operations are counted.
+pub(super) async fn closed<O: Operation>(
+    workers: &Workers,
     clock: Monotonic,
     stores: &Stores,
-    ops: &Ops,
+    ops: &Ops<O>,
     until: Option<u64>,
 ) -> Result<Window> {
-    let workers = crew.workers();
-    let work = |worker| {
-        let (stores, ops, ended) = (stores.clone(), ops.clone(), Arc::clone(&crew.ended));
+    let count = workers.count();
+    let work = |worker: usize| {
+        let (stores, ops, ended) = (stores.clone(), ops.clone(), Arc::clone(&workers.ended));
         async move {
-            let (ops, mut window) = (&*ops, Window::new(false));
-            let mut aside = Aside::of(ops.len(), workers);
+            let (ops, mut window) = (&ops[..], Window::new(false));
+            let mut aside = Aside::of(ops.len(), count);
             let mut at = worker;
             let mut begin = clock.now();
             loop {
@@ -207,13 +177,13 @@ pub(super) async fn closed(
                     }
                 }
                 aside.next(at);
-                let outcome = send(&stores, &ops[at], &mut aside).await;
+                let outcome = ops[at].send(&stores, &mut aside).await;
                 let end = clock.now();
                 if window.count(outcome) {
                     window.latency.response.record(end - begin);
                 }
                 begin = end;
-                at += workers;
+                at += count;
                 let over = until.is_some_and(|until| end >= until);
                 if over || window.gave_up.is_some() || ended.load(Relaxed) {
                     break;
@@ -224,8 +194,8 @@ pub(super) async fn closed(
             Ok(window)
         }
     };
-    let window = crew.work(true, work).await?;
-    going_on(&crew.ended)?;
+    let window = workers.run(true, work).await?;
+    going_on(&workers.ended)?;
     window.whole()
 }
 
@@ -237,34 +207,34 @@ pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
     if ended.load(Relaxed) { Err(interrupted()) } else { Ok(()) }
 }
 
-/// Sends operations at planned moments; as many may be on their way at once as the crew has workers.
+/// Sends operations at planned moments; as many may be on their way at once as there are workers.
 ///
 /// # Errors
 /// Where the system gives no timer; as [`closed`].
-pub(super) async fn open(
-    crew: &Crew,
+pub(super) async fn open<O: Operation>(
+    workers: &Workers,
     clock: Monotonic,
     stores: &Stores,
-    ops: &Ops,
+    ops: &Ops<O>,
     (moments, seconds): (Moments, f64),
 ) -> Result<Window> {
-    let workers = crew.workers();
-    let plan = Plan::new(clock, moments, seconds);
-    let work = |worker| {
-        let (stores, ops, plan) = (stores.clone(), ops.clone(), plan.clone());
-        let ended = Arc::clone(&crew.ended);
+    let count = workers.count();
+    let schedule = Schedule::new(clock, moments, seconds);
+    let work = |worker: usize| {
+        let (stores, ops, schedule) = (stores.clone(), ops.clone(), schedule.clone());
+        let ended = Arc::clone(&workers.ended);
         async move {
-            let (ops, mut window) = (&*ops, Window::new(true));
-            let mut aside = Aside::of(ops.len(), workers);
-            let mut pacer = Pacer::new(plan)?;
+            let (ops, mut window) = (&ops[..], Window::new(true));
+            let mut aside = Aside::of(ops.len(), count);
+            let mut timer = ScheduleTimer::new(schedule)?;
             let mut at = worker;
-            while let Some(planned) = pacer.next().await {
+            while let Some(planned) = timer.next().await {
                 let sent = clock.now();
                 aside.next(at % ops.len());
-                let outcome = send(&stores, &ops[at % ops.len()], &mut aside).await;
+                let outcome = ops[at % ops.len()].send(&stores, &mut aside).await;
                 let end = clock.now();
                 window.add_planned(outcome, planned, sent, end);
-                at += workers;
+                at += count;
                 if window.gave_up.is_some() || ended.load(Relaxed) {
                     break;
                 }
@@ -273,9 +243,9 @@ pub(super) async fn open(
             Ok(window)
         }
     };
-    let mut window = crew.work(false, work).await?;
-    going_on(&crew.ended)?;
-    window.tally.skipped = plan.skipped();
+    let mut window = workers.run(false, work).await?;
+    going_on(&workers.ended)?;
+    window.tally.skipped = schedule.skipped();
     window.whole()
 }
 
@@ -286,7 +256,7 @@ impl Window {
         let lag = sent.saturating_sub(planned);
         let good = self.count(outcome);
         let Latency { response, service, lag: lags } = &mut self.latency;
-        // How late the plan is kept is seen on every operation, how long answers take on good ones.
+        // How late the schedule is kept is counted for every operation, latency for good ones.
         if let Some(lags) = lags {
             lags.record(lag);
         }
@@ -301,91 +271,17 @@ impl Window {
     }
 }
 
-/// Sends an operation and waits for all of its answer.
-async fn send(stores: &Stores, op: &Op, aside: &mut Aside) -> Result<Outcome> {
-    match op {
-        Op::Get(keys) => {
-            let found = stores.table.get(keys).await?;
-            let read = found.iter().flatten().count();
-            if read < keys.len() || found.len() != keys.len() {
-                let at = found.iter().position(Option::is_none).unwrap_or(found.len());
-                return Ok(missing(keys.get(at)));
-            }
-            if aside.wants() {
-                aside.put(Found::Records(found));
-            }
-            Ok(Outcome::Done(read as u64))
-        }
-        Op::Find(query, expected) => {
-            let (read, first) = drained(&*stores.table, query, aside.wants()).await?;
-            aside.put(Found::Rows(first));
-            match expected {
-                Some(expected) if read != *expected => {
-                    Ok(Outcome::Missed(format!("{read} records came instead of {expected}")))
-                }
-                _ => Ok(Outcome::Done(read)),
-            }
-        }
-        Op::Put(row) => {
-            stores.table.put(std::slice::from_ref(row)).await?;
-            Ok(Outcome::Done(1))
-        }
-        Op::Change(key, fields) => change(stores, key, fields, aside).await,
-        Op::Relate(relate) => relate.send(stores, aside).await,
-    }
-}
-
-/// A record that has to be there and is not.
-pub(super) fn missing(key: Option<&Key>) -> Outcome {
-    let key = key.map_or_else(String::new, |key| key.shown());
-    Outcome::Missed(format!("there is no record {key}, which was written"))
-}
-
-async fn change(
-    stores: &Stores,
-    key: &Key,
-    fields: &Document,
-    aside: &mut Aside,
-) -> Result<Outcome> {
-    let found = stores.table.get(std::slice::from_ref(key)).await?;
-    let Some(mut record) = found.into_iter().next().flatten() else {
-        return Ok(missing(Some(key)));
-    };
-    if aside.wants() {
-        aside.put(Found::Records(vec![Some(record.clone())]));
-    }
-    for (name, value) in fields.iter() {
-        record.insert(name, value.clone());
-    }
-    stores.table.put(&[Row { key: key.clone(), record }]).await?;
-    Ok(Outcome::Done(1))
-}
-
-/// Asks a query and reads its whole answer: how many rows there were, and the first batch of them where
-/// it is wanted.
-pub(super) async fn drained(
-    store: &dyn Store,
-    query: &Query,
-    wanted: bool,
-) -> Result<(u64, Vec<Row>)> {
-    let mut rows = store.find(query).await?;
-    let (mut read, mut first) = (0, Vec::new());
-    while let Some(batch) = rows.try_next().await? {
-        read += batch.len() as u64;
-        if wanted && first.is_empty() {
-            first = batch;
-        }
-    }
-    Ok((read, first))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bench::schedule::Pace, store};
+    use crate::{
+        bench::{schedule::Pace, stores::operation::Op},
+        record::Document,
+        store::{self, Key, Row},
+    };
 
     /// Operations of which one in three is good, one finds nothing, and one fails.
-    async fn of_three_kinds() -> (Stores, Ops) {
+    async fn of_three_kinds() -> (Stores, Ops<Op>) {
         let place = store::open("memory:").await.unwrap();
         let row = |key: &str| Row { key: Key::new(key).unwrap(), record: Document::new() };
         place.put(&[row("here")]).await.unwrap();
@@ -400,14 +296,14 @@ mod tests {
     async fn the_time_of_what_fails_is_no_latency() {
         let (stores, ops) = of_three_kinds().await;
         let clock = Monotonic::default();
-        for crew in [Crew::of_tasks(1), Crew::of_tasks(4), Crew::of_threads(4).unwrap()] {
-            let window = closed(&crew, clock, &stores, &ops, None).await.unwrap();
+        for workers in [Workers::tasks(1), Workers::tasks(4), Workers::threads(4).unwrap()] {
+            let window = closed(&workers, clock, &stores, &ops, None).await.unwrap();
             let Tally { done, failed, missed, .. } = window.tally;
             assert_eq!((done, failed, missed), (20, 20, 20));
             assert_eq!(window.latency.response.count(), done);
 
             let moments = Pace::Fixed(6_000.0).moments(1, 0.0).unwrap();
-            let window = open(&crew, clock, &stores, &ops, (moments, 0.01)).await.unwrap();
+            let window = open(&workers, clock, &stores, &ops, (moments, 0.01)).await.unwrap();
             let Tally { done, failed, missed, skipped, .. } = window.tally;
             let sent = done + failed + missed;
             assert_eq!(sent + skipped, 60);

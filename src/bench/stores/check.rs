@@ -1,9 +1,10 @@
-//! Whether the records that a store answers with are those that were written: looked at between the
-//! timed windows, on answers that were put aside in them and on records that are read back.
+//! Checks that the records a store answers with are those that were written: between the timed windows,
+//! on answers that were put aside in them and on records that are read back.
 //!
-//! A record may be any that was written under its key and not surely replaced since: several workers
-//! write side by side. What a store declares not to keep ([`Abilities::keeps`]) is no error here; the
-//! proof shows it. A store that the proof has seen change more than it declares is not held to contents.
+//! A record may be any that was written under its key and not surely replaced since, because several
+//! workers write at once. What a store declares not to keep ([`Abilities::keeps`]) is no error here; the
+//! proof shows it. Contents are not compared for a store that the proof has seen change more than it
+//! declares.
 //!
 //! [`Abilities::keeps`]: crate::store::Abilities
 
@@ -13,17 +14,16 @@ use std::{
 };
 
 use super::{
-    super::{
-        answers::{Answer, Found},
-        drive::{Op, Window},
-        expected::Expected,
-        ops,
-    },
-    Bout,
+    answers::Answer,
+    draws::Draws,
+    expected::Expected,
+    load_loop::Window,
+    operation::{Operation, Written, of_keys},
+    turn::Turn,
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::workload::{Act, Phase},
+    bench::workload::Phase,
     record::{Document, Kind, Value},
     store::{Column, Key, Need, Query, Row, Shape, Store, difference, in_columns},
 };
@@ -38,43 +38,76 @@ pub(super) struct Change {
     grown: u64,
 }
 
-/// What a store has answered: under this key, in this table, this record, to this operation.
-struct Said<'w> {
-    table: &'w str,
+/// A record that a store has answered with: under this key, in this table, to this operation.
+struct Read<'t> {
+    table: &'t str,
     key: Key,
     record: Document,
     how: String,
 }
 
+/// The answers of a window, sorted by what they are held to.
+pub(super) struct Answers<'t> {
+    /// The table of the phase.
+    pub table: &'t str,
+    /// The other table of a kind that uses two; else the same.
+    pub other: &'t str,
+    records: Vec<Read<'t>>,
+    queries: Vec<(&'t str, Query, Vec<Row>)>,
+}
+
+impl<'t> Answers<'t> {
+    /// This record came under this key of a table; `how` names the operation in an error.
+    pub fn record(&mut self, table: &'t str, key: &Key, record: Document, how: &str) {
+        self.records.push(Read { table, key: key.clone(), record, how: how.into() });
+    }
+
+    /// These records came, of a table.
+    pub fn rows(&mut self, table: &'t str, rows: &[Row], how: &str) {
+        rows.iter().for_each(|row| self.record(table, &row.key, row.record.clone(), how));
+    }
+
+    /// These are the first rows of the answer to a query of a table.
+    pub fn query(&mut self, table: &'t str, query: Query, rows: Vec<Row>) {
+        self.queries.push((table, query, rows));
+    }
+}
+
 /// What may lie under the keys of a table.
 struct Known {
     /// As they were loaded, and as earlier phases have written them.
-    before: HashMap<Key, Vec<Document>>,
+    before: ByKey,
     /// Fields that earlier phases have put in.
-    before_in: HashMap<Key, Vec<Document>>,
+    before_in: ByKey,
     /// Written in this phase.
-    written: HashMap<Key, Vec<Document>>,
+    written: ByKey,
     /// Fields that this phase has put in.
-    written_in: HashMap<Key, Vec<Document>>,
+    written_in: ByKey,
     keeps: Vec<Kind>,
     columns: Option<Vec<Column>>,
 }
 
-/// What was written under keys.
-type Written = HashMap<Key, Vec<Document>>;
+/// Records by the keys under which they were written.
+type ByKey = HashMap<Key, Vec<Document>>;
 
 /// Adds what operations write under these keys.
-fn add(ops: &[Op], keys: &HashSet<Key>, (whole, fields): (&mut Written, &mut Written)) {
-    for op in ops {
-        let (all, key, record) = match op {
-            Op::Put(row) => (&mut *whole, &row.key, &row.record),
-            Op::Change(key, put_in) => (&mut *fields, key, &**put_in),
-            Op::Get(_) | Op::Find(..) | Op::Relate(_) => continue,
+fn add<'o>(
+    writes: impl IntoIterator<Item = (&'o Key, Written<'o>)>,
+    keys: &HashSet<Key>,
+    (records, fields): (&mut ByKey, &mut ByKey),
+) {
+    for (key, written) in writes.into_iter().filter(|(key, _)| keys.contains(*key)) {
+        let (all, document) = match written {
+            Written::Record(document) => (&mut *records, document),
+            Written::Fields(document) => (&mut *fields, document),
         };
-        if keys.contains(key) {
-            all.entry(key.clone()).or_default().push(record.clone());
-        }
+        all.entry(key.clone()).or_default().push(document.clone());
     }
+}
+
+/// Rows as what an operation writes.
+fn as_written(rows: &[Row]) -> Vec<(&Key, Written<'_>)> {
+    rows.iter().map(|row| (&row.key, Written::Record(&row.record))).collect()
 }
 
 impl Known {
@@ -127,8 +160,8 @@ impl Known {
     }
 }
 
-impl Bout<'_> {
-    /// Puts down that a phase leaves records other than it found them.
+impl Turn<'_> {
+    /// Notes that a phase leaves records other than it found them.
     pub(super) fn changed(&mut self, phase: &Phase) {
         let grown = self.grown.get(&phase.table).copied().unwrap_or(0);
         self.changes.push(Change { phase: phase.clone(), grown });
@@ -138,53 +171,28 @@ impl Bout<'_> {
     ///
     /// # Errors
     /// [`Mismatch`](ErrorKind::Mismatch), naming the operation and the key, where one is not right.
-    pub(super) fn answered(&self, phase: &Phase, ops: &[Op], window: &mut Window) -> Result<()> {
-        let answers = std::mem::take(&mut window.answers);
+    pub(super) fn answered<O: Operation>(
+        &self,
+        phase: &Phase,
+        ops: &[O],
+        window: &mut Window,
+    ) -> Result<()> {
+        let aside = std::mem::take(&mut window.answers);
         if self.null {
             return Ok(());
         }
-        let other = match &phase.act {
-            Act::Relate { to, .. } => to.as_str(),
-            _ => &phase.table,
-        };
-        let mut said: Vec<Said<'_>> = Vec::new();
-        let mut asked: Vec<(&str, Query, Vec<Row>)> = Vec::new();
-        for Answer { at, found } in answers {
-            let Some(op) = ops.get(at) else { continue };
-            let how = name(op);
-            let mut say = |table, key: &Key, record| {
-                said.push(Said { table, key: key.clone(), record, how: how.clone() });
-            };
-            match (op, found) {
-                (Op::Get(keys), Found::Records(found)) => {
-                    for (key, record) in keys.iter().zip(found) {
-                        say(&phase.table, key, record.unwrap_or_default());
-                    }
-                }
-                (Op::Change(key, _), Found::Records(found)) => {
-                    found.into_iter().flatten().for_each(|record| say(&phase.table, key, record));
-                }
-                (Op::Find(query, _), Found::Rows(rows)) => {
-                    rows.iter().for_each(|r| say(&phase.table, &r.key, r.record.clone()));
-                    asked.push((&phase.table, (**query).clone(), rows));
-                }
-                (Op::Relate(relate), Found::Related(record, rows)) => {
-                    say(&phase.table, &relate.key, record);
-                    rows.iter().for_each(|r| say(other, &r.key, r.record.clone()));
-                    asked.extend(relate.question().map(|question| (other, question, rows)));
-                }
-                (Op::Relate(relate), Found::Joined(all)) => {
-                    let of = if relate.is_of_pairs() { other } else { &phase.table };
-                    for one in all {
-                        say(of, &one.row.key, one.row.record);
-                        one.others.into_iter().for_each(|r| say(other, &r.key, r.record));
-                    }
-                }
-                _ => {}
+        let table = phase.table.as_str();
+        let other = phase.kind.other_table().unwrap_or(table);
+        let (records, queries) = (Vec::new(), Vec::new());
+        let mut answers = Answers { table, other, records, queries };
+        for Answer { at, found } in aside {
+            if let Some(op) = ops.get(at) {
+                op.answered(found, &mut answers);
             }
         }
-        self.right(said, ops, false)?;
-        for (n, (table, query, rows)) in asked.into_iter().enumerate() {
+        let written: Vec<_> = ops.iter().filter_map(Operation::written).collect();
+        self.right(answers.records, &written, false)?;
+        for (n, (table, query, rows)) in answers.queries.into_iter().enumerate() {
             // Whether those are the first of all is looked at once.
             self.fits(table, &query, &rows, n == 0 && self.explains)?;
         }
@@ -194,32 +202,29 @@ impl Bout<'_> {
     /// Reads back what the operations of a phase have written.
     ///
     /// # Errors
-    /// As [`answered`](Bout::answered); those of the store.
-    pub(super) async fn read_back(&self, phase: &Phase, ops: &[Op], all: bool) -> Result<()> {
-        let mut keys: Vec<Key> = Vec::new();
+    /// As [`answered`](Turn::answered); those of the store.
+    pub(super) async fn read_back<O: Operation>(
+        &self,
+        phase: &Phase,
+        ops: &[O],
+        all: bool,
+    ) -> Result<()> {
+        let written: Vec<_> = ops.iter().filter_map(Operation::written).collect();
         let mut known = HashSet::new();
-        for op in ops {
-            let key = match op {
-                Op::Put(row) => &row.key,
-                Op::Change(key, _) => key,
-                Op::Get(_) | Op::Find(..) | Op::Relate(_) => continue,
-            };
-            if known.insert(key) {
-                keys.push(key.clone());
-            }
-        }
+        let keys: Vec<&Key> =
+            written.iter().map(|(key, _)| *key).filter(|key| known.insert(*key)).collect();
         let step = (keys.len() / SAMPLE.0 as usize).max(1);
-        let keys: Vec<Key> = keys.into_iter().step_by(step).collect();
+        let keys: Vec<Key> = keys.into_iter().step_by(step).cloned().collect();
         let store = self.table(&phase.table)?;
-        let said = self.read(&**store, &phase.table, &keys).await?;
-        self.right(said, ops, all)
+        let read = self.read(&**store, &phase.table, &keys).await?;
+        self.right(read, &written, all)
     }
 
     /// Reads some records of a table, which are to be as they were loaded, with what the record `shift`
     /// places further has.
     ///
     /// # Errors
-    /// As [`answered`](Bout::answered); those of the store.
+    /// As [`answered`](Turn::answered); those of the store.
     pub(super) async fn as_loaded(&self, table: &str, shift: u64) -> Result<()> {
         let records = self.records(table)?;
         let step = (records.count / SAMPLE.0).max(1);
@@ -227,39 +232,37 @@ impl Bout<'_> {
         let rows: Vec<Row> = numbers.map(|n| records.shifted(n, shift)).collect::<Result<_>>()?;
         let keys: Vec<Key> = rows.iter().map(|row| row.key.clone()).collect();
         let store = self.table(table)?;
-        let said = self.read(&**store, table, &keys).await?;
-        let ops: Vec<Op> = rows.into_iter().map(|row| Op::Put(Box::new(row))).collect();
-        self.right(said, &ops, true)
+        let read = self.read(&**store, table, &keys).await?;
+        self.right(read, &as_written(&rows), true)
     }
 
     /// Reads all that was written before a crash, and some records that were there before: those that
     /// are there must have the contents they were given. Those that are not are counted elsewhere.
     ///
     /// # Errors
-    /// As [`answered`](Bout::answered); those of the store.
-    pub(super) async fn survived(&self, table: &str, sent: Vec<Row>, batch: usize) -> Result<()> {
+    /// As [`answered`](Turn::answered); those of the store.
+    pub(super) async fn survived(&self, table: &str, sent: &[Row], batch: usize) -> Result<()> {
         let (records, store) = (self.records(table)?, self.table(table)?);
         let mut keys: Vec<Key> = sent.iter().map(|row| row.key.clone()).collect();
         let step = (records.count / batch as u64).max(1);
         let earlier = (0..records.count).step_by(step as usize).map(|n| records.key(n));
         keys.extend(earlier.collect::<Result<Vec<_>>>()?);
-        let mut said = Vec::new();
+        let mut read = Vec::new();
         for keys in keys.chunks(batch) {
             let found = store.get(keys).await?;
             let there = keys.iter().zip(found).filter_map(|(key, record)| {
                 let how = "read after the crash".into();
-                Some(Said { table, key: key.clone(), record: record?, how })
+                Some(Read { table, key: key.clone(), record: record?, how })
             });
-            said.extend(there);
+            read.extend(there);
         }
-        let ops: Vec<Op> = sent.into_iter().map(|row| Op::Put(Box::new(row))).collect();
-        self.right(said, &ops, false)
+        self.right(read, &as_written(sent), false)
     }
 
     /// Looks whether the records that fit are gone, and the others are not.
     ///
     /// # Errors
-    /// As [`answered`](Bout::answered); those of the store.
+    /// As [`answered`](Turn::answered); those of the store.
     pub(super) async fn deleted(&self, table: &str, query: &Query) -> Result<()> {
         let records = self.records(table)?;
         if self.null || self.changes.iter().any(|change| change.phase.table == table) {
@@ -301,10 +304,10 @@ impl Bout<'_> {
         store: &dyn Store,
         table: &'t str,
         keys: &[Key],
-    ) -> Result<Vec<Said<'t>>> {
-        let mut said = Vec::new();
+    ) -> Result<Vec<Read<'t>>> {
+        let mut read = Vec::new();
         if self.null || keys.is_empty() {
-            return Ok(said);
+            return Ok(read);
         }
         let single = keys.iter().step_by((keys.len() / SAMPLE.1 as usize).max(1));
         let asked = std::iter::once(keys).chain(single.map(std::slice::from_ref));
@@ -316,49 +319,55 @@ impl Bout<'_> {
                     let what = format!("there is no record {}, which was written", key.shown());
                     return Err(mismatch(&how, what));
                 };
-                said.push(Said { table, key: key.clone(), record, how: how.clone() });
+                read.push(Read { table, key: key.clone(), record, how: how.clone() });
             }
         }
-        Ok(said)
+        Ok(read)
     }
 
-    /// Whether each is a record that may lie under its key; `new` says that these operations have
-    /// surely replaced what was there.
-    fn right(&self, said: Vec<Said<'_>>, ops: &[Op], new: bool) -> Result<()> {
+    /// Whether each is a record that may lie under its key; `new` says that what this phase has written
+    /// has surely replaced what was there.
+    fn right(&self, read: Vec<Read<'_>>, written: &[(&Key, Written<'_>)], new: bool) -> Result<()> {
         if self.null || self.lossy {
             return Ok(());
         }
-        let mut left = said;
+        let mut left = read;
         // Earlier phases are drawn anew only where a record is not yet known.
         for earlier in [false, true] {
-            let mut tables: Vec<&str> = left.iter().map(|said| said.table).collect();
+            let mut tables: Vec<&str> = left.iter().map(|read| read.table).collect();
             tables.sort_unstable();
             tables.dedup();
             let mut unknown = Vec::new();
             for table in tables {
-                let of = |said: &&Said<'_>| said.table == table;
-                let keys = left.iter().filter(of).map(|said| said.key.clone()).collect();
-                let known = self.known(table, &keys, ops, earlier)?;
-                for (i, said) in left.iter().enumerate().filter(|(_, said)| of(said)) {
-                    if let Some(what) = known.wrong(&said.key, &said.record, new) {
+                let of = |read: &&Read<'_>| read.table == table;
+                let keys = left.iter().filter(of).map(|read| read.key.clone()).collect();
+                let known = self.known(table, &keys, written, earlier)?;
+                for (i, read) in left.iter().enumerate().filter(|(_, read)| of(read)) {
+                    if let Some(what) = known.wrong(&read.key, &read.record, new) {
                         unknown.push((i, what));
                     }
                 }
             }
             let Some((i, what)) = unknown.first() else { return Ok(()) };
             if earlier || self.changes.is_empty() {
-                let Said { key, how, .. } = &left[*i];
+                let Read { key, how, .. } = &left[*i];
                 return Err(mismatch(how, format!("key {}: {what}", key.shown())));
             }
             let at: HashSet<usize> = unknown.iter().map(|found| found.0).collect();
             let all = std::mem::take(&mut left).into_iter().enumerate();
-            left = all.filter(|(i, _)| at.contains(i)).map(|(_, said)| said).collect();
+            left = all.filter(|(i, _)| at.contains(i)).map(|(_, read)| read).collect();
         }
         Ok(())
     }
 
     /// What may lie under these keys.
-    fn known(&self, table: &str, keys: &HashSet<Key>, ops: &[Op], earlier: bool) -> Result<Known> {
+    fn known(
+        &self,
+        table: &str,
+        keys: &HashSet<Key>,
+        written: &[(&Key, Written<'_>)],
+        earlier: bool,
+    ) -> Result<Known> {
         let (records, store) = (self.records(table)?, self.table(table)?);
         let columns = match store.shape() {
             Shape::Columns => Some(records.layout(self.declared(table)?, Shape::Columns)?.columns),
@@ -379,11 +388,14 @@ impl Bout<'_> {
         }
         let changes = self.changes.iter().filter(|change| earlier && change.phase.table == table);
         for Change { phase, grown } in changes {
-            let unknown = &Expected::Unknown;
-            let (ops, _) = ops::ops(phase, records, unknown, *grown, "", self.seed)?;
-            add(&ops, keys, (&mut known.before, &mut known.before_in));
+            let expected = &Expected::Unknown;
+            let draws =
+                Draws { phase, records, expected, grown: *grown, seed: self.seed, null: false };
+            let drawn = phase.kind.drawn(&draws)?;
+            let writes = drawn.iter().filter_map(Operation::written);
+            add(writes, keys, (&mut known.before, &mut known.before_in));
         }
-        add(ops, keys, (&mut known.written, &mut known.written_in));
+        add(written.iter().copied(), keys, (&mut known.written, &mut known.written_in));
         Ok(known)
     }
 
@@ -437,19 +449,19 @@ impl Bout<'_> {
     /// Looks at rows of a whole table, as a scan gives them.
     ///
     /// # Errors
-    /// As [`answered`](Bout::answered).
+    /// As [`answered`](Turn::answered).
     pub(super) fn scanned(&self, table: &str, rows: Vec<Row>) -> Result<()> {
         let keys: HashSet<&Key> = rows.iter().map(|row| &row.key).collect();
         if keys.len() != rows.len() && !self.null {
             return Err(mismatch("scan", "a record came twice".into()));
         }
-        let said = rows.into_iter().map(|Row { key, record }| Said {
+        let read = rows.into_iter().map(|Row { key, record }| Read {
             table,
             key,
             record,
             how: "scan".into(),
         });
-        self.right(said.collect(), &[], false)
+        self.right(read.collect(), &[], false)
     }
 }
 
@@ -463,24 +475,6 @@ fn comparable(query: &Query, a: &Row, b: &Row) -> bool {
         let (a, b) = (kind(a), kind(b));
         a.is_none() || b.is_none() || a == b
     })
-}
-
-/// What an operation is called in an error.
-fn name(op: &Op) -> String {
-    match op {
-        Op::Get(keys) => of_keys(keys),
-        Op::Find(..) => "find".into(),
-        Op::Put(_) => "put".into(),
-        Op::Change(..) => "read of a change".into(),
-        Op::Relate(_) => "relate".into(),
-    }
-}
-
-fn of_keys(keys: &[Key]) -> String {
-    match keys.len() {
-        1 => "get of one key".into(),
-        n => format!("get of {n} keys at once"),
-    }
 }
 
 fn mismatch(how: &str, what: String) -> Error {

@@ -1,12 +1,9 @@
-//! Of which kind the values under a path are: some stores' indexes have a type, and hold values of that
-//! one only.
+//! Of which kind the values under a path are: some stores' indexes have a type, and have only values of
+//! that type.
 
 use super::data::{Records, value};
 use crate::{
-    bench::{
-        random::Random,
-        workload::{Act, Workload},
-    },
+    bench::{random::Random, workload::Workload},
     record::{Document, Kind},
     store::query::Path,
 };
@@ -101,9 +98,7 @@ pub(super) fn remarks(
         fields.extend(table.index.iter().map(|path| (&*table.name, path)));
     }
     for phase in &workload.phases {
-        if let Act::Index { paths, .. } = &phase.act {
-            fields.extend(paths.iter().map(|path| (&*phase.table, path)));
-        }
+        fields.extend(phase.kind.indexes().iter().map(|path| (&*phase.table, path)));
     }
     let mut said: Vec<String> = Vec::new();
     for (table, path) in fields {

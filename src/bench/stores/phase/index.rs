@@ -1,29 +1,94 @@
-//! Indexes on records that are there: how long they take to make and, where that is asked for, what they
-//! take on disk and what they cost a write.
+//! `do = "index"`: makes indexes on records that are there; says how long that takes and, where that is
+//! asked for, what they take on disk and what they cost a write.
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::{
     super::{
-        crew::Crew,
-        drive::{self, Ops},
-        ops,
+        draws,
+        expected::Expected,
+        load_loop::{self, Ops},
+        operation::Op,
+        turn::{Done, Turn},
+        workers::Workers,
     },
-    Bout, Done,
+    Info, Kind,
 };
 use crate::{
     Result,
-    bench::{results::IndexCost, workload::Phase},
+    bench::{
+        results::IndexCost,
+        workload::{Phase, bounds},
+    },
     store::query::Path,
 };
 
-impl Bout<'_> {
-    pub(super) async fn index(
-        &mut self,
-        phase: &Phase,
-        paths: &[Path],
-        writes: u64,
-    ) -> Result<Done> {
+pub(super) const INFO: Info = Info {
+    name: "index",
+    about: "makes indexes on records that are there",
+    options: &[
+        ("index", "the fields"),
+        (
+            "writes",
+            "so many writes are timed before and after, and the size of the indexes on disk is measured \
+             (default 0: neither)",
+        ),
+    ],
+    example: "index = [\"age\"]",
+    read: |options| {
+        let paths = options.paths("index")?;
+        let writes = options.number("writes", &(0..=*bounds::COUNT.end()))?;
+        Ok(Arc::new(MakeIndex { paths, writes: writes.unwrap_or(0) }))
+    },
+};
+
+#[derive(Debug)]
+struct MakeIndex {
+    /// Of these fields.
+    paths: Vec<Path>,
+    /// How many writes are timed before and after, to see what the indexes cost a write; 0 for none.
+    writes: u64,
+}
+
+#[async_trait(?Send)]
+impl Kind for MakeIndex {
+    fn about(&self) -> String {
+        "An index on records that are there".into()
+    }
+
+    fn unit(&self) -> &'static str {
+        "indexes"
+    }
+
+    fn is_upkeep(&self) -> bool {
+        true
+    }
+
+    fn needs<'a>(&'a self, own: &'a str) -> Vec<&'a str> {
+        if self.writes == 0 { Vec::new() } else { vec![own] }
+    }
+
+    fn indexes(&self) -> &[Path] {
+        &self.paths
+    }
+
+    fn reads(&self) -> Vec<Path> {
+        self.paths.clone()
+    }
+
+    fn units(&self, _: u64, _: &Expected) -> Option<u64> {
+        Some(self.paths.len() as u64)
+    }
+
+    async fn run(&self, turn: &mut Turn<'_>, phase: &Phase, _: &Expected) -> Result<Done> {
+        turn.index(phase, &self.paths, self.writes).await
+    }
+}
+
+impl Turn<'_> {
+    async fn index(&mut self, phase: &Phase, paths: &[Path], writes: u64) -> Result<Done> {
         let store = Arc::clone(self.table(&phase.table)?);
         let (table, records) = (self.declared(&phase.table)?, self.records(&phase.table)?);
         let mut layout = records.layout(table, store.shape())?;
@@ -37,7 +102,7 @@ impl Bout<'_> {
             store.analyze().await?;
             return Ok(done);
         }
-        let ops = Ops::from(ops::in_place(records, writes, self.seed)?);
+        let ops = Ops::from(draws::in_place(records, writes, self.seed)?);
         let without = self.writes(phase, &ops).await?;
         store.settle().await?;
         store.analyze().await?;
@@ -59,14 +124,14 @@ impl Bout<'_> {
     }
 
     /// Sends these writes one after another, and says how many nanoseconds they took.
-    async fn writes(&self, phase: &Phase, ops: &Ops) -> Result<u64> {
-        let (stores, mut crew) = (self.stores(phase)?, Crew::of_tasks(1));
-        crew.ended = std::sync::Arc::clone(&self.ended);
+    async fn writes(&self, phase: &Phase, ops: &Ops<Op>) -> Result<u64> {
+        let (stores, mut workers) = (self.stores(phase)?, Workers::tasks(1));
+        workers.ended = Arc::clone(&self.ended);
         // Once untimed: pages and statements are then where they are in the long run.
         let warm = ops.parts((ops.len() / 8).max(1) * 2).next().unwrap_or_else(|| ops.clone());
         for (ops, timed) in [(&warm, false), (ops, true)] {
             let at = self.clock.now();
-            let window = drive::closed(&crew, self.clock, &stores, ops, None).await?;
+            let window = load_loop::closed(&workers, self.clock, &stores, ops, None).await?;
             match window.first {
                 Some(e) => return Err(e),
                 None if timed => return Ok(self.clock.now() - at),
@@ -80,16 +145,13 @@ impl Bout<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::{
-        stores::{data::Records, drive::Op},
-        workload::Workload,
-    };
+    use crate::bench::{stores::data::Records, workload::Workload};
 
     #[test]
     fn writes_in_place_leave_every_record_as_it_was() {
         let workload = Workload::named("documents").unwrap().scaled(0.005);
         let records = Records::new(&workload.tables[0], None, 1).unwrap();
-        let ops = ops::in_place(&records, 60, 7).unwrap();
+        let ops = draws::in_place(&records, 60, 7).unwrap();
         assert_eq!(ops.len(), 60);
         let mut last = std::collections::HashMap::new();
         let mut differ = 0;

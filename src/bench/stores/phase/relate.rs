@@ -1,18 +1,29 @@
-//! From a record to those that belong to it, in each of the ways there are: what is asked, and
-//! whether what came is right.
+//! `do = "relate"`: goes from a record to those that belong to it, in each of the ways there are: what is
+//! asked, and whether the answer is right.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, slice, sync::Arc};
+
+use async_trait::async_trait;
 
 use super::{
-    answers::{Aside, Found},
-    data::value,
-    drive::{Outcome, Stores, drained, missing},
-    expected::Expected,
-    statement,
+    super::{
+        answers::{Aside, Found},
+        check::Answers,
+        data::{Records, value},
+        draws::Draws,
+        expected::{Counts, Expected},
+        operation::{Op, Operation, Outcome, Stores, drained, missing},
+        statement,
+        turn::{Done, Turn},
+    },
+    Info, Kind,
 };
 use crate::{
     Error, Result,
-    bench::{results::Statement, workload::Relation},
+    bench::{
+        results::Statement,
+        workload::{Phase, Word, missing as no_option},
+    },
     record::{Document, Value},
     store::{
         Filter, Join, Joined, Key, Query, Request, Row,
@@ -20,30 +31,185 @@ use crate::{
     },
 };
 
+pub(super) const INFO: Info = Info {
+    name: "relate",
+    about: "goes from records, drawn at random, to those that belong to them, one by one",
+    options: &[
+        ("by", "how they are found, see below"),
+        ("to", "the table of what belongs to them (default `records`)"),
+        ("field", "the field with the keys, see below"),
+    ],
+    example: "by = \"embedded\"\nfield = \"x\"",
+    read: |options| {
+        Ok(Arc::new(Relate {
+            by: options.word("by")?.ok_or_else(|| no_option("by"))?,
+            to: options.table("to")?,
+            field: options.path("field")?,
+        }))
+    },
+};
+
+/// How many operations, where nobody says.
+const USUAL: u64 = 2_000;
+
+#[derive(Debug)]
+struct Relate {
+    by: Relation,
+    /// The table of what belongs to a record.
+    to: String,
+    /// The field with the keys: of what belongs to the record, or of the record that it belongs to.
+    field: Path,
+}
+
+/// How what belongs to a record is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Relation {
+    /// It is inside the record.
+    Embedded,
+    /// The record names the keys.
+    References,
+    /// Each names the record, in an indexed field: asked for after the record was read.
+    Index,
+    /// The same, asked for together with the record.
+    Join,
+    /// Each is kept as rows of a key/value table, of `id`, `name` and `value`, one of which names the
+    /// record: asked for by that table joined with itself.
+    Pairs,
+}
+
+impl Word for Relation {
+    const WORDS: &[(&str, Relation)] = &[
+        ("embedded", Relation::Embedded),
+        ("references", Relation::References),
+        ("index", Relation::Index),
+        ("join", Relation::Join),
+        ("pairs", Relation::Pairs),
+    ];
+}
+
+/// What belongs to each key; nothing to those that are not among them.
+struct Belonging(HashMap<String, Belong>);
+
+#[async_trait(?Send)]
+impl Kind for Relate {
+    fn about(&self) -> String {
+        let how = match self.by {
+            Relation::Embedded => "which are inside it",
+            Relation::References => "by the keys it names, in two queries",
+            Relation::Index => "by a field of theirs, in two queries",
+            Relation::Join => "by a field of theirs, joined in one query",
+            Relation::Pairs => "put together of rows of a key/value table joined with itself",
+        };
+        format!("From a record to those that belong to it, {how}")
+    }
+
+    fn one_by_one(&self) -> bool {
+        true
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn joins(&self) -> bool {
+        matches!(self.by, Relation::Join | Relation::Pairs)
+    }
+
+    fn other_table(&self) -> Option<&str> {
+        Some(&self.to)
+    }
+
+    fn needs<'a>(&'a self, own: &'a str) -> Vec<&'a str> {
+        if self.by == Relation::Embedded { vec![own] } else { vec![own, &self.to] }
+    }
+
+    fn reads(&self) -> Vec<Path> {
+        match self.by {
+            Relation::Embedded | Relation::References => vec![self.field.clone()],
+            Relation::Index | Relation::Join | Relation::Pairs => Vec::new(),
+        }
+    }
+
+    fn expected(&self, counts: &Counts<'_>) -> Expected {
+        let Some(to) = counts.untouched(&self.to) else { return Expected::Unknown };
+        let documents = || counts.numbers(to.count).map(|n| to.document(n));
+        Expected::of(Belonging(match self.by {
+            Relation::Index | Relation::Join => naming(documents(), &self.field),
+            Relation::Pairs => naming_in_pairs(documents, &self.field),
+            Relation::Embedded | Relation::References => return Expected::Unknown,
+        }))
+    }
+
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) where nothing belongs to any record of the phase's table.
+    fn check(
+        &self,
+        phase: &Phase,
+        counts: &Counts<'_>,
+        expected: &Expected,
+    ) -> Result<Option<String>> {
+        let Some(all) = expected.counted::<Belonging>() else { return Ok(None) };
+        let records: &Records = counts.records;
+        let named = |n| records.key(n).is_ok_and(|key| all.0.contains_key(&*key));
+        if counts.numbers(records.count).any(named) || (counts.stop)() {
+            return Ok(None);
+        }
+        Err(Error::invalid(format!(
+            "phase {}: no record of {} has the key of one of {} in its field {}",
+            phase.name, self.to, phase.table, self.field
+        )))
+    }
+
+    async fn run(&self, turn: &mut Turn<'_>, phase: &Phase, expected: &Expected) -> Result<Done> {
+        let to = turn.names.get(&self.to).map_or(&*self.to, String::as_str);
+        let ops = self.operations(&turn.draws(phase, expected)?, to)?;
+        if turn.null {
+            // It does not look, and answers with as many records as it is asked for.
+            let gets = ops.iter().map(|op| Op::Get(op.as_keys())).collect();
+            return turn.one_by_one::<Op>(phase, gets).await;
+        }
+        turn.one_by_one(phase, ops).await
+    }
+}
+
+impl Relate {
+    /// The operations, where the store knows the other table by the name `to`.
+    fn operations(&self, draws: &Draws<'_>, to: &str) -> Result<Vec<RelateOp>> {
+        let mut draw = draws.random();
+        let belonging = draws.expected.counted::<Belonging>();
+        draws.all(USUAL, || {
+            let key = draws.records.key(draw.draw())?;
+            Ok(RelateOp::new(self.by, key, &self.field, to, belonging.as_deref()))
+        })
+    }
+}
+
 /// The fields of a row of a key/value table.
-pub(super) const ID: &str = "id";
+const ID: &str = "id";
 const NAME: &str = "name";
 const VALUE: &str = "value";
+/// What it is called in an error.
+const RELATE: &str = "relate";
 
 /// What belongs to a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Belong {
+struct Belong {
     /// How many records.
-    pub records: u64,
+    records: u64,
     /// In how many rows.
-    pub rows: u64,
+    rows: u64,
 }
 
 /// One such operation, ready to be sent.
 #[derive(Debug, Clone)]
-pub(super) struct Relate {
-    /// Whose.
-    pub key: Key,
+struct RelateOp {
+    /// The key of the record.
+    key: Key,
     /// The field with the keys.
     field: Path,
     how: How,
     /// What has to come, where that is known.
-    pub expected: Option<Belong>,
+    expected: Option<Belong>,
 }
 
 #[derive(Debug, Clone)]
@@ -60,9 +226,15 @@ enum How {
     Pairs(Box<Join>),
 }
 
-impl Relate {
-    /// What asks for what belongs to this key, in a table that the store knows by the name `to`.
-    pub fn new(by: Relation, key: Key, field: &Path, to: &str, expected: &Expected) -> Relate {
+impl RelateOp {
+    /// Asks for what belongs to this key, in a table that the store knows by the name `to`.
+    fn new(
+        by: Relation,
+        key: Key,
+        field: &Path,
+        to: &str,
+        expected: Option<&Belonging>,
+    ) -> RelateOp {
         let of_name = |name: &str, value: &str| {
             Filter::Field(Path::new([name]), Test::Eq(Value::from(value)))
         };
@@ -83,53 +255,18 @@ impl Relate {
                 field: Path::new([ID]),
             })),
         };
-        let expected = match expected {
-            Expected::Belonging(all) => Some(all.get(&*key).copied().unwrap_or_default()),
-            _ => None,
-        };
-        Relate { key, field: field.clone(), how, expected }
+        let expected = expected.map(|all| all.0.get(&*key).copied().unwrap_or_default());
+        RelateOp { key, field: field.clone(), how, expected }
     }
 
     /// As many keys as records come, for a store that answers without looking.
-    pub fn as_keys(&self) -> Box<[Key]> {
+    fn as_keys(&self) -> Box<[Key]> {
         let come = match self.expected {
             Some(belong) if matches!(self.how, How::Pairs(_)) => belong.rows.max(1),
             Some(belong) => 1 + belong.records,
             None => 1,
         };
         vec![self.key.clone(); come as usize].into()
-    }
-
-    /// Whether the store can do that.
-    ///
-    /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported), saying why not.
-    pub fn possible(&self, stores: &Stores) -> Result<()> {
-        match &self.how {
-            How::Join(_) | How::Pairs(_) => stores.table.abilities().can_join(),
-            How::Get | How::Follow | How::Ask => Ok(()),
-        }
-    }
-
-    /// The statements it takes.
-    pub async fn statements(&self, stores: &Stores) -> Vec<Statement> {
-        let table = &*stores.table;
-        let Ok(other) = other(stores) else { return Vec::new() };
-        let by_name = match &self.how {
-            How::Join(join) => return statement::of(table, Request::Join(join)).await,
-            How::Pairs(join) => return statement::of(&**other, Request::Join(join)).await,
-            How::Get => Vec::new(),
-            How::Ask => statement::of(&**other, Request::Find(&self.asked())).await,
-            How::Follow => {
-                let found = table.get(std::slice::from_ref(&self.key)).await.unwrap_or_default();
-                let record = found.into_iter().next().flatten().unwrap_or_default();
-                let keys = self.named(&record).unwrap_or_default();
-                statement::of(&**other, Request::Get(&keys)).await
-            }
-        };
-        let mut all = statement::of(table, Request::Get(std::slice::from_ref(&self.key))).await;
-        all.extend(by_name);
-        all
     }
 
     /// The query for those that name the record.
@@ -145,30 +282,9 @@ impl Relate {
         Some(names.iter().filter_map(key).collect())
     }
 
-    /// Sends it, waits for all of the answer, and looks whether it is the right one.
-    pub async fn send(&self, stores: &Stores, aside: &mut Aside) -> Result<Outcome> {
-        let (joined, outcome) = match &self.how {
-            How::Join(join) => {
-                let joined = stores.table.join(join).await?;
-                let outcome = self.joined(&joined);
-                (joined, outcome)
-            }
-            How::Pairs(join) => {
-                let joined = other(stores)?.join(join).await?;
-                let outcome = self.put_together(&joined);
-                (joined, outcome)
-            }
-            How::Get | How::Follow | How::Ask => return self.one_by_one(stores, aside).await,
-        };
-        if aside.wants() {
-            aside.put(Found::Joined(joined));
-        }
-        Ok(outcome)
-    }
-
     /// Reads the record, and then what belongs to it.
     async fn one_by_one(&self, stores: &Stores, aside: &mut Aside) -> Result<Outcome> {
-        let found = stores.table.get(std::slice::from_ref(&self.key)).await?;
+        let found = stores.table.get(slice::from_ref(&self.key)).await?;
         let Some(record) = found.into_iter().next().flatten() else {
             return Ok(missing(Some(&self.key)));
         };
@@ -176,7 +292,7 @@ impl Relate {
         let belong = match &self.how {
             How::Ask => {
                 let (read, first) =
-                    drained(&**other(stores)?, &self.asked(), aside.wants()).await?;
+                    drained(&**stores.other()?, &self.asked(), aside.wants()).await?;
                 rows = first;
                 read
             }
@@ -184,7 +300,7 @@ impl Relate {
                 let Some(keys) = self.named(&record) else {
                     return Ok(Outcome::Missed("the record names no others".into()));
                 };
-                let found = other(stores)?.get(&keys).await?;
+                let found = stores.other()?.get(&keys).await?;
                 let belong = match found.iter().position(Option::is_none) {
                     Some(at) => return Ok(missing(keys.get(at))),
                     None => found.len() as u64,
@@ -206,16 +322,6 @@ impl Relate {
             Some(expected) if expected.records != belong => self.wrong(belong, expected.records),
             _ => Outcome::Done(1 + belong),
         })
-    }
-
-    /// The query for what belongs to it, where it is asked for in a question of its own.
-    pub fn question(&self) -> Option<Query> {
-        matches!(self.how, How::Ask).then(|| self.asked())
-    }
-
-    /// Whether its rows lie in the other table only.
-    pub fn is_of_pairs(&self) -> bool {
-        matches!(self.how, How::Pairs(_))
     }
 
     fn wrong(&self, came: u64, expected: u64) -> Outcome {
@@ -274,15 +380,79 @@ impl Relate {
     }
 }
 
-fn other(stores: &Stores) -> Result<&std::sync::Arc<dyn crate::store::Store>> {
-    stores.other.as_ref().ok_or_else(|| Error::invalid("a relation to no table"))
+impl Operation for RelateOp {
+    async fn send(&self, stores: &Stores, aside: &mut Aside) -> Result<Outcome> {
+        let (joined, outcome) = match &self.how {
+            How::Join(join) => {
+                let joined = stores.table.join(join).await?;
+                let outcome = self.joined(&joined);
+                (joined, outcome)
+            }
+            How::Pairs(join) => {
+                let joined = stores.other()?.join(join).await?;
+                let outcome = self.put_together(&joined);
+                (joined, outcome)
+            }
+            How::Get | How::Follow | How::Ask => return self.one_by_one(stores, aside).await,
+        };
+        if aside.wants() {
+            aside.put(Found::Joined(joined));
+        }
+        Ok(outcome)
+    }
+
+    fn possible(&self, stores: &Stores) -> Result<()> {
+        match &self.how {
+            How::Join(_) | How::Pairs(_) => stores.table.abilities().can_join(),
+            How::Get | How::Follow | How::Ask => Ok(()),
+        }
+    }
+
+    fn answered<'t>(&self, found: Found, answers: &mut Answers<'t>) {
+        let (own, other) = (answers.table, answers.other);
+        match found {
+            Found::Related(record, rows) => {
+                answers.record(own, &self.key, record, RELATE);
+                answers.rows(other, &rows, RELATE);
+                if let How::Ask = self.how {
+                    answers.query(other, self.asked(), rows);
+                }
+            }
+            Found::Joined(all) => {
+                // Of pairs, both are of the other table.
+                let own = if let How::Pairs(_) = self.how { other } else { own };
+                for one in all {
+                    answers.record(own, &one.row.key, one.row.record, RELATE);
+                    answers.rows(other, &one.others, RELATE);
+                }
+            }
+            Found::Records(_) | Found::Rows(_) => {}
+        }
+    }
+
+    async fn statements(&self, stores: &Stores) -> Vec<Statement> {
+        let table = &*stores.table;
+        let Ok(other) = stores.other() else { return Vec::new() };
+        let by_name = match &self.how {
+            How::Join(join) => return statement::of(table, Request::Join(join)).await,
+            How::Pairs(join) => return statement::of(&**other, Request::Join(join)).await,
+            How::Get => Vec::new(),
+            How::Ask => statement::of(&**other, Request::Find(&self.asked())).await,
+            How::Follow => {
+                let found = table.get(slice::from_ref(&self.key)).await.unwrap_or_default();
+                let record = found.into_iter().next().flatten().unwrap_or_default();
+                let keys = self.named(&record).unwrap_or_default();
+                statement::of(&**other, Request::Get(&keys)).await
+            }
+        };
+        let mut all = statement::of(table, Request::Get(slice::from_ref(&self.key))).await;
+        all.extend(by_name);
+        all
+    }
 }
 
 /// What belongs to each key, of records that name it in this field.
-pub(super) fn naming(
-    records: impl Iterator<Item = Document>,
-    field: &Path,
-) -> HashMap<String, Belong> {
+fn naming(records: impl Iterator<Item = Document>, field: &Path) -> HashMap<String, Belong> {
     let mut all: HashMap<String, Belong> = HashMap::new();
     for record in records {
         if let Some(Value::Text(key)) = value(&record, field.names()) {
@@ -294,7 +464,7 @@ pub(super) fn naming(
 }
 
 /// The same of rows of a key/value table, which are gone through twice.
-pub(super) fn naming_in_pairs<I: Iterator<Item = Document>>(
+fn naming_in_pairs<I: Iterator<Item = Document>>(
     rows: impl Fn() -> I,
     field: &Path,
 ) -> HashMap<String, Belong> {
@@ -329,9 +499,9 @@ mod tests {
         Row { key: Key::new(key.to_string()).unwrap(), record }
     }
 
-    fn relate(by: Relation, all: HashMap<String, Belong>) -> Relate {
+    fn relate(by: Relation, all: HashMap<String, Belong>) -> RelateOp {
         let (key, field) = (Key::new("3").unwrap(), "owner".parse().unwrap());
-        Relate::new(by, key, &field, "other", &Expected::Belonging(all.into()))
+        RelateOp::new(by, key, &field, "other", Some(&Belonging(all)))
     }
 
     fn said(outcome: Outcome) -> String {
