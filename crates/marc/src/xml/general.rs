@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
             Ok(())
         })?;
         if let Some((name, at)) = twice {
-            return self.malformed(at, format!("the attribute {name} stands twice"));
+            return self.malformed(at, format!("duplicate attribute {name}"));
         }
         Ok((raw.map(|r| r.map(|(value, at)| self.value(value, at))), empty))
     }

@@ -91,7 +91,7 @@ impl Reader<'_> {
         }
         match self.tokens.markup()? {
             None => Ok(()),
-            Some(_) => self.malformed(self.tokens.from, "something follows the record"),
+            Some(_) => self.malformed(self.tokens.from, "unexpected content after the record"),
         }
     }
 
@@ -116,7 +116,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn mismatch<T>(&self, at: usize, end: &[u8], name: &[u8]) -> Result<T> {
-        self.malformed(at, format!("</{}> where </{}> should stand", show(end), show(name)))
+        self.malformed(at, format!("</{}> instead of </{}>", show(end), show(name)))
     }
 
     /// Reads the usual fields that follow.

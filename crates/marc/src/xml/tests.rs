@@ -168,17 +168,17 @@ fn what_is_not_well_formed_is_an_error_at_its_place() {
             "</datafield> where </sub",
         ),
         ("<record><datafield tag=245></datafield></record>", 23, "tag has no value in quotes"),
-        ("<record><datafield tag='1' tag='2'/></record>", 32, "tag stands twice"),
+        ("<record><datafield tag='1' tag='2'/></record>", 32, "duplicate attribute tag"),
         ("<record><datafield tag='1<'/></record>", 24, "does not end"),
         ("<record><controlfield tag='1'=/></record>", 29, "odd"),
         ("<record><!-- x --</record>", 8, "<!-- is never closed"),
         ("<record><![CDATA[ </record>", 8, "<![CDATA[ is never closed"),
         ("<record><x><y></x></record>", 18, "</record> where </x>"),
         ("<record></leader>", 8, "</leader> where </record>"),
-        ("<record></record><record/>", 17, "something follows"),
+        ("<record></record><record/>", 17, "unexpected content after the record"),
         ("<record>", 8, "no end"),
         ("<record><leader>", 16, "no end"),
-        ("<record", 7, "cut off"),
+        ("<record", 7, "an incomplete tag"),
     ] {
         let error = read_one(text).0.unwrap_err();
         assert_eq!(error.place().offset, Some(offset), "{text}: {error}");

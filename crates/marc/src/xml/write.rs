@@ -158,7 +158,7 @@ impl Writer<'_> {
         if second.is_empty() || second.len() > MAX_ATTRIBUTE {
             let detail = format!("field {}: not two indicators but {head:02X?}", show(&self.tag));
             let Some(troubles) = &mut self.troubles else {
-                return Err(Error::unsupported(format!("{detail}: MARCXML cannot say so")));
+                return Err(Error::unsupported(format!("{detail}: not possible in MARCXML")));
             };
             troubles.push(Trouble::new(TroubleKind::Replaced, 0, detail + ", blank or cut"));
             first = if first.is_empty() { b" " } else { first };

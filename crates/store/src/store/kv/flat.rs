@@ -63,7 +63,7 @@ impl Flat {
                 return Err(refuse("is where the kinds of the other fields are kept"));
             }
             if !seen.insert(name) {
-                return Err(refuse("is there twice, and the store keeps one"));
+                return Err(refuse("occurs twice, and the store keeps only one"));
             }
             if !self.binary && (name.is_empty() || name.contains('\0')) {
                 return Err(refuse("has a name that is empty or has NUL in it"));
@@ -73,7 +73,7 @@ impl Flat {
                 Error::new(e.kind(), what).with_source(e)
             })?;
             if !self.binary && bytes.contains(&0) {
-                return Err(refuse("holds text with NUL in it, which ends a column"));
+                return Err(refuse("is text with a NUL, which ends a column"));
             }
             if bytes.is_empty() && !self.binary {
                 kinds.push(name, unwritten(kind));
@@ -133,7 +133,7 @@ impl Flat {
             }
             Value::List(_) | Value::Map(_) => {
                 let kind = value.kind().name();
-                let what = format!("holds a {kind}, which no column does; use ?layout=blob");
+                let what = format!("is a {kind}, which no column can hold; use ?layout=blob");
                 return Err(Error::unsupported(what));
             }
         };

@@ -23,7 +23,7 @@ impl Namespace {
     pub(crate) fn new(abilities: &Abilities, table: &str) -> Result<Namespace> {
         let driver = abilities.driver;
         if table.is_empty() || table.contains('\0') {
-            return Err(Error::invalid(format!("{table:?} is no name of a table in {driver}")));
+            return Err(Error::invalid(format!("{table:?} is not a valid table name in {driver}")));
         }
         let mut prefix = String::with_capacity(table.len() + 1);
         for c in table.chars() {

@@ -408,7 +408,10 @@ impl End {
         };
         let length = self.at + self.messages * MESSAGE + usize::try_from(length).unwrap_or(0);
         match wrong {
-            true => Err(Error::malformed("the server's answer is none of PostgreSQL's")),
+            true => Err(Error::malformed(
+                "the server's answer does not follow PostgreSQL's \
+                                          protocol",
+            )),
             // Before anything is kept for it.
             false if length > LONGEST => Err(too_long("a statement", LONGEST)),
             false => Ok(None),

@@ -43,7 +43,7 @@ impl Prefix {
     /// [`Invalid`](ErrorKind::Invalid) where it is empty, or leaves no room for a key.
     pub fn new(inner: Arc<dyn Store>, prefix: &str) -> Result<Prefix> {
         if prefix.is_empty() {
-            return Err(Error::invalid("an empty prefix, which would be everybody's"));
+            return Err(Error::invalid("an empty prefix"));
         }
         let head = prefix.replace('%', "%25").replace('/', "%2F") + "/";
         let of = inner.abilities();
