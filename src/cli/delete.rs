@@ -42,7 +42,7 @@ Examples:
 
 pub fn run(args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.conditions.is_empty() && !args.all {
-        return Err(Error::invalid("say which records: keys, --where CONDITION, or --all"));
+        return Err(Error::invalid("name the records: keys, --where CONDITION, or --all"));
     }
     let stores = Stores::new()?;
     let place = stores.open(&args.url)?;

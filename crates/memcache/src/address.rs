@@ -40,8 +40,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Address> {
         let wrong = |what: &str| {
             Error::invalid(format!(
-                "{text:?} is not a server address: {what}; expected one such \
-                                    as cache1:11211"
+                "{text:?} is not a server address: {what}; expected one such as cache1:11211"
             ))
         };
         if text.starts_with('/') {
@@ -109,8 +108,7 @@ impl FromStr for Server {
         {
             if weight == 0 {
                 return Err(Error::invalid(format!(
-                    "server {address:?} has weight 0; the least is \
-                                                   1"
+                    "server {address:?} has weight 0; the least is 1"
                 )));
             }
             return Ok(Server::new(address.parse()?).weighing(weight));

@@ -241,8 +241,8 @@ fn reasons(path: &str) -> String {
 
 /// What an earlier run has rejected is not all there: what follows would not make it whole.
 fn lacking(path: &str) -> Error {
-    let what = "it lacks records that an earlier run has rejected, as the journal says; put it back as it was, or \
-                remove the journal to copy from the beginning";
+    let what = "it lacks records that the journal lists as rejected; restore it, or remove the \
+                journal to copy from the beginning";
     Error::new(ErrorKind::Conflict, what).in_place(path)
 }
 

@@ -129,7 +129,7 @@ fn what_a_store_refuses_is_rejected_and_named() {
         ("copy p.json sqlite:p.db?tabel=x", "no option \"tabel\"; known:"),
         ("copy p.json sqlite:x.db --layout tree", "known: document, columns, blob"),
         ("copy nosql:x y.json", "unknown store scheme \"nosql\""),
-        ("delete sqlite:p.db", "say which records"),
+        ("delete sqlite:p.db", "name the records"),
     ] {
         let failed = desk.run(args);
         assert_eq!(failed.status, Some(2), "{args}: {failed:?}");

@@ -100,8 +100,7 @@ async fn conflicts_are_named_document_by_document() {
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(
         error.to_string().contains(
-            "2 of 100 keys already exist; the others were written: \"000010\", \
-                       \"000011\""
+            "2 of 100 keys already exist; the others were written: \"000010\", \"000011\""
         ),
         "{error}"
     );

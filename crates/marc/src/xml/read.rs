@@ -87,7 +87,7 @@ impl Reader<'_> {
             self.fields(name, prefix)?;
         }
         if !self.has_leader {
-            self.trouble(TroubleKind::Leader, 0, format!("no leader; {} taken", Leader::NEW));
+            self.trouble(TroubleKind::Leader, 0, format!("no leader; {} is used", Leader::NEW));
         }
         match self.tokens.markup()? {
             None => Ok(()),

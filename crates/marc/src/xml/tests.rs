@@ -249,7 +249,7 @@ fn what_xml_cannot_hold_is_refused_or_replaced() {
         (*b"245", b"10\x1fa\x00", "field 245: control character 0x00"),
         (*b"245", b"1\x01\x1fa", "field 245: control character 0x01"),
         (*b"245", b"10\x1fa\xe9", "field 245: byte 0xE9"),
-        (*b"245", "10\x1fa\u{ffff}x".as_bytes(), "field 245: a character that stands for none"),
+        (*b"245", "10\x1fa\u{ffff}x".as_bytes(), "field 245: a noncharacter"),
         (*b"245", b"1\x1fa", "field 245: not two indicators"),
         (*b"24\x07", b"10\x1fa", "control character 0x07"),
     ] {

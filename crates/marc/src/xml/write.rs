@@ -236,7 +236,7 @@ impl Writer<'_> {
             let mut rest = valid;
             while let Some(n) = rest.find(['\u{fffe}', '\u{ffff}']) {
                 self.text(rest.as_bytes(), 0, n, false)?;
-                self.unsayable("a character that stands for none")?;
+                self.unsayable("a noncharacter")?;
                 rest = &rest[n + 3..];
             }
             self.text(rest.as_bytes(), 0, rest.len(), false)?;

@@ -51,8 +51,7 @@ impl FromStr for OnDuplicate {
     fn from_str(name: &str) -> Result<OnDuplicate> {
         OnDuplicate::ALL.into_iter().find(|rule| rule.name() == name).ok_or_else(|| {
             Error::invalid(format!(
-                "unknown rule for duplicates {name:?}; known: first, last, \
-                                    reject"
+                "unknown rule for duplicates {name:?}; known: first, last, reject"
             ))
         })
     }

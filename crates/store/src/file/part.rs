@@ -67,10 +67,7 @@ impl FromStr for Part {
     fn from_str(s: &str) -> Result<Self> {
         let parsed = s.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
         let (index, of) = parsed.ok_or_else(|| {
-            Error::invalid(format!(
-                "{s:?} is not a part of a file; expected one \
-                                                   such as 2/8"
-            ))
+            Error::invalid(format!("{s:?} is not a part of a file; expected one such as 2/8"))
         })?;
         Part::new(index, of)
     }

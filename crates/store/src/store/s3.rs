@@ -233,10 +233,8 @@ impl Place {
 
     fn check_tier(&self) -> Result<()> {
         match self.common.durability {
-            Some(asked) if self.tier() != Some(asked) => Err(asked.refused(
-                "this server, as far as anybody said (?server_tier=)",
-                self.tier().as_slice(),
-            )),
+            Some(asked) if self.tier() != Some(asked) => Err(asked
+                .refused("this server, by what ?server_tier= says of it,", self.tier().as_slice())),
             _ => Ok(()),
         }
     }

@@ -417,10 +417,9 @@ fn decoded(text: &str) -> Result<String> {
 
 fn host(text: &str) -> Result<(String, Option<u16>)> {
     let wrong = || match text.contains('%') {
-        true => Error::invalid(
-            "a URL with an invalid host or port; expected one such as \
-                                host:1234",
-        ),
+        true => {
+            Error::invalid("a URL with an invalid host or port; expected one such as host:1234")
+        }
         false => Error::invalid(format!("{text:?} is not a host with a port")),
     };
     let (host, port) = match text.strip_prefix('[') {

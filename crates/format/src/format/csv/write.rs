@@ -205,8 +205,7 @@ impl Cell<'_, '_> {
         let line = &self.0;
         match Cells::of(&line.out[line.names.clone()]).nth(line.cells) {
             Some(Ok(name)) if line.part == Part::Values => Error::unsupported(format!(
-                "field {name:?} is {what}, which a CSV cell cannot \
-                                            hold"
+                "field {name:?} is {what}, which a CSV cell cannot hold"
             )),
             _ => Error::unsupported(format!("the name is {what}, which CSV cannot hold")),
         }

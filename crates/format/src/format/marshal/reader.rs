@@ -195,7 +195,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     #[cold]
     fn wrong_count(&self, at: usize, n: i64) -> Error {
         let left = self.input.len() - self.pos;
-        self.wrong(at, format!("a length of {n}, where only {left} bytes are left"))
+        self.wrong(at, format!("a length of {n}, but only {left} bytes are left"))
     }
 
     #[inline]

@@ -50,7 +50,7 @@ fn fits_path(name: &str) -> bool {
 }
 
 fn other_keys() -> Error {
-    Error::malformed("CouchDB answers for other keys than it was asked for")
+    Error::malformed("CouchDB returned other keys than requested")
 }
 
 /// A document that is the one of this key.

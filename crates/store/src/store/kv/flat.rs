@@ -150,13 +150,14 @@ impl Flat {
         for (name, bytes) in fields {
             if name == KINDS.as_bytes() {
                 kinds = Format::Json.decode(&bytes).map_err(|e| {
-                    Error::malformed(format!("field {KINDS:?} is no map of kinds")).with_source(e)
+                    Error::malformed(format!("field {KINDS:?} is not a map of kinds"))
+                        .with_source(e)
                 })?;
                 continue;
             }
             let name = String::from_utf8(name).map_err(|e| {
                 let shown = String::from_utf8_lossy(e.as_bytes());
-                Error::malformed(format!("field {shown:?} has a name that is no text"))
+                Error::malformed(format!("field {shown:?} has a name that is not UTF-8"))
             })?;
             named.push((name, Some(bytes)));
         }

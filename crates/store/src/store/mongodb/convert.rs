@@ -143,7 +143,7 @@ fn append(value: &Value, level: usize, to: To<'_>) -> Result<(), Trouble> {
             Trouble::new(ErrorKind::Unsupported, what)
         })?)),
         Value::BigInt(_) => {
-            let what = "a whole number beyond 64 bits, which MongoDB does not have";
+            let what = "a whole number beyond 64 bits, which MongoDB cannot hold";
             return Err(Trouble::new(ErrorKind::Unsupported, what));
         }
         Value::List(items) => {

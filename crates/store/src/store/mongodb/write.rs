@@ -158,7 +158,7 @@ fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
         n if n == batch.len() as i64 => Ok(()),
         n => Err(Error::new(
             ErrorKind::Mismatch,
-            format!("{} documents were sent, and the server says it wrote {n}", batch.len()),
+            format!("{} documents were sent, but the server reports {n} written", batch.len()),
         )),
     }
 }

@@ -197,8 +197,7 @@ impl MySql {
             .map_err(|e| self.pool.placed(e))?;
         if taken == Taken::Refuse && touched < sent {
             let what = format!(
-                "only {touched} of {sent} records were stored, and the server gives no \
-                         reason"
+                "only {touched} of {sent} records were stored, and the server gives no reason"
             );
             return Err(Error::new(ErrorKind::Mismatch, what));
         }

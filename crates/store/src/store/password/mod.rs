@@ -43,7 +43,7 @@ pub(super) fn complete(url: &mut Url) -> Result<Vec<String>> {
             _ => "",
         };
         return Err(Error::unsupported(format!(
-            "{} has no login before its host{how}",
+            "{} takes no user or password before its host{how}",
             driver.name
         )));
     }

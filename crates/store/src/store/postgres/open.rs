@@ -133,8 +133,7 @@ async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
     let (encoding, fsync, version, full_pages) = (told(0)?, told(1)?, told(3)?, told(4)?);
     if rows[0].try_get::<i32>(2)? < OLDEST {
         return Err(Error::unsupported(format!(
-            "PostgreSQL {version} is too old; 12 or later is \
-                                               needed"
+            "PostgreSQL {version} is too old; 12 or later is needed"
         )));
     }
     if encoding != "UTF8" {

@@ -519,7 +519,7 @@ impl Cells for Held {
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
         match self.0.get(i) {
             Some(cell) => Ok(cell.as_deref()),
-            None => Err(Error::malformed("a row with fewer columns than were asked for")),
+            None => Err(Error::malformed("a row with fewer columns than requested")),
         }
     }
 

@@ -146,8 +146,7 @@ impl Wire {
                 let id = uuid::Uuid::try_parse(text).ok().filter(|id| id.to_string() == *text);
                 let id = id.ok_or_else(|| {
                     Error::invalid(
-                        "is not a UUID as PostgreSQL writes them, but its column holds \
-                                    those",
+                        "is not a UUID as PostgreSQL writes them, but its column holds those",
                     )
                 })?;
                 out.extend(id.as_bytes());

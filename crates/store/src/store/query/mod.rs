@@ -90,15 +90,13 @@ impl FromStr for Path {
                 '"' if names.last().is_some_and(String::is_empty) => {
                     let end = quoted(chars.as_str()).ok_or_else(|| {
                         Error::invalid(format!(
-                            "{text:?} is not a path: a quote in it is not \
-                                                closed"
+                            "{text:?} is not a path: a quote in it is not closed"
                         ))
                     })?;
                     let name = format!("\"{}\"", &chars.as_str()[..end]);
                     let name: String = serde_json::from_str(&name).map_err(|e| {
                         Error::invalid(format!(
-                            "{text:?} is not a path: {name} is not a JSON \
-                                                string"
+                            "{text:?} is not a path: {name} is not a JSON string"
                         ))
                         .with_source(e)
                     })?;

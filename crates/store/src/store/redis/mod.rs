@@ -312,7 +312,7 @@ impl Settings {
                 let (log, sync) = (self.get("appendonly"), self.get("appendfsync"));
                 let limit = self.limit().map(|limit| format!(" and {}", limit.why));
                 let store = format!(
-                    "this Redis, with appendonly {} and appendfsync {}{},",
+                    "Redis with appendonly {} and appendfsync {}{},",
                     log.unwrap_or_default(),
                     sync.unwrap_or_default(),
                     limit.unwrap_or_default()

@@ -117,7 +117,7 @@ impl HttpService for Listener {
         let gets = method == "GET" && answer.status().is_success();
         if gets && whole && answer.status() != StatusCode::OK {
             let status = answer.status().as_u16();
-            return Err(wrong(format!("status {status}, where the whole was asked for")));
+            return Err(wrong(format!("status {status} for a request of the whole object")));
         }
         let object = gets && !lists;
         let most = if object { LARGEST } else { SAID };

@@ -52,8 +52,8 @@ impl Rules {
                 return Err(Error::invalid(match *other == name {
                     true => format!("column {name:?} is named twice"),
                     false => format!(
-                        "{driver} cannot have columns {other:?} and {name:?} side by side, which it \
-                         takes for one; layout document keeps both"
+                        "columns {other:?} and {name:?} are the same in {driver}; layout document \
+                         keeps both"
                     ),
                 }));
             }

@@ -380,7 +380,7 @@ impl KeyColumn {
             _ if !promise.unique => Err(NO_INDEX),
             Is::RowId | Is::Text => Ok(Writes::AsItIs),
             Is::Collated | Is::Numeric => Ok(Writes::Looking),
-            Is::Any => Err("has a type that takes 5 and '5' for different values"),
+            Is::Any => Err("has a type for which 5 and '5' are different values"),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Server {
             okay(socket, "mget").await?;
             let count = socket.u32().await? as usize;
             if count > keys.len() {
-                return Err(out_of_step("mget", b"more than was asked for"));
+                return Err(out_of_step("mget", b"more than requested"));
             }
             let (mut found, mut sum) = (Vec::with_capacity(count), 0);
             for _ in 0..count {

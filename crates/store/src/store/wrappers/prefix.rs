@@ -152,7 +152,7 @@ impl Prefix {
         let strip = |row: Row| match row.key.strip_prefix(&self.head) {
             Some(key) => Ok(Row { key: Key::new(key)?, record: row.record }),
             None => {
-                let what = format!("key {} is not of the prefix asked for", row.key.shown());
+                let what = format!("key {} does not have the requested prefix", row.key.shown());
                 Err(Error::new(ErrorKind::Mismatch, what))
             }
         };
