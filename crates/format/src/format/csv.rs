@@ -21,7 +21,8 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Header,
     takes: Takes::Rows,
     keeps: &[Kind::Text],
-    loses: "every value becomes text, and no value empty text; lists, maps and bytes are refused",
+    loses: "every value becomes text, and null becomes empty text; lists, maps and bytes are \
+            refused",
     marc: Code::of(By::OwnSerde),
     values: Code::of(By::OwnSerde),
 };

@@ -89,7 +89,7 @@ impl FromStr for Wrap {
             "base64lines" if name == s => Ok(Wrap::Base64Lines),
             "gzip" => Ok(Wrap::Gzip(level(0, gzip::LEVEL as i32, 9)? as u32)),
             "zstd" => Ok(Wrap::Zstd(level(1, zstd::LEVEL, 22)?)),
-            _ => Err(Error::invalid(format!("no wrap {s:?}; known: {NAMES}"))),
+            _ => Err(Error::invalid(format!("unknown wrap {s:?}; known: {NAMES}"))),
         }
     }
 }

@@ -412,7 +412,7 @@ fn own_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.custom_flags(flags.bits()).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other(format!("{} is no file", path.display()))),
+        false => Err(io::Error::other(format!("{} is not a file", path.display()))),
     }
 }
 

@@ -38,7 +38,7 @@ impl Key {
     pub fn of(record: &Document, field: &str) -> Result<Key> {
         match record.get(field) {
             Some(value) => Key::of_value(value, field),
-            None => Err(Error::invalid(format!("no field {field:?} to take the key from"))),
+            None => Err(Error::invalid(format!("no field {field:?} for the key"))),
         }
     }
 

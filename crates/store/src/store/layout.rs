@@ -87,7 +87,7 @@ impl Column {
                 column.kind = match (column.kind, kind) {
                     (_, Kind::List | Kind::Map) => {
                         return Err(Error::invalid(format!(
-                            "field {name:?} holds a {}, which no column can; use layout document",
+                            "field {name:?} is a {}, which no column can hold; use layout document",
                             kind.name()
                         )));
                     }
@@ -97,7 +97,8 @@ impl Column {
                     (Kind::Int, Kind::BigInt) | (Kind::BigInt, Kind::Int) => Kind::BigInt,
                     (one, other) => {
                         return Err(Error::invalid(format!(
-                            "field {name:?} holds {} here and {} there; use layout document",
+                            "field {name:?} is {} in one record and {} in another; use layout \
+                             document",
                             one.name(),
                             other.name()
                         )));

@@ -323,7 +323,7 @@ mod tests {
         for error in [server.0.lease(never).await.err(), server.0.lease(late).await.err()] {
             let error = error.unwrap();
             assert!(error.is_timeout());
-            assert_eq!(error.to_string(), "host:1: no connection within 0.02 s");
+            assert_eq!(error.to_string(), "cannot connect to host:1: timed out after 0.02 s");
         }
         // What is no fault of the connection is left as it is.
         let denied = async || Err(Error::new(crate::ErrorKind::Denied, "no"));

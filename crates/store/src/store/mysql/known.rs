@@ -270,8 +270,8 @@ impl Known {
 fn bytes(cell: Option<Cell>) -> Result<Vec<u8>> {
     match cell {
         Some(Cell::Bytes(bytes)) => Ok(bytes),
-        Some(Cell::NULL) | None => Err(Error::malformed("NULL, where bytes should be")),
-        Some(_) => Err(Error::malformed("a number, where bytes should be")),
+        Some(Cell::NULL) | None => Err(Error::malformed("NULL instead of bytes")),
+        Some(_) => Err(Error::malformed("a number instead of bytes")),
     }
 }
 

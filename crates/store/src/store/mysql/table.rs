@@ -47,7 +47,7 @@ fn named(what: &str, name: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::invalid(format!("mysql can have no {what} {name:?}: {wrong}")))
+    Err(Error::invalid(format!("{name:?} is not a valid {what} in mysql: {wrong}")))
 }
 
 /// A table, which is looked at when it is first needed.

@@ -238,7 +238,9 @@ fn room(input: &mut Vec<u8>, filled: usize, most: usize) -> &mut [u8] {
 /// What became of a connection, as an error.
 pub(crate) fn broken(e: std::io::Error) -> Error {
     let what = match e.kind() {
-        IoKind::UnexpectedEof => "the server hung up before its answer was complete".into(),
+        IoKind::UnexpectedEof => {
+            "the server closed the connection before its answer was complete".into()
+        }
         _ => format!("the connection broke: {e}"),
     };
     Error::unavailable(what).with_source(e)

@@ -362,7 +362,7 @@ fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) -> Resul
     body(out);
     let Ok(length) = i32::try_from(out.len() - at) else {
         out.clear();
-        let what = "a statement of more than 2 GB, which PostgreSQL has no messages for";
+        let what = "a statement of more than 2 GB, the limit of PostgreSQL";
         return Err(Error::new(ErrorKind::TooLarge, what));
     };
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
@@ -408,7 +408,9 @@ impl End {
         };
         let length = self.at + self.messages * MESSAGE + usize::try_from(length).unwrap_or(0);
         match wrong {
-            true => Err(Error::malformed("the server's answer is none of PostgreSQL's")),
+            true => {
+                Err(Error::malformed("the server's answer does not follow PostgreSQL's protocol"))
+            }
             // Before anything is kept for it.
             false if length > LONGEST => Err(too_long("a statement", LONGEST)),
             false => Ok(None),
@@ -485,7 +487,7 @@ impl Cells for DataRow<'_> {
     }
 
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
-        let wrong = || Error::malformed("a row that has fewer columns than were asked for");
+        let wrong = || Error::malformed("a row with fewer columns than requested");
         let (mut n, mut at) = match self.found.get() {
             (n, at) if n <= i => (n, at),
             _ => (0, 0),

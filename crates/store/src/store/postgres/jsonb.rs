@@ -29,7 +29,7 @@ pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
     let mut serializer = Serializer::with_formatter(out, Decimal);
     record.serialize(&mut serializer).map_err(|e| match nul_in(record) {
         Some(path) => Error::unsupported(format!(
-            "field {path:?} has a NUL, which PostgreSQL's text has not; use ?layout=blob"
+            "field {path:?} has a NUL, which PostgreSQL's text cannot hold; use ?layout=blob"
         )),
         None => Error::unsupported(e.to_string()),
     })

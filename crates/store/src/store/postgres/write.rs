@@ -46,10 +46,11 @@ fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
     let table = &known.table.name;
     let what = match kept > sent as u64 {
         true => {
-            format!("the server says that {kept} of {sent} records were kept in table {table:?}")
+            format!("the server reports {kept} of {sent} records stored in table {table:?}")
         }
         false => format!(
-            "{kept} of {sent} records were kept: a trigger or a rule of table {table:?} leaves the others out"
+            "only {kept} of {sent} records were stored: a trigger or a rule of table {table:?} \
+             drops the others"
         ),
     };
     Err(Error::new(ErrorKind::Mismatch, what))
@@ -327,14 +328,14 @@ impl PostgreSql {
         sorted.sort_unstable();
         let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         let what = match twice {
-            Some(key) => format!("key {}: it is twice in the batch", key.shown()),
+            Some(key) => format!("key {}: it occurs twice in the batch", key.shown()),
             None => {
                 let asked: Vec<Key> = keys.cloned().collect();
                 let there = match self.found(&asked, rows::key_of).await {
                     Ok(there) => there.into_iter().flatten().next(),
                     Err(_) => None,
                 };
-                format!("key {}: it is taken", there?.shown())
+                format!("key {}: it already exists", there?.shown())
             }
         };
         Some(Error::new(ErrorKind::Conflict, what))

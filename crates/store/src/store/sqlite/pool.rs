@@ -191,7 +191,7 @@ impl Pool {
     fn open(&self) -> Result<Open> {
         // Reading makes no database: only `make` does.
         if !self.is_there()? {
-            let what = "no such database; `put` and `copy` make one";
+            let what = "no such database; `put` and `copy` create one";
             return Err(Error::new(ErrorKind::NotFound, what));
         }
         self.connect(OpenFlags::empty())

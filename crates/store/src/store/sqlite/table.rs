@@ -410,7 +410,7 @@ impl Known {
 pub(super) fn bytes<'r>(row: &'r rusqlite::Row, at: usize) -> Result<&'r [u8]> {
     match row.get_ref(at).map_err(error)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes),
-        ValueRef::Null => Err(Error::malformed("NULL, where bytes should be")),
-        _ => Err(Error::malformed("a number, where bytes should be")),
+        ValueRef::Null => Err(Error::malformed("NULL instead of bytes")),
+        _ => Err(Error::malformed("a number instead of bytes")),
     }
 }
