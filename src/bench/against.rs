@@ -158,7 +158,9 @@ fn one_round(options: &Options<'_>, program: &Path, file: &Path, round: u32) -> 
         .args(["--budget", &seconds.to_string()])
         .args(["--seed", &plan.seed.wrapping_add(u64::from(round)).to_string()])
         .arg("--out")
-        .arg(file);
+        .arg(file)
+        // What one round measured is not what a later `report` is asked for.
+        .env("XDG_CACHE_HOME", file.parent().unwrap_or(file));
     let output = match child::output(&mut command, &AT_ONCE, options.stop) {
         Err(e) if (options.stop)() => return Err(e),
         output => {

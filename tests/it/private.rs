@@ -274,7 +274,7 @@ fn a_password_need_not_be_in_the_url() {
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert!(!said.contains(password), "{}: {said}", program.name);
             // There is no such key, or no table yet.
-            let let_in = ["no record with the key", "no table", "no database"];
+            let let_in = ["no record with key", "no table", "no database"];
             (!let_in.iter().any(|says| said.contains(says))).then_some(said)
         };
         let sign = if without.contains('?') { '&' } else { '?' };

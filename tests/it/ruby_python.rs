@@ -7,8 +7,8 @@ use std::{fmt::Write as _, io::Write as _, process::Stdio};
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use steelyard::{
     format::Format,
-    marc::{Record, sample::Catalogue},
-    record::{Document, Time, Value},
+    marc::Record,
+    record::{Document, Time, Value, dataset::catalogue::Catalogue},
 };
 
 use crate::{

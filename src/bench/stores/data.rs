@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::kinds::Kinds;
+use super::value_kinds::Kinds;
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -84,7 +84,7 @@ fn place(n: u64) -> Key {
 
 /// The records of a table.
 #[derive(Clone)]
-pub(super) struct Records {
+pub(in crate::bench) struct Records {
     source: Source,
     /// How many.
     pub count: u64,

@@ -5,51 +5,56 @@
 //! is balanced from round to round, ratios are taken within rounds (rules 5 and 6).
 //!
 //! - `target.rs`: what is measured, and how it is started
-//! - `data.rs`, `ops.rs`: records and operations, made outside of the windows
+//! - `data.rs`, `draws.rs`: records, and what operations are drawn from, outside of the windows
+//! - `phase/`: the kinds of phases, each in a file
 //! - `expected.rs`: what must come out of each phase, known beforehand
-//! - `kinds.rs`: of which kind the values are that indexes hold
-//! - `bout.rs`: one store's run of the workload on one start
-//! - `act.rs`: its phases, a file for each larger kind in `act/`;
-//!   `drive.rs`, `pace.rs`: the timed loops, which `crew.rs` does, by tasks or threads
-//! - `answers.rs`: answers that are put aside in a window; `act/check.rs` looks at them after it
-//! - `note.rs`: what a phase came to, in the results
+//! - `value_kinds.rs`: of which kind the values are that are indexed
+//! - `round.rs`, `turn.rs`: one store's turn in a round, on one start; `one_by_one.rs`, `cache_limit.rs`:
+//!   phases whose operations are sent one by one, and with a limited cache
+//! - `operation.rs`: one operation; `load_loop.rs`, `schedule_timer.rs`: the timed loops, run by the
+//!   workers of `workers.rs`, which are tasks or threads
+//! - `answers.rs`: answers that are put aside in a window; `check.rs` looks at them after it
+//! - `note.rs`: the result of a phase, in the results
 //! - `own.rs`: what is made for a run in stores of the user's own
-//! - `relate.rs`: from records to those that belong to them
 //! - `statement.rs`: the statements that a store was sent
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`: what is kept, used
 //! - `audit.rs`, `watched.rs`, `sight.rs`, `syncs.rs`, `seen_files.rs`: what is synced, and by whom
 //! - `null.rs`: what the harness itself costs
 //!
-//! To add a kind of phase: see `bench/workload/act.rs`.
+//! To add a kind of phase: see `phase/mod.rs`.
 
-mod act;
 mod answers;
 mod audit;
-mod bout;
-mod crew;
+mod cache_limit;
+mod check;
 mod data;
 mod delay;
-mod drive;
+mod draws;
 mod expected;
-mod kinds;
 #[cfg(test)]
 mod liar;
+mod load_loop;
 mod note;
 mod null;
-mod ops;
+mod one_by_one;
+mod operation;
 mod own;
-mod pace;
+pub(in crate::bench) mod phase;
 mod plan;
 mod prove;
-mod relate;
+mod round;
+mod schedule_timer;
 mod seen_files;
 mod sight;
 mod statement;
 mod syncs;
 mod target;
+mod turn;
+mod value_kinds;
 mod watch;
 mod watched;
+mod workers;
 mod writer;
 
 use std::{
@@ -245,7 +250,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         }
         let mut followed = Vec::new();
         for phase in &workload.phases {
-            if let Some(Spread::Trace(file)) = phase.act.spread()
+            if let Some(Spread::Trace(file)) = phase.kind.spread()
                 && let Some((_, records)) = records.iter_mut().find(|r| r.0 == phase.table)
             {
                 followed.push(format!("{}: {}.", phase.name, records.follow(file)?));
@@ -253,8 +258,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         }
         let is_set = || stop.is_set();
         let expected = expected::expected(workload, &records, &is_set);
-        expected::sound(workload, &records, &expected, &is_set)?;
-        followed.extend(ops::unchanged(workload, &records)?);
+        followed.extend(expected::check(workload, &records, &expected, &is_set)?);
         stop.check()?;
         let mut targets = match options.targets.is_empty() {
             true => Target::usual(),
@@ -284,7 +288,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if options.folder.is_none() && targets.iter().any(|target| target.own_url().is_none()) {
             results.dataset.remarks.extend(server::elsewhere());
         }
-        results.dataset.remarks.extend(kinds::remarks(workload, &records, options.plan.seed));
+        results.dataset.remarks.extend(value_kinds::remarks(workload, &records, options.plan.seed));
         Ok(Run {
             results,
             begin: instruments.now(),
@@ -324,7 +328,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                 if self.stopped() {
                     return Ok(Stopped::Interrupted);
                 }
-                match self.bout(who, place as u32).await {
+                match self.turn(who, place as u32).await {
                     Err(e) if self.stopped() && e.is_outage() => {
                         return Ok(Stopped::Interrupted);
                     }

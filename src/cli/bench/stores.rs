@@ -13,7 +13,7 @@ use steelyard::{
         schedule::Pace,
         stop::Stop,
         stores::{Options, OwnRecords, Target, serve_writer},
-        workload::{Act, Workload, bounds},
+        workload::{KINDS, Workload, bounds},
     },
     durability::Tier,
     file::Reading,
@@ -200,12 +200,25 @@ Examples:
 
 /// A workload from a file.
 #[derive(Parser)]
-#[command(name = "steelyard bench", no_binary_name = true)]
+#[command(name = "steelyard bench", no_binary_name = true, after_help = phases())]
 struct OfFile {
     /// The workload.
     file: String,
     #[command(flatten)]
     args: Args,
+}
+
+/// What a phase of a workload may do, for `--help`.
+fn phases() -> String {
+    let mut text = "What a phase of the file may do (docs/workloads.md says more):\n".to_owned();
+    for kind in KINDS {
+        text += &format!("  do = {:<10} {}\n", format!("{:?}", kind.name), kind.about);
+        for (name, what) in kind.options {
+            text += &format!("       {name:<10} {what}\n");
+        }
+    }
+    // Without the marks of Markdown.
+    text.replace('`', "")
 }
 
 pub fn run(name: &str, args: Args, stop: &Stop) -> Result<Outcome> {
@@ -244,7 +257,7 @@ fn measure(workload: Workload, key: Option<String>, args: Args, stop: &Stop) -> 
         if let Some(n) = args.concurrency.filter(|_| single && phase.of.is_none()) {
             phase.concurrency = n;
         }
-        let reads = !matches!(phase.act, Act::Load { .. });
+        let reads = !phase.loads();
         if let Some(rate) = args.rate.filter(|_| single && reads && phase.of.is_none()) {
             phase.pace = Pace::Poisson(rate);
         }

@@ -35,7 +35,7 @@ fn reading_makes_nothing() {
         }
     }
     let ran = desk.run("each sqlite:none.db");
-    assert_eq!(ran.err, "steelyard: sqlite:none.db: no such database; `put` and `copy` make one\n");
+    assert_eq!(ran.err, "error: sqlite:none.db: no such database; `put` and `copy` create one\n");
 }
 
 #[test]
@@ -128,6 +128,6 @@ fn records_that_are_too_long_for_iso2709_are_named() {
             assert!(copied.err.contains("1 written"), "{}", copied.err);
         }
         let strict = desk.run("copy o.json s.mrc --strict");
-        assert_eq!(strict.err.contains("ISO 2709 can say"), long, "{}", strict.err);
+        assert_eq!(strict.err.contains("the limit of ISO 2709 is"), long, "{}", strict.err);
     }
 }

@@ -74,7 +74,7 @@ async fn nobody_there_is_an_error_in_time_without_the_password() {
         assert!(format!("{error:?}").to_lowercase().contains(&want.to_lowercase()), "{error:?}");
     }
     let error = store::open("mongodb://127.0.0.1/a b").await.unwrap_err();
-    assert!(error.to_string().contains("no name of a database"), "{error}");
+    assert!(error.to_string().contains("not a valid database name"), "{error}");
 }
 
 #[tokio::test]

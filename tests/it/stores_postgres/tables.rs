@@ -33,11 +33,7 @@ async fn columns_hold_what_they_are_declared_for() {
     let found = place.get(&[key("full"), key("empty")]).await.unwrap();
     assert_eq!(found, [Some(record.clone()), Some(empty.record)]);
     for (name, value, want) in [
-        (
-            "int",
-            Value::from("old"),
-            "key \"x\": field \"int\" holds a text, where its column holds int",
-        ),
+        ("int", Value::from("old"), "key \"x\": field \"int\" is a text, but its column holds int"),
         ("time", time(1), "to the microsecond"),
         ("text", "\0".into(), "has a NUL"),
         ("float", f64::NAN.into(), "NaN"),

@@ -31,10 +31,10 @@ async fn names_and_values_are_never_statements() {
     for (options, want) in [
         (format!("table={}", "t".repeat(64)), "64 bytes, and 63 are the most"),
         (format!("schema={}", "ü".repeat(32)), "64 bytes"),
-        ("table=x%00y".into(), "is no name"),
+        ("table=x%00y".into(), "is not a valid name"),
         ("key=k%00".into(), "it has a NUL"),
         ("socket=/nowhere&tls=true".into(), "?tls=true with ?socket="),
-        ("ca=x".into(), "?ca= is for ?tls=true"),
+        ("ca=x".into(), "?ca= needs ?tls=true"),
         ("fsync=off".into(), "no option \"fsync\""),
     ] {
         let error = store::open(&format!("{url}?{options}")).await.unwrap_err();
@@ -56,7 +56,7 @@ async fn what_cannot_be_held_is_refused_before_anything_is_written() {
         (row("name", nul_name), "key \"name\": field \"a\\0b\" has a NUL"),
         (one("bytes", vec![1u8]), "field \"v\" holds bytes"),
         (one("nan", f64::NAN), "field \"v\" is NaN"),
-        (one(&long, 1i64), "keys of 2690 bytes at most"),
+        (one(&long, 1i64), "longer than 2690 bytes"),
     ] {
         assert!(place.check(&bad).unwrap_err().to_string().contains(want), "{want}");
         let batch = [one("good", 1i64), bad, one("other", 2i64)];
@@ -151,6 +151,6 @@ async fn of_equal_keys_in_a_batch_the_last_stays() {
         assert_eq!(found, want);
         let error = place.load(&[one("new", 1i64), one("new", 2i64)]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert!(error.to_string().contains("key \"new\": it is twice in the batch"), "{error}");
+        assert!(error.to_string().contains("key \"new\": it occurs twice in the batch"), "{error}");
     }
 }

@@ -99,16 +99,16 @@ async fn conflicts_are_named_document_by_document() {
     let error = place.load(&rows).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(
-        error
-            .to_string()
-            .contains("2 of 100 keys are taken; the others were written: \"000010\", \"000011\""),
+        error.to_string().contains(
+            "2 of 100 keys already exist; the others were written: \"000010\", \"000011\""
+        ),
         "{error}"
     );
     assert_eq!(place.count().await.unwrap(), 100);
     let twice = [rows[0].clone(), rows[1].clone(), rows[0].clone()];
     let error = place.load(&twice).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.to_string().contains("1 of 3 keys are there twice"), "{error}");
+    assert!(error.to_string().contains("1 of 3 keys occur twice"), "{error}");
 
     // Of several with one key the last is kept; writers that fight all come through.
     let last = row("000000", [("n", Value::Int(-1))]);

@@ -87,7 +87,7 @@ async fn names_that_are_too_long_are_refused_before_anything_is_written() {
             Err(error) => {
                 assert!(!fits, "{error}");
                 assert_eq!(error.kind(), ErrorKind::Invalid);
-                assert!(error.to_string().contains("where file systems have 255"), "{error}");
+                assert!(error.to_string().contains("the limit of file systems is 255"), "{error}");
                 assert_eq!(place.remove(&[key("good")]).await.unwrap(), 1, "of the time before");
             }
         }
