@@ -398,7 +398,7 @@ mod tests {
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"find\"\nwhere = {age = {\"$gt\" = 1, \"$x\" = 2}}\n",
-                ["line 5", "no operator"],
+                ["line 5", "unknown operator"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"scan\"\n[[phase]]\nname = \"a\"\ndo = \"scan\"\n",
