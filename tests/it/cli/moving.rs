@@ -238,7 +238,7 @@ fn a_journal_is_of_one_copy_at_a_time() {
     journal.lock().unwrap();
     let ran = desk.run("copy p.json sqlite:p.db --key id --resume --rejects r.json");
     assert_eq!(ran.status, Some(3), "{}", ran.err);
-    assert!(ran.err.contains("p.json.copying: another copy is under way"), "{}", ran.err);
+    assert!(ran.err.contains("p.json.copying: another copy is using this journal"), "{}", ran.err);
     assert_eq!(desk.run("each sqlite:p.db").text(), "");
     desk.run("copy p.json sqlite:p.db --key id --resume --journal other").well();
     drop(journal);

@@ -64,7 +64,7 @@ async fn nobody_there_is_an_error_in_time_without_the_password() {
     assert!(begin.elapsed() < Duration::from_secs(5));
     assert!(!format!("{error:?}").contains("hidden"), "{error:?}");
     for (options, want) in [
-        ("tabel=x", "no option \"tabel\""),
+        ("tabel=x", "unknown option \"tabel\""),
         ("ordered=maybe", "true or false"),
         ("layout=columns", "it has: document, blob"),
         ("readPreference=sometimes", "readPreference"),

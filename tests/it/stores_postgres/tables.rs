@@ -37,7 +37,7 @@ async fn columns_hold_what_they_are_declared_for() {
         ("time", time(1), "to the microsecond"),
         ("text", "\0".into(), "has a NUL"),
         ("float", f64::NAN.into(), "NaN"),
-        ("float", i64::MAX.into(), "no float is exactly"),
+        ("float", i64::MAX.into(), "no float equals exactly"),
         ("big", Value::BigInt("9".repeat(1001).into()), "more than 1000 digits"),
         ("shoe size", Value::Int(43), "no column for the field \"shoe size\""),
         ("int", Value::List(vec![]), "holds a list"),

@@ -205,7 +205,7 @@ async fn what_couchdb_cannot_hold_is_refused_before_anything_is_written() {
         (
             row("x", [("a", Value::Bytes(vec![1]))]),
             ErrorKind::Unsupported,
-            "key \"x\": field \"a\" holds bytes",
+            "key \"x\": field \"a\" is bytes",
         ),
         (row("x", [("a", Value::Float(f64::NAN))]), ErrorKind::Unsupported, "field \"a\" is NaN"),
         (

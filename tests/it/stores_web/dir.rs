@@ -143,7 +143,7 @@ async fn files_are_whole_and_loads_overwrite_none() {
         ("durability=t0", "t1 (survives"),
         ("durability=t2", "t3 (durable"),
         ("layout=document", "no layout"),
-        ("x=1", "no option"),
+        ("x=1", "unknown option"),
     ] {
         let error = steelyard::open(&url(folder.path(), options)).await.unwrap_err();
         assert!(error.to_string().contains(want), "{error}");

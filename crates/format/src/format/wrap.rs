@@ -299,12 +299,12 @@ mod tests {
         }
         assert_eq!("json+gzip:6".parse::<Wrapped>().unwrap().to_string(), "json+gzip");
         for (name, want) in [
-            ("", "no format \"\""),
-            ("json+", "no wrap \"\""),
+            ("", "unknown format \"\""),
+            ("json+", "unknown wrap \"\""),
             ("json+lzma", "known: base64"),
             ("json+gzip:10", "0 to 9"),
             ("json+zstd:x", "1 to 22"),
-            ("json+base64:1", "no wrap"),
+            ("json+base64:1", "unknown wrap"),
         ] {
             let error = name.parse::<Wrapped>().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);

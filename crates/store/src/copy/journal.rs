@@ -270,11 +270,11 @@ mod tests {
         for other in ["a", "other"] {
             let error = Journal::open(&path, &errand(other)).err().unwrap();
             assert_eq!(error.kind(), ErrorKind::Conflict);
-            assert!(error.to_string().contains("another copy is under way"), "{error}");
+            assert!(error.to_string().contains("another copy is using this journal"), "{error}");
         }
         drop(journal);
         let error = Journal::open(&path, &errand("other")).err().unwrap();
-        assert!(error.to_string().contains("of another copy"), "{error}");
+        assert!(error.to_string().contains("belongs to another copy"), "{error}");
         let journal = Journal::open(&path, &errand("a")).unwrap();
         journal.finish().unwrap();
         assert!(!path.exists());

@@ -236,7 +236,7 @@ mod tests {
         assert!(listeners(&address).unwrap().contains(&me));
         drop(listener);
         let error = listeners(&address).unwrap_err().to_string();
-        assert!(error.contains("no process can be seen"), "{error}");
+        assert!(error.contains("no visible process"), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let _listener = UnixListener::bind(&path).unwrap();

@@ -135,19 +135,21 @@ mod tests {
         assert_eq!((common.table.as_str(), common.pool), ("records", 2));
         let error = url.done().unwrap_err();
         assert!(
-            error.to_string().contains("no option \"tabel\"; known: connect_timeout"),
+            error
+                .to_string()
+                .contains("unknown option \"tabel\" of sqlite; known: connect_timeout"),
             "{error}"
         );
         for (option, want) in [
-            ("pool=0", "one connection"),
+            ("pool=0", "at least 1"),
             ("pool=x", "?pool=x"),
             ("pool=65536", "65535 connections at most"),
             ("pool=18446744073709551615", "65535 connections at most"),
             ("layout=tree", "known: document, columns, blob"),
             ("durability=t9", "t0 (volatile)"),
-            ("format=xyz", "no format"),
-            ("format=json&layout=columns", "is for blobs"),
-            ("timeout=0", "0.001 or more"),
+            ("format=xyz", "unknown format"),
+            ("format=json&layout=columns", "is for ?layout=blob"),
+            ("timeout=0", "at least 0.001"),
         ] {
             let mut url = Url::parse(&format!("sqlite:a.db?{option}")).unwrap();
             let error = Common::take(&mut url).unwrap_err();

@@ -239,8 +239,8 @@ mod tests {
     fn what_json_cannot_hold_is_refused_by_its_path() {
         let inside = |value| of(vec![Value::Null, Value::Map(Document::from_iter([("b", value)]))]);
         for (record, want) in [
-            (of(vec![1u8]), "field \"a\" holds bytes"),
-            (inside(Value::Bytes(vec![])), "field \"a[1].b\" holds bytes"),
+            (of(vec![1u8]), "field \"a\" is bytes"),
+            (inside(Value::Bytes(vec![])), "field \"a[1].b\" is bytes"),
             (inside(Value::Float(f64::NAN)), "field \"a[1].b\" is NaN"),
             (of(f64::NEG_INFINITY), "field \"a\" is -inf"),
             (
@@ -249,7 +249,7 @@ mod tests {
             ),
             (of(Value::Decimal("0.10000000000000000001".into())), "has more digits than"),
             (of(Value::Decimal("1e400".into())), "has more digits than"),
-            (of(Value::Decimal(".5".into())), "no number in JSON"),
+            (of(Value::Decimal(".5".into())), "not a number in JSON"),
         ] {
             let error = check(&record).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);

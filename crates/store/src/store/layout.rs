@@ -130,6 +130,6 @@ mod tests {
         assert_eq!(found, [("n", Kind::Float), ("x", Kind::Text), ("y", Kind::Text)]);
         let c = Document::from_iter([("n", "text")]);
         let error = Column::infer([&a, &c]).unwrap_err();
-        assert!(error.to_string().contains("int here and text there"), "{error}");
+        assert!(error.to_string().contains("int in one record and text in another"), "{error}");
     }
 }

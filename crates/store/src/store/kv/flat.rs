@@ -414,7 +414,7 @@ mod tests {
             (HASH, of("a", deep), "\"a\" nests deeper"),
             (TABLE, of("a", Value::List(vec![])), "\"a\" holds a list"),
             (TABLE, of("a", Value::Map(Document::new())), "\"a\" holds a map"),
-            (TABLE, of("a", Value::from("x\0y")), "\"a\" holds text with NUL"),
+            (TABLE, of("a", Value::from("x\0y")), "\"a\" is text with a NUL"),
             (TABLE, of("a", Value::Float(-1e300)), "\"a\" holds -1e300: numbers of more"),
             (TABLE, of("a", Value::Float(f64::INFINITY)), "\"a\" holds inf: numbers of more"),
             (TABLE, of("", Value::Null), "name that is empty"),

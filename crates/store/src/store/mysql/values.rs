@@ -489,7 +489,7 @@ mod tests {
             (column("int unsigned"), Value::Int(-1), "holds 0 to 4294967295"),
             (column("float"), Value::Float(0.1), "a FLOAT would round"),
             (column("double"), Value::Float(f64::NAN), "NaN, which MySQL"),
-            (column("double"), Value::Int(i64::MAX), "no float is exactly"),
+            (column("double"), Value::Int(i64::MAX), "no float equals exactly"),
             (column("varchar(2)"), Value::from("äöü"), "2 characters"),
             (column("char(9)"), Value::from("a "), "ends in a space"),
             (column("tinytext"), Value::from("ä".repeat(128)), "column of 255 bytes"),

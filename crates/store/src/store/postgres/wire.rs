@@ -408,13 +408,13 @@ mod tests {
             (Wire::Int2, Value::Int(32768), "16 bits"),
             (Wire::Int4, Value::Int(1 << 31), "32 bits"),
             (Wire::Float8, Value::Float(f64::NAN), "NaN"),
-            (Wire::Float8, Value::Int((1 << 53) + 1), "no float is exactly"),
+            (Wire::Float8, Value::Int((1 << 53) + 1), "no float equals exactly"),
             (Wire::Float4, Value::Float(0.1), "single precision"),
             (Wire::Text, "a\0".into(), "NUL"),
             (Wire::Timestamptz, time(0, 1), "to the microsecond"),
             (Wire::Timestamptz, time(-250_000_000_000, 0), "4713 BC"),
-            (Wire::Numeric, Value::Decimal("x".into()), "no decimal number"),
-            (Wire::Uuid, "01234567-89AB-cdef-0123-456789abcdef".into(), "no UUID"),
+            (Wire::Numeric, Value::Decimal("x".into()), "not a decimal number"),
+            (Wire::Uuid, "01234567-89AB-cdef-0123-456789abcdef".into(), "not a UUID"),
             (Wire::Bool, Value::Int(1), "holds a int"),
         ] {
             let error = through(wire, value.kind(), &value).unwrap_err();

@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_answered() {
         for (text, want) in [
-            (r#"{"age": {"$gt": 1"#, "no JSON"),
-            (r#"{"age": {"$within": 1}}"#, "no operator \"$within\"; known: $eq"),
-            (r#"{"$where": "x"}"#, "no operator \"$where\""),
+            (r#"{"age": {"$gt": 1"#, "is not JSON"),
+            (r#"{"age": {"$within": 1}}"#, "unknown operator \"$within\"; known: $eq"),
+            (r#"{"$where": "x"}"#, "unknown operator \"$where\""),
             (r#"{"$or": {"a": 1}}"#, "list of conditions"),
-            (r#"{"age": {"$in": 1}}"#, "wants a list"),
+            (r#"{"age": {"$in": 1}}"#, "needs a list"),
             (r#"{"age": {"x": 1}}"#, "not with a map"),
             (r#"{"age": {"$date": 5}}"#, "RFC 3339"),
             ("=5", "expected a field"),
