@@ -201,7 +201,7 @@ pub(super) async fn closed<O: Operation>(
 ///
 /// # Errors
 /// [`interrupted`] where it is to end.
-pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
+pub(super) fn going_on(ended: &Stop) -> Result<()> {
     ended.check()
 }
 
