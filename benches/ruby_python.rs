@@ -11,7 +11,8 @@ use nix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use steelyard::{
     format::Format,
-    marc::{Leader, Record, sample::Catalogue},
+    marc::{Leader, Record},
+    record::dataset::catalogue::Catalogue,
 };
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Derives the MARC-8 tables of src/marc/marc8/ and checks them against three peers.
+"""Derives the MARC-8 tables of crates/marc/src/marc8/ and checks them against three peers.
 
     python3 scripts/marc8_table.py            # writes sets.rs and eacc.bin, prints the agreement
     python3 scripts/marc8_table.py --check    # writes nothing; fails if the committed files differ
@@ -25,7 +25,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import yaz_iconv  # noqa: E402
 
-HOME = pathlib.Path(__file__).resolve().parent.parent / "src/marc/marc8"
+HOME = pathlib.Path(__file__).resolve().parent.parent / "crates/marc/src/marc8"
 
 # The final byte of the escape sequence, our name, what the set is.
 SETS = [

@@ -1,6 +1,6 @@
 //! Steelyard weighs and keeps records.
 //!
-//! The rooms, in reading order:
+//! The rooms, in reading order; all but the last two are crates that can be used alone:
 //!
 //! - [`error`]: the one error type.
 //! - [`record`]: the waist. Values, documents, and seeded datasets.
@@ -8,27 +8,24 @@
 //! - [`format`](mod@format): records to bytes and back.
 //! - [`file`](mod@file): places that are files: opened by name and content, packed, split, written whole.
 //! - [`memcache`]: a client of memcached, and a model of its memory.
+//! - [`store`]: databases, caches and folders behind one interface; [`copy`]: from any place to any place.
+//! - [`server`]: private servers for tests and measurements; [`durability`]: what a write has survived.
+//! - [`bench`]: what it costs; [`report`]: results as people read them.
 
 pub mod bench;
-pub mod copy;
-pub mod durability;
-pub mod error;
-pub mod file;
-pub mod format;
-pub mod marc;
-pub mod memcache;
-pub mod record;
 pub mod report;
-pub mod server;
 // What tests do without a server they need; that of tests/it.
 #[cfg(test)]
 #[path = "../tests/it/skips.rs"]
 #[allow(dead_code, unused_imports, unused_macros)]
 mod skips;
-pub mod store;
-mod timer;
 
-pub use error::{Error, ErrorKind, Result};
+use steelyard_base::timer;
+pub use steelyard_base::{Error, ErrorKind, Result, error};
+pub use steelyard_format::{format, record};
+pub use steelyard_marc as marc;
+pub use steelyard_memcache as memcache;
+pub use steelyard_store::{copy, durability, file, server, store};
 pub use store::open;
 
 #[doc = include_str!("../README.md")]

@@ -141,6 +141,8 @@ fn one_round(options: &Options<'_>, program: &Path, file: &Path, round: u32) -> 
         .args(["--seed", &plan.seed.wrapping_add(u64::from(round)).to_string()])
         .arg("--out")
         .arg(file)
+        // What one round measured is not what a later `report` is asked for.
+        .env("XDG_CACHE_HOME", file.parent().unwrap_or(file))
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())

@@ -65,9 +65,46 @@ fn features() -> Vec<String> {
     found.into_iter().map(str::to_owned).collect()
 }
 
-/// Name to version: steelyard, the compiler and its settings, and each library it uses directly.
+/// The libraries that a figure may be a figure of: what reads, writes, packs, sends and counts.
+const LIBRARIES: [&str; 33] = [
+    "base64",
+    "bson",
+    "bytes",
+    "dashu-int",
+    "flate2",
+    "futures-util",
+    "hdrhistogram",
+    "jiff",
+    "memchr",
+    "mongodb",
+    "mysql_async",
+    "mysql_common",
+    "nix",
+    "object_store",
+    "percent-encoding",
+    "quick-xml",
+    "rand_pcg",
+    "redis",
+    "regex",
+    "reqwest",
+    "rusqlite",
+    "rustls",
+    "serde",
+    "serde_json",
+    "simdutf8",
+    "socket2",
+    "sonic-rs",
+    "tokio",
+    "tokio-postgres",
+    "tokio-rustls",
+    "unicode-normalization",
+    "zmij",
+    "zstd",
+];
+
+/// Name to version: steelyard, the compiler and its settings, and each library that may be measured.
 pub fn software() -> BTreeMap<String, String> {
-    let mut versions = locked(include_str!("../../Cargo.toml"), include_str!("../../Cargo.lock"));
+    let mut versions = locked(&LIBRARIES, include_str!("../../Cargo.lock"));
     let mut put = |name: &str, version: &str| versions.insert(name.to_owned(), version.to_owned());
     put("steelyard", env!("CARGO_PKG_VERSION"));
     put("rustc", env!("STEELYARD_RUSTC"));
@@ -76,24 +113,28 @@ pub fn software() -> BTreeMap<String, String> {
     versions
 }
 
-/// The versions in a lock file of the packages that a manifest depends on.
-fn locked(manifest: &str, lock: &str) -> BTreeMap<String, String> {
-    let parse = |text: &str| text.parse::<toml::Table>().unwrap_or_default();
-    let (manifest, lock) = (parse(manifest), parse(lock));
-    let wanted = manifest.get("dependencies").and_then(toml::Value::as_table);
+/// The versions of these packages in a lock file, as the crates of steelyard use them.
+fn locked(names: &[&str], lock: &str) -> BTreeMap<String, String> {
+    let lock = lock.parse::<toml::Table>().unwrap_or_default();
     let packages = lock.get("package").and_then(toml::Value::as_array);
+    let packages: Vec<_> = packages.into_iter().flatten().collect();
+    let text = |package: &toml::Value, key: &str| Some(package.get(key)?.as_str()?.to_owned());
+    let ours = packages
+        .iter()
+        .filter(|package| text(package, "name").is_some_and(|name| name.starts_with("steelyard")));
+    let uses = ours.filter_map(|package| package.get("dependencies")?.as_array()).flatten();
     let mut versions = BTreeMap::new();
-    for package in packages.into_iter().flatten() {
-        let text = |key: &str| package.get(key).and_then(toml::Value::as_str);
-        if let (Some(name), Some(version)) = (text("name"), text("version"))
-            && let Some(wish) = wanted.and_then(|w| w.get(name))
-        {
-            // A lock file can hold several versions of a package; ours is the one asked for.
-            let wish = wish.as_str().or_else(|| wish.get("version")?.as_str()).unwrap_or("");
-            if version.starts_with(wish) || !versions.contains_key(name) {
-                versions.insert(name.to_owned(), version.to_owned());
-            }
-        }
+    for (name, version) in uses.filter_map(toml::Value::as_str).filter_map(|used| {
+        // Of several versions in the file, it says which.
+        let (name, version) = used.split_once(' ').unwrap_or((used, ""));
+        names.contains(&name).then_some((name, version.to_owned()))
+    }) {
+        let only = packages.iter().find(|p| text(p, "name").as_deref() == Some(name));
+        let version = match version.is_empty() {
+            true => only.and_then(|package| text(package, "version")),
+            false => Some(version),
+        };
+        versions.extend(version.map(|version| (name.to_owned(), version)));
     }
     versions
 }
@@ -114,14 +155,24 @@ mod tests {
     }
 
     #[test]
-    fn picks_the_version_asked_for() {
+    fn every_library_is_in_the_lock_file() {
+        let software = software();
+        let missing = LIBRARIES.iter().find(|&&name| !software.contains_key(name));
+        assert_eq!(missing, None, "a library that is no longer used");
+    }
+
+    #[test]
+    fn picks_the_version_that_is_used() {
         let lock = "[[package]]\nname = \"a\"\nversion = \"0.9.1\"\n\
                     [[package]]\nname = \"a\"\nversion = \"1.2.3\"\n\
-                    [[package]]\nname = \"b\"\nversion = \"5.0.0\"\n";
-        let versions = locked("[dependencies]\na = { version = \"1.2.0\" }\n", lock);
-        assert_eq!(versions.len(), 1);
-        let versions = locked("[dependencies]\na = \"1.2.3\"\n", lock);
+                    [[package]]\nname = \"b\"\nversion = \"5.0.0\"\n\
+                    [[package]]\nname = \"c\"\nversion = \"6.0.0\"\n\
+                    [[package]]\nname = \"steelyard-store\"\nversion = \"0.1.0\"\n\
+                    dependencies = [\"a 1.2.3\", \"c\"]\n";
+        let versions = locked(&["a", "b", "c"], lock);
         assert_eq!(versions["a"], "1.2.3");
-        assert!(locked("not toml [", lock).is_empty());
+        assert_eq!(versions["c"], "6.0.0");
+        assert!(!versions.contains_key("b"), "nobody of ours uses it");
+        assert!(locked(&["a"], "not toml [").is_empty());
     }
 }

@@ -4,8 +4,8 @@ use steelyard::{
     Error, ErrorKind, Result,
     file::Writing,
     format::{Format, Wrapped},
-    marc::{Record, sample::Catalogue},
-    record::dataset::Dataset,
+    marc::Record,
+    record::dataset::{Dataset, catalogue::Catalogue},
 };
 
 use super::{Outcome, file_to_write, files, parsed, progress::count, say};

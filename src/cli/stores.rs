@@ -7,7 +7,7 @@ use steelyard::{
     file::Shown,
     format::{Coder, Wrapped, framing::Glue},
     record::Document,
-    store::{self, DRIVERS, Place, Row, query::Path},
+    store::{self, DRIVERS, OPTIONAL, Place, Row, query::Path},
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
@@ -42,6 +42,12 @@ pub fn run(_: Args) -> Result<Outcome> {
         for (shape, loses) in driver.loses {
             text += &format!("{:10} {shape}: {loses}\n", "");
         }
+    }
+    for kind in OPTIONAL.iter().filter(|kind| !kind.built_in) {
+        text += &format!(
+            "{:10} not in this build: build it with --features {0}, or --features full\n",
+            kind.feature
+        );
     }
     print(text)?;
     Ok(Outcome::Well)

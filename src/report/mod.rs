@@ -8,7 +8,8 @@
 //!
 //! Charts belong to the tables that they show; looks without pictures leave them out.
 //!
-//! [`compared`] reports a run beside earlier ones, [`slabs`] how memcached's memory holds records.
+//! [`screen`] is what a bench prints: one screen of a terminal, with the answer. [`several`] reports the runs of the tour
+//! together, [`compared`] a run beside earlier ones, [`slabs`] how memcached's memory holds records.
 //!
 //! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
 //! `page`, and its arm below.
@@ -26,6 +27,8 @@ mod number;
 mod objects;
 mod page;
 mod pictures;
+pub mod screen;
+pub mod several;
 pub mod slabs;
 mod stores;
 mod svg;

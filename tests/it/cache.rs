@@ -21,7 +21,7 @@ const OWN: [&str; 3] = ["floor", "steelyard", "steelyard-async"];
 
 fn bench(args: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_steelyard");
-    let output = Command::new(program).args(["bench", "cache"]).args(args).output();
+    let output = Command::new(program).args(["bench", "cache", "--full"]).args(args).output();
     output.expect("our own program")
 }
 

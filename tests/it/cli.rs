@@ -19,6 +19,7 @@ mod reading;
 mod readme;
 mod rejects;
 mod resuming;
+mod screen;
 mod secrets;
 mod stopped;
 mod terminal;
@@ -104,6 +105,8 @@ impl Desk {
     fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(STEELYARD);
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").stdin(Stdio::null());
+        // The last results are not those of whoever runs the tests.
+        command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
         command
     }
 

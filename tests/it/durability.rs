@@ -307,7 +307,17 @@ fn what_lies_in_memory_is_not_durable() {
     }
     // A bench says so as well, and its status shows it where more was asked for.
     let mut bench = Command::new(STEELYARD);
-    bench.args(["bench", "documents", "--scale", "0.001", "--rounds", "1", "--durability", "t3"]);
+    bench.args([
+        "bench",
+        "documents",
+        "--scale",
+        "0.001",
+        "--rounds",
+        "1",
+        "--durability",
+        "t3",
+        "--full",
+    ]);
     let (status, text) = steelyard(bench.args(["--on", &url]));
     assert_eq!(status, 1, "{text}");
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");

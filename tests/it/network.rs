@@ -138,7 +138,7 @@ fn a_relay_ends_with_its_value() {
 }
 
 fn bench(args: &[&str]) -> std::process::Output {
-    let run = ["bench", "keep", "--rounds", "1", "--scale", "0.01", "--no-audit"];
+    let run = ["bench", "keep", "--rounds", "1", "--scale", "0.01", "--no-audit", "--full"];
     Command::new(program()).args(run).args(args).output().unwrap()
 }
 

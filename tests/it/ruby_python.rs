@@ -11,8 +11,8 @@ use std::{
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use steelyard::{
     format::Format,
-    marc::{Record, sample::Catalogue},
-    record::{Document, Time, Value},
+    marc::Record,
+    record::{Document, Time, Value, dataset::catalogue::Catalogue},
 };
 
 use crate::programs::{self, Missing, Need, need};

@@ -10,9 +10,8 @@ use crate::{
         Record, Severity,
         encoding::{Encoding, encoding, to_utf8},
         iso2709,
-        sample::Catalogue,
     },
-    record::Document,
+    record::{Document, dataset::catalogue::Catalogue},
 };
 
 /// How many records are weighed where nobody says how many. All formats' bytes are held in memory,

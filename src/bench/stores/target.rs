@@ -82,6 +82,9 @@ impl Target {
             let options = [common, own].concat();
             return Ok(Target { label: shown(text), at: At::Embedded(name), options, delay });
         }
+        if let Some(kind) = store::left_out(name) {
+            return Err(kind.missing());
+        }
         match PROGRAMS.iter().find(|program| program.name == name) {
             Some(program) => {
                 let (socket, settings): (Vec<_>, Vec<_>) =

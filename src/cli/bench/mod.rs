@@ -8,7 +8,7 @@ mod progress;
 mod queries;
 pub mod stores;
 
-use std::{io::IsTerminal, path::PathBuf, sync::atomic::AtomicBool};
+use std::{path::PathBuf, sync::atomic::AtomicBool};
 
 use clap::Subcommand;
 use steelyard::{
@@ -18,17 +18,19 @@ use steelyard::{
         formats::load,
         results::{Basis, Cell, Contender, Plan, Results},
         run::Progress,
+        save,
         workload::Workload,
     },
     format::{Format, Takes},
     record::dataset::Dataset,
+    report::screen,
 };
 
 use self::progress::Lines;
 use super::{
     Outcome,
     apart::{Named, apart},
-    file_to_write, interrupt, parsed, print,
+    file_to_write, interrupt, last, parsed, print,
     report::{Form, Percent},
     say,
 };
@@ -106,9 +108,14 @@ struct Common {
     /// Write all that was measured here, as JSON; kept up to date after each round.
     #[arg(long, value_name = "FILE", value_parser = file_to_write::<PathBuf>)]
     out: Option<PathBuf>,
-    /// How to print the report.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
+    /// Print all tables, intervals and notes, not one screen.
+    ///
+    /// `steelyard report` prints them later: the results of the last bench are kept.
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
+    /// Print the full report in this form [default: one screen of text].
+    #[arg(long, value_name = "FORM")]
+    format: Option<Form>,
     /// Have another build of steelyard take turns, and compare this one with it.
     ///
     /// Each round is run by both, with the same seed, in random order, and ratios are taken within
@@ -186,7 +193,7 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     // Those for tables of single values have no place for MARC records.
     options.formats = Format::ALL.to_vec();
     options.formats.retain(|format| format.info().takes != Takes::Rows);
-    common.told(false, |told| bench::formats::run(&options, told))?;
+    let mut runs = vec![common.measured(|told| bench::formats::run(&options, told))?];
 
     // What all formats and stores of the tour keep, so that they do the same work.
     let mut workload = Workload::named("documents")?.scaled(scale);
@@ -194,14 +201,13 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     let mut options = bench::stores::Options::new(workload);
     options.plan = common.plan(options.plan, Some(stores));
     options.stop = Some(stop);
-    print("\n")?;
-    let outcome = common.told(false, |told| bench::stores::run(&options, told))?;
-    if std::io::stderr().is_terminal() {
-        say(
-            "\nOn your own records: steelyard bench formats FILE, steelyard bench keep --records FILE",
-        );
+    runs.push(common.measured(|told| bench::stores::run(&options, told))?);
+    if let Some(out) = &common.out {
+        save::write_runs(&runs, out)?;
     }
-    Ok(outcome)
+    common.show(&runs)?;
+    let read = runs.iter().all(|run| run.dataset.unreadable == 0);
+    Ok(if read { Outcome::Well } else { Outcome::Found })
 }
 
 /// A number that there can be so many of: more than none, and finite.
@@ -226,6 +232,32 @@ impl Common {
             plan.stop.budget = seconds;
         }
         plan
+    }
+
+    /// Runs a bench with lines of progress.
+    fn measured(
+        &self,
+        run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Results>,
+    ) -> Result<Results> {
+        let mut lines = Lines::new();
+        run(&mut |p: Progress<'_>| lines.tell(&p))
+    }
+
+    /// Keeps the results and prints them: on one screen, or in the form that was asked for.
+    fn show(&self, runs: &[Results]) -> Result<()> {
+        let kept = last::keep(runs);
+        let full = self.full.then_some(Form::Text);
+        let Some(form) = self.format.or(full) else {
+            let terminal = console::Term::stdout();
+            let (styled, size) = (console::colors_enabled(), terminal.size_checked());
+            let width = size.map_or(screen::USUAL, |(_, width)| usize::from(width));
+            return print(screen::screen(runs, screen::Look { width, styled, kept }));
+        };
+        print(form.of(runs))?;
+        if form == Form::Text {
+            runs.iter().filter_map(steelyard::report::over_budget).for_each(say);
+        }
+        Ok(())
     }
 
     /// The results may not take the place of what is read.
@@ -254,15 +286,8 @@ impl Common {
                  --fail-on-regression 5%",
             ));
         }
-        let mut lines = Lines::new();
-        let results = run(&mut |p: Progress<'_>| lines.tell(&p));
-        drop(lines);
-        let results = results?;
-        let text = self.format.of(&results);
-        print(text)?;
-        if let Some(over) = steelyard::report::over_budget(&results) {
-            say(over);
-        }
+        let results = self.measured(run)?;
+        self.show(std::slice::from_ref(&results))?;
         let all_well = |c: &Contender| {
             c.refused.is_none() && !c.store.as_ref().is_some_and(|kept| kept.durability.broken)
         };

@@ -38,6 +38,16 @@ pub(super) fn html(results: &Results, page: &Page) -> String {
     .written()
 }
 
+/// Runs that belong together as one page.
+pub(super) fn of_runs(runs: &[Results], page: &Page, csv: String) -> String {
+    if let [one] = runs {
+        return html(one, page);
+    }
+    let json = serde_json::to_string(runs).expect("results are plain data");
+    let about = runs.iter().map(about::about).collect();
+    Document { page, kicker: "steelyard bench".into(), about, json, csv }.written()
+}
+
 /// All that a page is made of.
 pub(super) struct Document<'a> {
     pub page: &'a Page,

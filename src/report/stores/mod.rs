@@ -123,7 +123,7 @@ fn is_open(phase: &Phase) -> bool {
 
 /// True where time says what a store can do, which is what it is chosen for: not of moments that were
 /// planned, nor of what it had put off, nor of a crash; and not of the points of a curve.
-fn is_asked_for(phase: &Phase) -> bool {
+pub(super) fn is_asked_for(phase: &Phase) -> bool {
     !is_open(phase) && !is_part(phase) && !matches!(phase.kind.as_str(), "settle" | "recover")
 }
 

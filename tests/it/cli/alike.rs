@@ -9,8 +9,8 @@ use steelyard::{
     copy::{self, Counts, Follower, Options, Reject, Source, Target},
     file::{Frames, Reading, Sink, Writing},
     format::{Coder, Format, Takes, Wrapped, framing::Glue},
-    marc::{Record, Severity, Trouble, TroubleKind, iso2709, sample::Catalogue},
-    record::{Document, Value},
+    marc::{Record, Severity, Trouble, TroubleKind, iso2709},
+    record::{Document, Value, dataset::catalogue::Catalogue},
 };
 
 use super::Desk;

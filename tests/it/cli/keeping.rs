@@ -309,7 +309,7 @@ fn phases_on_records_that_a_store_cannot_load_are_refused_with_the_reason() {
          [[phase]]\nname = \"load\"\ndo = \"load\"\nway = \"transaction\"\n\
          [[phase]]\nname = \"get\"\ndo = \"get\"\ncount = 10\n",
     );
-    let ran = desk.run("bench own.toml --on memory --on sqlite --rounds 1 --no-audit");
+    let ran = desk.run("bench own.toml --on memory --on sqlite --rounds 1 --no-audit --full");
     assert!(matches!(ran.status, Some(0 | 1)), "{}", ran.err);
     let text = ran.text().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("memory: memory cannot write records one by one in a"), "{text}");

@@ -10,8 +10,8 @@ use steelyard::{
     marc::{
         Record, RecordRef, Severity, TroubleKind, encoding,
         iso2709::{self, Reader, Records},
-        sample::Catalogue,
     },
+    record::dataset::catalogue::Catalogue,
 };
 
 use super::{Drip, is_between};

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 /// The public methods of the client in a folder, by the type they are of: each with its parameters and result, as
 /// written, without what the two differ in by nature.
 fn methods(folder: &str) -> BTreeMap<String, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/memcache").join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/memcache/src").join(folder);
     let mut found = BTreeMap::new();
     for file in fs::read_dir(folder).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();

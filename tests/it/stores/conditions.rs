@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use futures_util::TryStreamExt;
 use steelyard::{
-    marc::{Record, sample},
-    record::{self, Document, Value, dataset::random::Random},
+    marc::Record,
+    record::{
+        self, Document, Value,
+        dataset::{catalogue::Catalogue, random::Random},
+    },
     store::{
         Column, Filter, Key, Layout, Query, Row, Shape, Store, one_by_one,
         query::{self, Condition, Matcher, Test},
@@ -167,7 +170,7 @@ async fn of_catalogues(subject: Arc<Subject>) -> Outcome {
     }
     let fresh = subject.open("").await?;
     let store = &*fresh.store;
-    let catalogue = sample::Catalogue::new(3).oddities(false);
+    let catalogue = Catalogue::new(3).oddities(false);
     let records: Vec<Record> = (0..40).map(|number| catalogue.record(number)).collect();
     let row = |(i, record): (usize, &Record)| {
         let Value::Map(record) = record::to_value(&record.as_ref()).expect("a value") else {

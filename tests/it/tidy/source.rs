@@ -22,13 +22,13 @@ pub struct Path {
 
 /// A source file, read into tokens.
 pub struct Source {
-    /// The file's module: `["marc", "sample"]` for `src/marc/sample/mod.rs`.
+    /// The file's module in its crate: `["bench", "stats"]` for `src/bench/stats/mod.rs`.
     pub module: Vec<String>,
     pub tokens: Vec<Token>,
 }
 
 impl Source {
-    /// `file` is relative to the package: `src/marc/leader.rs`.
+    /// `file` is relative to the package: `crates/marc/src/leader.rs`.
     pub fn new(file: &str, text: &str) -> Source {
         let mut tokens = tokens(text);
         mark_tests(&mut tokens);
@@ -145,7 +145,8 @@ impl Source {
 }
 
 fn module(file: &str) -> Vec<String> {
-    let file = file.strip_prefix("src/").unwrap_or(file);
+    // Of a package: `src/…` or `crates/NAME/src/…`.
+    let file = file.split_once("src/").map_or(file, |(_, within)| within);
     let file = file.strip_suffix(".rs").unwrap_or(file);
     let file = file.strip_suffix("/mod").unwrap_or(file);
     match file {

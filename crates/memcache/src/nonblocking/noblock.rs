@@ -1,0 +1,166 @@
+//! Writes that are not waited for, until a barrier.
+
+use super::{AsyncClient, Until, connection::Deadline, pool::Lease};
+use crate::{
+    Result,
+    calls::{self, Packed},
+    cluster::Route,
+    expiry::Expiry,
+    protocol::{Call, Dialect, How, Loss, Quiet},
+    statistics::add,
+    value::Item,
+};
+
+/// From so many bytes on, what is gathered is sent.
+const ENOUGH: usize = 16 << 10;
+
+/// Writes that are gathered and sent without waiting for answers. What fails is told at the
+/// [`barrier`](AsyncNoBlock::barrier); without one, nobody knows what was done, and what is gathered
+/// yet is not sent.
+#[must_use = "barrier() reports what failed"]
+pub struct AsyncNoBlock<'c> {
+    client: &'c AsyncClient,
+    lanes: Vec<Option<Lane<'c>>>,
+    losses: Vec<Loss>,
+}
+
+struct Lane<'c> {
+    lease: Lease<'c>,
+    dialect: Dialect,
+    quiet: Quiet,
+    /// An exchange was begun and has not ended: its future was dropped.
+    open: bool,
+}
+
+impl AsyncClient {
+    /// Writes that are not waited for. It holds a connection to each server it writes to.
+    pub fn noblock(&self) -> AsyncNoBlock<'_> {
+        let lanes = self.shared.pools.iter().map(|_| None).collect();
+        AsyncNoBlock { client: self, lanes, losses: Vec::new() }
+    }
+}
+
+impl AsyncNoBlock<'_> {
+    /// Stores a value.
+    ///
+    /// # Errors
+    /// What is known beforehand: a key that cannot be, a server that is away.
+    pub async fn set(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        expiry: impl Into<Expiry>,
+    ) -> Result<()> {
+        self.store(How::Set, key, Item::new(value.as_ref(), expiry)).await
+    }
+
+    /// Stores a value with flags in any way.
+    ///
+    /// # Errors
+    /// As those of [`set`](AsyncNoBlock::set).
+    pub async fn store(&mut self, how: How, key: impl AsRef<[u8]>, item: Item<'_>) -> Result<()> {
+        let packed = Packed::new(&self.client.shared.cluster, item)?;
+        self.add(packed.call(how, key.as_ref(), None)).await
+    }
+
+    /// Deletes a value, if there is one.
+    ///
+    /// # Errors
+    /// As those of [`set`](AsyncNoBlock::set).
+    pub async fn delete(&mut self, key: impl AsRef<[u8]>) -> Result<()> {
+        self.add(calls::delete(key.as_ref())).await
+    }
+
+    /// Keeps a value for so long from now on, if there is one.
+    ///
+    /// # Errors
+    /// As those of [`set`](AsyncNoBlock::set).
+    pub async fn touch(&mut self, key: impl AsRef<[u8]>, expiry: impl Into<Expiry>) -> Result<()> {
+        self.add(calls::touch(key.as_ref(), expiry.into())).await
+    }
+
+    async fn add(&mut self, call: Call<'_>) -> Result<()> {
+        let shared = &self.client.shared;
+        let cluster = &shared.cluster;
+        let form = cluster.keys.form(call.key)?;
+        let (at, call) = match cluster.route(call.key) {
+            Route::To(at) => (at, call),
+            Route::Gutter(at) => (at, cluster.for_gutter(call)),
+            Route::Nowhere => return Ok(()),
+            Route::Dead(at) => return Err(cluster.nodes[at].is_dead()),
+        };
+        let lane = match &mut self.lanes[at] {
+            Some(lane) => lane,
+            empty => {
+                let deadline = Deadline::new(self.client.timeout);
+                let (lease, dialect) = shared.lease(at, &deadline).await?;
+                let quiet = Quiet::default();
+                empty.insert(Lane { lease, dialect, quiet, open: false })
+            }
+        };
+        if lane.dialect == Dialect::Classic {
+            let possible = call.possible(form, lane.dialect);
+            possible.map_err(|e| e.in_place(cluster.nodes[at].name.clone()))?;
+        }
+        lane.quiet.add(&call, form, &cluster.sent(lane.dialect));
+        if lane.quiet.out.len() >= ENOUGH {
+            self.run(at, Until::Sent).await;
+        }
+        Ok(())
+    }
+
+    /// Sends what is gathered for a server, or all of it and reads what it says.
+    async fn run(&mut self, at: usize, until: Until) {
+        let shared = &self.client.shared;
+        let Some(lane) = &mut self.lanes[at] else { return };
+        if until == Until::Answered {
+            lane.quiet.finish();
+            if lane.quiet.settled() && !lane.open {
+                return;
+            }
+        }
+        let connection = lane.lease.connection.as_mut().expect("a lease that was opened");
+        let deadline = Deadline::new(self.client.timeout);
+        // What a dropped future had sent by half cannot be sent on.
+        let run = match std::mem::replace(&mut lane.open, true) {
+            true => Err(crate::failure::Failure::closed()),
+            false => connection.run(&mut lane.quiet, deadline, until).await,
+        };
+        lane.open = false;
+        if let Err(failure) = run {
+            shared.note(at, &failure, deadline.limit);
+            add(&shared.cluster.counters.discarded, 1);
+            lane.quiet.fail(&|| failure.error(&shared.cluster.nodes[at]));
+            self.losses.append(&mut lane.quiet.take_losses());
+            // The next write opens another.
+            self.lanes[at] = None;
+        }
+    }
+
+    /// Sends what is left, waits until all is done, and tells what was not.
+    #[must_use = "it tells which writes failed"]
+    pub async fn barrier(&mut self) -> Vec<Loss> {
+        for at in 0..self.lanes.len() {
+            self.run(at, Until::Answered).await;
+            if let Some(lane) = &mut self.lanes[at] {
+                self.client.shared.cluster.note_answer(at);
+                let name = &self.client.shared.cluster.nodes[at].name;
+                let losses = lane.quiet.take_losses().into_iter();
+                let placed = |loss: Loss| Loss { error: loss.error.in_place(name.clone()), ..loss };
+                self.losses.extend(losses.map(placed));
+            }
+        }
+        std::mem::take(&mut self.losses)
+    }
+}
+
+impl Drop for AsyncNoBlock<'_> {
+    fn drop(&mut self) {
+        for lane in self.lanes.iter_mut().filter_map(Option::take) {
+            // Who awaits something yet would read it as the answer to the next call.
+            if lane.quiet.settled() && !lane.open {
+                lane.lease.give_back();
+            }
+        }
+    }
+}

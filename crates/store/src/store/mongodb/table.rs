@@ -1,0 +1,485 @@
+//! A collection, and what both layouts do with it.
+
+use std::{collections::HashMap, sync::Arc};
+
+use async_stream::try_stream;
+use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, raw::RawBsonRef};
+use futures_util::{Stream, StreamExt, stream::BoxStream};
+use mongodb::{
+    Client, Collection,
+    options::{CollectionOptions, WriteConcern},
+};
+
+use super::{
+    connect,
+    convert::{ID, id, malformed},
+    error::{never_connected, ours},
+    write::{self, Write},
+};
+use crate::{
+    Error, Result,
+    durability::{Bound, Tier},
+    store::{
+        Client as Speaks, Common, Description, Key, KeyRange, Shape, counts,
+        key::padded,
+        limits::{Limits, unconnected},
+        onward::{Dry, Onward},
+        pool::{Pool, Turns},
+        within,
+    },
+};
+
+/// How many documents are asked for at a time.
+const BATCH: u32 = 1000;
+/// How many keys are named in one question.
+const KEYS: usize = 1000;
+
+/// What the tables of a place share.
+pub(super) struct Server {
+    client: Client,
+    database: String,
+    concern: Option<WriteConcern>,
+    /// Whether inserts go in order.
+    ordered: bool,
+    /// How many operations at once; the client has a pool of its own.
+    turns: Turns,
+    common: Common,
+}
+
+/// A collection. What it makes of a document, who asks says.
+pub(super) struct Table {
+    server: Arc<Server>,
+    collection: Collection<RawDocumentBuf>,
+}
+
+/// A question.
+#[derive(Default)]
+pub(super) struct Find {
+    pub filter: Document,
+    pub order: Document,
+    pub limit: Option<u64>,
+    /// Only these fields.
+    pub fields: Option<Document>,
+}
+
+impl Server {
+    /// An error, as other stores tell it: servers are looked for as long as connecting may take.
+    fn told(&self, e: Error) -> Error {
+        let e = match never_connected(&e) {
+            true => unconnected(self.common.connect_timeout).with_source(e),
+            false => e,
+        };
+        match e.is_outage() {
+            true => e.in_place(self.turns.place()),
+            false => e,
+        }
+    }
+}
+
+impl Table {
+    pub(super) async fn open(
+        client: Client,
+        database: String,
+        ordered: bool,
+        place: String,
+        common: Common,
+    ) -> Result<Table> {
+        let concern = connect::concern(common.durability)?;
+        let name = common.table.clone();
+        let turns = Turns::new(Limits::of(&common), place);
+        let server = Arc::new(Server { client, database, concern, ordered, turns, common });
+        let table = Table::new(server.clone(), &name)?;
+        let greeted = connect::greet(&server.client, &server.database, &server.common).await;
+        greeted.map_err(|e| server.told(e))?;
+        Ok(table)
+    }
+
+    fn new(server: Arc<Server>, name: &str) -> Result<Table> {
+        connect::check_table(&server.database, name)?;
+        let options = CollectionOptions::builder().write_concern(server.concern.clone()).build();
+        let database = server.client.database(&server.database);
+        let collection = database.collection_with_options(name, options);
+        Ok(Table { server, collection })
+    }
+
+    /// Another collection of the same database.
+    pub(super) fn sibling(&self, name: &str) -> Result<Table> {
+        Table::new(self.server.clone(), name)
+    }
+
+    /// The name of the collection.
+    pub(super) fn name(&self) -> &str {
+        self.collection.name()
+    }
+
+    /// Sends a command that is about the database.
+    pub(super) async fn ask(&self, command: Document) -> Result<Document> {
+        let database = self.server.client.database(&self.server.database);
+        self.within("a question about itself", async { database.run_command(command).await }).await
+    }
+
+    async fn within<T>(
+        &self,
+        what: &str,
+        done: impl Future<Output = mongodb::error::Result<T>>,
+    ) -> Result<T> {
+        self.in_turn(what, async { done.await.map_err(ours) }).await
+    }
+
+    async fn in_turn<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
+        let done = async {
+            let _turn = Pool::turn(&self.server.turns).await?;
+            done.await
+        };
+        let done = within(self.server.common.timeout, what, done).await;
+        done.map_err(|e| self.server.told(e))
+    }
+
+    /// Makes the collection, unless it is there.
+    pub(super) async fn create(&self) -> Result<()> {
+        let database = self.server.client.database(&self.server.database);
+        let command = doc! {"create": self.collection.name()};
+        match self.within("create", async { database.run_command(command).await }).await {
+            // NamespaceExists.
+            Err(e) if e.kind() == crate::ErrorKind::Conflict => Ok(()),
+            made => made.map(drop),
+        }
+    }
+
+    /// Makes an index on a path and the key, in the order of sorted queries, unless it is there.
+    pub(super) async fn index(&self, path: &str) -> Result<()> {
+        let index = mongodb::IndexModel::builder().keys(doc! {path: 1, ID: 1}).build();
+        let made = async { self.collection.create_index(index).await };
+        self.within("createIndexes", made).await.map(drop)
+    }
+
+    /// A document of the collection, any.
+    pub(super) async fn any(&self) -> Result<Option<RawDocumentBuf>> {
+        let one = async { self.collection.find_one(doc! {}).await };
+        self.within("find", one).await
+    }
+
+    /// Writes documents with their keys.
+    pub(super) async fn write(
+        &self,
+        replace: bool,
+        documents: &[(&Key, RawDocumentBuf)],
+    ) -> Result<()> {
+        let how = match replace {
+            true => Write::Replace,
+            false => Write::Insert { ordered: self.server.ordered },
+        };
+        let concern = self.server.concern.as_ref();
+        let written = write::write(&self.collection, how, concern, documents);
+        self.in_turn("a write", written).await
+    }
+
+    /// What a question finds, in the batches that the server sends.
+    pub(super) fn find<'a, T: Send + 'a>(
+        &'a self,
+        find: Find,
+        make: fn(&RawDocument) -> Result<T>,
+    ) -> impl Stream<Item = Result<Vec<T>>> + Send + 'a {
+        try_stream! {
+            if find.limit != Some(0) {
+                let limit = find.limit.and_then(|limit| i64::try_from(limit).ok());
+                let mut asked = self.collection.find(find.filter).batch_size(BATCH);
+                if !find.order.is_empty() {
+                    // Sorting may take more memory than a server gives it.
+                    asked = asked.sort(find.order).allow_disk_use(true);
+                }
+                if let Some(limit) = limit {
+                    asked = asked.limit(limit);
+                }
+                if let Some(fields) = find.fields {
+                    asked = asked.projection(fields);
+                }
+                let mut cursor = self.within("find", asked.batch()).await?;
+                let mut dry = Dry::new(self.server.common.timeout);
+                loop {
+                    let next = self.within("find", async { cursor.next().await.transpose() });
+                    let Some(batch) = dry.wait(next).await? else { break };
+                    let rows = made(&batch, make)?;
+                    dry.came(rows.len()).map_err(|e| self.placed(e))?;
+                    if !rows.is_empty() {
+                        yield rows;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Shows `see` each document that comes out of a pipeline.
+    pub(super) async fn piped(
+        &self,
+        pipeline: Vec<Document>,
+        mut see: impl FnMut(&RawDocument) -> Result<()>,
+    ) -> Result<()> {
+        let asked = self.collection.aggregate(pipeline).batch_size(BATCH);
+        let asked = asked.with_type::<RawDocumentBuf>();
+        let mut cursor = self.within("aggregate", async { asked.await }).await?;
+        while self.within("aggregate", cursor.advance()).await? {
+            see(cursor.current())?;
+        }
+        Ok(())
+    }
+
+    /// What lies in a range of keys, in their order. Each page is a question of its own, which goes
+    /// on after the last key: no cursor has to live while what came is worked on.
+    pub(super) fn scan<'a, T: Send + 'a>(
+        &'a self,
+        range: &KeyRange,
+        make: fn(&RawDocument) -> Result<(Key, T)>,
+    ) -> BoxStream<'a, Result<Vec<(Key, T)>>> {
+        let range = range.clone();
+        try_stream! {
+            if range.is_all() {
+                self.keys_are_text().await?;
+            }
+            let (mut ids, mut walk) = (in_range(&range), Onward::new());
+            loop {
+                let filter = if ids.is_empty() { doc! {} } else { doc! {ID: ids.clone()} };
+                let page = Find {
+                    filter,
+                    order: doc! {ID: 1},
+                    limit: Some(BATCH.into()),
+                    fields: None,
+                };
+                let mut count = 0;
+                let mut last = None;
+                let mut batches = Box::pin(self.find(page, make));
+                while let Some(batch) = batches.next().await {
+                    let batch = batch?;
+                    count += batch.len();
+                    last = batch.last().map(|(key, _)| key.clone());
+                    yield batch;
+                }
+                match last {
+                    Some(last) if count >= BATCH as usize => {
+                        walk.at(&last, "find")?;
+                        ids.remove("$gte");
+                        ids.insert("$gt", last.as_str());
+                    }
+                    _ => break,
+                }
+            }
+        }
+        .boxed()
+    }
+
+    /// Comparisons of keys find texts only; others would be passed over without a word.
+    async fn keys_are_text(&self) -> Result<()> {
+        for direction in [1, -1] {
+            self.key_at(doc! {}, direction, 0).await?;
+        }
+        Ok(())
+    }
+
+    /// The key so many places from the first, or from the last.
+    async fn key_at(&self, ids: Document, direction: i32, skip: u64) -> Result<Option<Key>> {
+        let filter = if ids.is_empty() {
+            ids
+        } else {
+            doc! {ID: ids}
+        };
+        let find = self.collection.find_one(filter).projection(doc! {ID: 1});
+        let find = find.sort(doc! {ID: direction}).skip(skip);
+        let found = self.within("find", async { find.await }).await?;
+        found.as_deref().map(key_of).transpose()
+    }
+
+    /// As [`Store::split`](crate::store::Store::split): each border is counted from the one before.
+    pub(super) async fn split(&self, parts: u32) -> Result<Vec<KeyRange>> {
+        self.keys_are_text().await?;
+        let count = self.count().await?;
+        let mut borders = Vec::new();
+        let (mut ids, mut at) = (Document::new(), 0);
+        for part in 1..u64::from(parts) {
+            let wanted = (u128::from(count) * u128::from(part) / u128::from(parts)) as u64;
+            if wanted == at {
+                continue;
+            }
+            let Some(border) = self.key_at(ids, 1, wanted - at).await? else { break };
+            ids = doc! {"$gte": border.as_str()};
+            at = wanted;
+            borders.push(border);
+        }
+        Ok(padded(borders, parts))
+    }
+
+    /// What is stored under these keys, in their order.
+    pub(super) async fn get<T: Send + Clone>(
+        &self,
+        keys: &[Key],
+        make: fn(&RawDocument) -> Result<(Key, T)>,
+    ) -> Result<Vec<Option<T>>> {
+        match keys {
+            [_] => self.got(keys, make).await,
+            // One deadline for all portions and what of them comes in several batches.
+            _ => within(self.server.common.timeout, "a get", self.got(keys, make)).await,
+        }
+    }
+
+    async fn got<T: Send + Clone>(
+        &self,
+        keys: &[Key],
+        make: fn(&RawDocument) -> Result<(Key, T)>,
+    ) -> Result<Vec<Option<T>>> {
+        let mut found: HashMap<Key, T> = HashMap::with_capacity(keys.len());
+        for keys in keys.chunks(KEYS) {
+            let find = Find { filter: among(keys), ..Find::default() };
+            let mut batches = Box::pin(self.find(find, make));
+            while let Some(batch) = batches.next().await {
+                found.extend(batch?);
+            }
+        }
+        // Mostly each is asked for once.
+        Ok(match keys {
+            [key] => vec![found.remove(key)],
+            keys => keys.iter().map(|key| found.get(key).cloned()).collect(),
+        })
+    }
+
+    /// Deletes what fits, and says how many those were.
+    pub(super) async fn delete(&self, filter: Document) -> Result<u64> {
+        let gone = async { self.collection.delete_many(filter).await };
+        let count = self.within("delete", gone).await?.deleted_count;
+        counts::records("delete", count).map_err(|e| self.placed(e))
+    }
+
+    /// The error of an answer, which names the server.
+    fn placed(&self, e: Error) -> Error {
+        e.in_place(self.server.turns.place())
+    }
+
+    /// Deletes what is stored under these keys, and says how many there were.
+    pub(super) async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        let removed = async {
+            let mut count = 0;
+            for keys in keys.chunks(KEYS) {
+                let removed = self.delete(among(keys)).await?;
+                count += counts::of_keys("delete", keys, removed).map_err(|e| self.placed(e))?;
+            }
+            counts::of_keys("delete", keys, count).map_err(|e| self.placed(e))
+        };
+        // One deadline for all portions.
+        within(self.server.common.timeout, "a remove", removed).await
+    }
+
+    /// Counted, where the server's statistics would be quicker and wrong.
+    pub(super) async fn count(&self) -> Result<u64> {
+        let count = async { self.collection.count_documents(doc! {}).await };
+        let count = self.within("count", count).await?;
+        counts::records("count", count).map_err(|e| self.placed(e))
+    }
+
+    /// Deletes the collection.
+    pub(super) async fn drop(&self) -> Result<()> {
+        self.within("drop", async { self.collection.drop().await }).await
+    }
+
+    /// What the server says of itself.
+    pub(super) async fn describe(&self, shape: Shape) -> Result<Description> {
+        let build = self.ask(doc! {"buildInfo": 1}).await?;
+        let text = |document: &Document, name| document.get_str(name).map(str::to_owned).ok();
+        let speaks = text(&build, "version").unwrap_or_default();
+        let concern = self.server.concern.as_ref();
+        let mut settings = vec![("write concern".to_owned(), write::shown(concern))];
+        let ferretdb = build.get_document("ferretdb").ok();
+        let (product, version, set) = match ferretdb {
+            Some(own) => {
+                settings.push(("speaks as".into(), format!("MongoDB {speaks}")));
+                // It takes write concerns and does nothing about them; what PostgreSQL behind it
+                // does, it does not tell.
+                let version = text(own, "version").unwrap_or_default();
+                // Whose figures these are, too: `PostgreSQL 18.1 (Debian …) on x86_64 …`.
+                let below = text(own, "postgresql").unwrap_or_default();
+                let below: Vec<&str> = below.split(' ').take(2).collect();
+                let product = match below.join(" ") {
+                    below if below.is_empty() => "FerretDB on PostgreSQL".to_owned(),
+                    below => format!("FerretDB on {below}"),
+                };
+                (product, version.trim_start_matches('v').to_owned(), None)
+            }
+            None => {
+                // Who may not ask is not told.
+                let status = self.ask(doc! {"serverStatus": 1}).await.unwrap_or_default();
+                let engine = status.get_document("storageEngine").ok();
+                let persistent = engine.and_then(|engine| engine.get_bool("persistent").ok());
+                if let Some(name) = engine.and_then(|engine| text(engine, "name")) {
+                    settings.push(("storage engine".into(), name));
+                }
+                let journal = concern.and_then(|concern| concern.journal).unwrap_or(false);
+                let set = persistent.map(|persistent| match (persistent, journal) {
+                    (false, _) => Tier::T0,
+                    (true, false) => Tier::T2,
+                    (true, true) => Tier::T3,
+                });
+                ("MongoDB".to_owned(), speaks, set)
+            }
+        };
+        let sizes = self.ask(doc! {"dbStats": 1}).await.unwrap_or_default();
+        let size = |name| match sizes.get(name) {
+            Some(Bson::Int32(n)) => u64::try_from(*n).ok(),
+            Some(Bson::Int64(n)) => u64::try_from(*n).ok(),
+            Some(Bson::Double(n)) => Some(*n as u64),
+            _ => None,
+        };
+        Ok(Description {
+            client: Speaks::Crate("mongodb"),
+            product,
+            version,
+            shape,
+            format: None,
+            asked: self.server.common.durability,
+            set,
+            // The journal is synced ten times a second, unless storage.journal.commitIntervalMs says else.
+            bound: (set == Some(Tier::T2))
+                .then_some(Bound::Time(std::time::Duration::from_millis(100))),
+            limit: None,
+            settings,
+            disk: size("storageSize").zip(size("indexSize")).map(|(data, indexes)| data + indexes),
+        })
+    }
+}
+
+/// What keys of a range compare with; nothing where it is all.
+pub(super) fn in_range(range: &KeyRange) -> Document {
+    let mut ids = Document::new();
+    if let Some(from) = &range.from {
+        ids.insert("$gte", from.as_str());
+    }
+    if let Some(until) = &range.until {
+        ids.insert("$lt", until.as_str());
+    }
+    ids
+}
+
+/// The documents of these keys.
+pub(super) fn among(keys: &[Key]) -> Document {
+    match keys {
+        [key] => doc! {ID: key.as_str()},
+        keys => doc! {ID: {"$in": keys.iter().map(|key| key.as_str()).collect::<Vec<_>>()}},
+    }
+}
+
+/// What the documents of a batch are.
+fn made<T>(
+    batch: &mongodb::raw_batch_cursor::RawBatch,
+    make: fn(&RawDocument) -> Result<T>,
+) -> Result<Vec<T>> {
+    let documents = batch.doc_slices().map_err(ours)?;
+    let one = |document: bson::error::Result<RawBsonRef<'_>>| match document.map_err(malformed)? {
+        RawBsonRef::Document(document) => make(document),
+        _ => Err(Error::malformed("the server sent what is no document")),
+    };
+    documents.into_iter().map(one).collect()
+}
+
+/// The key of a document.
+pub(super) fn key_of(document: &RawDocument) -> Result<Key> {
+    match document.get(ID).map_err(malformed)? {
+        Some(value) => id(value),
+        None => Err(Error::malformed("a document without an _id")),
+    }
+}

@@ -1,0 +1,507 @@
+//! Statements over lines: a statement is prepared once on each, and then is one message there and
+//! one back, read where it lies.
+//!
+//! The crate `tokio-postgres` logs in; what is said after that is this much of the protocol:
+//! <https://www.postgresql.org/docs/current/protocol-flow.html>.
+
+use std::{cell::Cell, pin::pin};
+
+use bytes::BufMut;
+use futures_util::{
+    FutureExt,
+    future::{Either, select},
+};
+use tokio_postgres::{Client, Connection, NoTls, tls::TlsStream, types::Type};
+
+use super::{
+    BLOB,
+    encrypt::Encrypt,
+    error::{self, Told},
+    pool::Connect,
+    rows::Cells,
+    watch::Watch,
+    wire::Bound,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    store::net::{Address, Known, Lease, Line, Lines, SAID, Stream, broken, lent::Lent, too_long},
+};
+
+/// How many bytes an answer may have: a row as large as there are any, and what is around it. A message
+/// counts for somewhat more than its bytes, as a row does when it is read.
+pub(super) const LONGEST: usize = BLOB.max_record + (16 << 20);
+/// What a message counts for beside its bytes.
+const MESSAGE: usize = 32;
+/// How many bytes an answer may have that has no rows.
+const SHORT: usize = 4 * SAID;
+
+/// How many statements a line keeps prepared before it forgets them all.
+const PREPARED: usize = 64;
+
+/// Lines to one database.
+pub(super) struct Direct {
+    lines: Lines<Prepared>,
+    pub(super) connect: Connect,
+}
+
+/// The statements a line knows.
+#[derive(Default)]
+struct Prepared {
+    known: Vec<(u64, String, Vec<Type>)>,
+    /// How many there ever were.
+    count: u64,
+}
+
+impl Direct {
+    /// Lines that begin with the statements of `set_up`. None is made yet.
+    pub(super) fn new(connect: Connect) -> Direct {
+        Direct { lines: Lines::new(connect.limits, connect.address.to_string()), connect }
+    }
+
+    async fn connect(&self) -> Result<Known<Prepared>> {
+        let Connect { config, address, tls, .. } = &self.connect;
+        let watch = Watch::new(tls.is_some(), Some(SAID));
+        let (lent, own) = Lent::new(Stream::connect(address).await?, watch.sees());
+        match (tls, address) {
+            (Some(tls), Address::Tcp(host, _)) => {
+                let encrypt = Encrypt { tls: tls.clone(), host: host.clone() };
+                let login = config.connect_raw(lent, encrypt).await.map_err(error::error)?;
+                self.begin(login).await?;
+            }
+            _ => {
+                let login = config.connect_raw(lent, NoTls).await.map_err(error::error)?;
+                self.begin(login).await?;
+            }
+        }
+        let line = Line::new(own.take().map_err(broken)?)?;
+        Ok(Box::new((line, Prepared::default())))
+    }
+
+    /// What a connection begins with, while the crate still has it.
+    async fn begin<T: TlsStream + Unpin>(
+        &self,
+        (client, connection): (Client, Connection<Lent, T>),
+    ) -> Result<()> {
+        match select(pin!(client.batch_execute(&self.connect.set_up)), pin!(connection)).await {
+            Either::Left((done, _)) => done.map_err(error::error),
+            Either::Right((ended, _)) => {
+                ended.map_err(error::error)?;
+                Err(broken(std::io::ErrorKind::UnexpectedEof.into()))
+            }
+        }
+    }
+
+    /// What is prepared is prepared anew.
+    pub(super) fn forget(&self) {
+        self.lines.forget();
+    }
+
+    /// Does a statement, shows `row` each row it gives, and answers how many rows it touched.
+    ///
+    /// # Errors
+    /// Of the connection, of the server, and those of `row`.
+    pub(super) async fn run(
+        &self,
+        what: &str,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<u64> {
+        self.run_for(ALL, what, text, values, row).await
+    }
+
+    /// The same where at most so many rows are wanted. The server plans as if all were, as it does for a
+    /// cursor; `LIMIT` would make it choose another plan.
+    ///
+    /// # Errors
+    /// As [`Direct::run`].
+    pub(super) async fn run_for(
+        &self,
+        most: u32,
+        what: &str,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<u64> {
+        let mut lease = self.lines.lease(async || self.connect().await).await?;
+        let (line, prepared) = &mut **lease;
+        let new = prepared.ask(line.out(), text, values, most)?;
+        let mut end = End::default();
+        let limit = self.connect.limits.operation;
+        let answer = line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, row));
+        let (done, sound) = self.settled(answer, &end);
+        prepared.note(new, &done, text, values);
+        if sound {
+            lease.give_back();
+        }
+        done?.end()
+    }
+
+    /// What was answered, and whether the line can be used again.
+    fn settled(&self, answer: Result<Answer>, end: &End) -> (Result<Answer>, bool) {
+        let sound = match &answer {
+            // What it has prepared may fit its tables no more.
+            Ok(Answer { refused: Some(told), .. }) => {
+                !end.fatal && !["0A000", "26000"].contains(&&*told.code)
+            }
+            Ok(_) => true,
+            Err(_) => {
+                // The others may be as broken.
+                self.lines.forget();
+                false
+            }
+        };
+        (answer.map_err(|e| e.in_place(self.lines.place())), sound)
+    }
+
+    /// A line for several statements.
+    ///
+    /// # Errors
+    /// Of the connection.
+    pub(super) async fn session(&self) -> Result<Session<'_>> {
+        let lease = self.lines.lease(async || self.connect().await).await?;
+        Ok(Session { direct: self, lease: Some(lease), begun: false, sound: true })
+    }
+}
+
+/// A line on loan for several statements; closed unless all that was begun on it ended well.
+pub(super) struct Session<'d> {
+    direct: &'d Direct,
+    lease: Option<Lease<'d, Prepared>>,
+    begun: bool,
+    sound: bool,
+}
+
+impl Session<'_> {
+    pub(super) fn begin(&mut self) {
+        self.begun = true;
+    }
+
+    pub(super) fn end(&mut self) {
+        self.begun = false;
+    }
+
+    fn line(&mut self) -> (&mut Line, &mut Prepared) {
+        // Until an answer was read to its end.
+        self.sound = false;
+        let (line, prepared) = &mut ***self.lease.as_mut().expect("there until it is dropped");
+        (line, prepared)
+    }
+
+    /// As [`Direct::run`].
+    pub(super) async fn run(
+        &mut self,
+        what: &str,
+        text: &str,
+        values: &[(Type, Bound)],
+        row: impl FnMut(&dyn Cells) -> Result<()>,
+    ) -> Result<u64> {
+        let direct = self.direct;
+        let (line, prepared) = self.line();
+        let new = prepared.ask(line.out(), text, values, ALL)?;
+        let mut end = End::default();
+        let limit = direct.connect.limits.operation;
+        let answer = line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, row));
+        let (done, sound) = direct.settled(answer, &end);
+        prepared.note(new, &done, text, values);
+        self.sound = sound;
+        done?.end()
+    }
+
+    /// Does statements without values, together or not at all.
+    ///
+    /// # Errors
+    /// Of the connection and the server.
+    pub(super) async fn batch(&mut self, text: &str) -> Result<()> {
+        self.simple("a statement", text, End::default()).await?.end().map(drop)
+    }
+
+    /// Asks in the simple way, which prepares nothing.
+    async fn simple(&mut self, what: &str, text: &str, mut end: End) -> Result<Answer> {
+        let direct = self.direct;
+        let (line, _) = self.line();
+        message(line.out(), b'Q', |out| {
+            out.put_slice(text.as_bytes());
+            out.put_u8(0);
+        })?;
+        let limit = direct.connect.limits.operation;
+        let answer = line.ask(what, limit, SHORT, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
+        let (done, sound) = direct.settled(answer, &end);
+        self.sound = sound;
+        done
+    }
+
+    /// Sends the bytes of a `COPY`, and says how many rows those were.
+    ///
+    /// # Errors
+    /// Of the connection and the server.
+    pub(super) async fn copy_in(&mut self, copy: &str, bytes: &[u8]) -> Result<u64> {
+        /// How much is in one message.
+        const PART: usize = 1 << 20;
+        let ready = End { copies: true, ..End::default() };
+        self.simple("a COPY", copy, ready).boxed().await?.end()?;
+        let direct = self.direct;
+        let (line, _) = self.line();
+        line.out().reserve(bytes.len() + bytes.len() / PART * 5 + 16);
+        for part in bytes.chunks(PART) {
+            message(line.out(), b'd', |out| out.put_slice(part))?;
+        }
+        message(line.out(), b'c', |_| {})?;
+        let mut end = End::default();
+        let limit = direct.connect.limits.operation;
+        let answer = line.ask("a COPY", limit, SHORT, |bytes| end.find(bytes)).await;
+        let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
+        let (done, sound) = direct.settled(answer, &end);
+        // The server refuses in the middle, with half a message of ours still to be sent.
+        self.sound = sound && done.as_ref().is_ok_and(|answer| answer.refused.is_none());
+        done?.end()
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        if let (Some(lease), true, false) = (self.lease.take(), self.sound, self.begun) {
+            lease.give_back();
+        }
+    }
+}
+
+fn types(values: &[(Type, Bound)]) -> impl Iterator<Item = &Type> + Clone {
+    values.iter().map(|(kind, _)| kind)
+}
+
+impl Prepared {
+    /// A statement is prepared from now on, if the answer says so.
+    fn note(
+        &mut self,
+        new: Option<u64>,
+        answer: &Result<Answer>,
+        text: &str,
+        values: &[(Type, Bound)],
+    ) {
+        if let (Some(id), Ok(Answer { prepared: true, .. })) = (new, answer) {
+            self.known.push((id, text.to_owned(), types(values).cloned().collect()));
+        }
+    }
+
+    /// Writes what asks for a statement to be done, and says under which number it is prepared by
+    /// that, if it is.
+    fn ask(
+        &mut self,
+        out: &mut Vec<u8>,
+        text: &str,
+        values: &[(Type, Bound)],
+        most: u32,
+    ) -> Result<Option<u64>> {
+        let known =
+            self.known.iter().find(|(_, known, of)| known == text && of.iter().eq(types(values)));
+        let (id, new) = match known {
+            Some((id, ..)) => (*id, false),
+            None => {
+                if self.known.len() >= PREPARED {
+                    for (id, ..) in self.known.drain(..) {
+                        message(out, b'C', |out| {
+                            out.push(b'S');
+                            name(out, id);
+                        })?;
+                    }
+                }
+                self.count += 1;
+                message(out, b'P', |out| {
+                    name(out, self.count);
+                    out.put_slice(text.as_bytes());
+                    out.put_u8(0);
+                    out.put_u16(values.len() as u16);
+                    types(values).for_each(|kind| out.put_u32(kind.oid()));
+                })?;
+                (self.count, true)
+            }
+        };
+        message(out, b'B', |out| {
+            // The portal without a name; all values and columns in binary.
+            out.put_u8(0);
+            name(out, id);
+            out.put_slice(&[0, 1, 0, 1]);
+            out.put_u16(values.len() as u16);
+            values.iter().for_each(|(_, value)| value.write(out));
+            out.put_slice(&[0, 1, 0, 1]);
+        })?;
+        // That portal, so many rows; and the end.
+        out.put_slice(b"E\0\0\0\x09\0");
+        out.put_u32(most);
+        out.put_slice(b"S\0\0\0\x04");
+        Ok(new.then_some(id))
+    }
+}
+
+/// What stands for all rows where so many are wanted at most.
+const ALL: u32 = 0;
+
+/// The name of a prepared statement.
+fn name(out: &mut Vec<u8>, id: u64) {
+    out.put_slice(b"s");
+    let mut digits = [0; 20];
+    let (mut at, mut left) = (digits.len(), id);
+    while left > 0 || at == digits.len() {
+        at -= 1;
+        digits[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+    }
+    out.put_slice(&digits[at..]);
+    out.put_u8(0);
+}
+
+/// Appends a message.
+fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) -> Result<()> {
+    out.push(tag);
+    let at = out.len();
+    out.extend([0; 4]);
+    body(out);
+    let Ok(length) = i32::try_from(out.len() - at) else {
+        out.clear();
+        let what = "a statement of more than 2 GB, which PostgreSQL has no messages for";
+        return Err(Error::new(ErrorKind::TooLarge, what));
+    };
+    out[at..at + 4].copy_from_slice(&length.to_be_bytes());
+    Ok(())
+}
+
+/// The message at the begin of these bytes: its tag, its body, and what is behind; none where it is
+/// not whole.
+fn first(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
+    let (head, rest) = bytes.split_first_chunk::<5>()?;
+    let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
+    let (body, rest) = rest.split_at_checked(length.checked_sub(4)?)?;
+    Some((head[0], body, rest))
+}
+
+/// Finds where an answer ends: the server is ready for more, or never again.
+#[derive(Default)]
+struct End {
+    at: usize,
+    messages: usize,
+    fatal: bool,
+    /// It also ends where the server waits for the bytes of a `COPY`.
+    copies: bool,
+}
+
+impl End {
+    fn find(&mut self, bytes: &[u8]) -> Result<Option<usize>> {
+        while let Some((tag, body, _)) = first(&bytes[self.at..]) {
+            self.at += body.len() + 5;
+            self.messages += 1;
+            self.fatal = tag == b'E' && Told::read(body).fatal;
+            if tag == b'Z' || self.fatal || (self.copies && tag == b'G') {
+                return Ok(Some(self.at));
+            }
+        }
+        let (wrong, length) = match &bytes[self.at..] {
+            [tag, length @ ..] => {
+                let length = length.first_chunk().map_or(4, |n| i32::from_be_bytes(*n));
+                let known = b"12345AEINSTCDtnsZ".contains(tag) || self.copies && *tag == b'G';
+                (!known || length < 4, length)
+            }
+            [] => (false, 0),
+        };
+        let length = self.at + self.messages * MESSAGE + usize::try_from(length).unwrap_or(0);
+        match wrong {
+            true => Err(Error::malformed("the server's answer is none of PostgreSQL's")),
+            // Before anything is kept for it.
+            false if length > LONGEST => Err(too_long("a statement", LONGEST)),
+            false => Ok(None),
+        }
+    }
+}
+
+/// What an answer said.
+struct Answer {
+    prepared: bool,
+    count: u64,
+    refused: Option<Told>,
+    read: Result<()>,
+}
+
+impl Answer {
+    /// How many rows it touched.
+    ///
+    /// # Errors
+    /// Of the server, and of what the rows were shown to.
+    fn end(self) -> Result<u64> {
+        match self.refused {
+            Some(told) => Err(told.into_error()),
+            None => self.read.map(|()| self.count),
+        }
+    }
+
+    fn read(mut bytes: &[u8], mut row: impl FnMut(&dyn Cells) -> Result<()>) -> Answer {
+        let mut answer = Answer { prepared: false, count: 0, refused: None, read: Ok(()) };
+        while let Some((tag, body, rest)) = first(bytes) {
+            match tag {
+                b'1' => answer.prepared = true,
+                b'D' if answer.read.is_ok() => answer.read = row(&DataRow::new(body)),
+                b'E' => answer.refused = Some(Told::read(body)),
+                b'C' => answer.count = touched(body),
+                _ => {}
+            }
+            bytes = rest;
+        }
+        answer
+    }
+}
+
+/// The number at the end of what a statement says it did: `INSERT 0 5`.
+fn touched(tag: &[u8]) -> u64 {
+    let digits = tag.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit());
+    let (count, _) = digits.fold((0u64, 1u64), |(count, place), digit| {
+        // A number that is too long is the largest, which no count is.
+        let more = place.saturating_mul(u64::from(digit - b'0'));
+        (count.saturating_add(more), place.saturating_mul(10))
+    });
+    count
+}
+
+/// A row as it lies in an answer.
+struct DataRow<'a> {
+    width: usize,
+    cells: &'a [u8],
+    /// A cell that was found, and where it begins: they are mostly asked for in their order.
+    found: Cell<(usize, usize)>,
+}
+
+impl<'a> DataRow<'a> {
+    fn new(body: &'a [u8]) -> DataRow<'a> {
+        let width = body.first_chunk().map_or(0, |count| u16::from_be_bytes(*count).into());
+        let cells = body.get(2..).unwrap_or_default();
+        DataRow { width, cells, found: Cell::new((0, 0)) }
+    }
+}
+
+impl Cells for DataRow<'_> {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
+        let wrong = || Error::malformed("a row that has fewer columns than were asked for");
+        let (mut n, mut at) = match self.found.get() {
+            (n, at) if n <= i => (n, at),
+            _ => (0, 0),
+        };
+        loop {
+            let (length, rest) =
+                self.cells.get(at..).and_then(<[u8]>::split_first_chunk).ok_or_else(wrong)?;
+            let length = usize::try_from(i32::from_be_bytes(*length)).ok();
+            if n == i {
+                self.found.set((n, at));
+                return length.map(|n| rest.get(..n).ok_or_else(wrong)).transpose();
+            }
+            (n, at) = (n + 1, at + 4 + length.unwrap_or(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

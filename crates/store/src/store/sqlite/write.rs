@@ -1,0 +1,189 @@
+//! Rows on their way into a table.
+
+use std::collections::HashMap;
+
+use rusqlite::{
+    Connection, Statement, TransactionBehavior, params_from_iter,
+    types::{Value as Cell, ValueRef},
+};
+
+use super::{
+    column::{Writes, key_of, value},
+    error::{error, of_row},
+    table::Known,
+};
+use crate::{
+    Result,
+    store::{
+        Key, Shape,
+        sql::{
+            Changer, another, changed_record, left_out,
+            row::{about, of_field},
+            taken,
+        },
+    },
+};
+
+/// What is bound for a row of a key.
+pub(super) trait Bound {
+    fn execute(&self, statement: &mut Statement, key: &Key) -> rusqlite::Result<usize>;
+    /// What is in a column of the body, by its number.
+    fn body(&self, i: usize) -> ValueRef<'_>;
+}
+
+/// The key, then the body.
+impl Bound for Vec<Cell> {
+    fn execute(&self, statement: &mut Statement, _: &Key) -> rusqlite::Result<usize> {
+        statement.execute(params_from_iter(self))
+    }
+
+    fn body(&self, i: usize) -> ValueRef<'_> {
+        self.get(i + 1).map_or(ValueRef::Null, ValueRef::from)
+    }
+}
+
+/// The body alone.
+impl Bound for &[u8] {
+    fn execute(&self, statement: &mut Statement, key: &Key) -> rusqlite::Result<usize> {
+        statement.execute((key.as_str(), self))
+    }
+
+    fn body(&self, _: usize) -> ValueRef<'_> {
+        ValueRef::Blob(self)
+    }
+}
+
+/// Executes a statement for each of `all`, in one transaction, and adds up the rows that changed. One
+/// alone needs no transaction: a statement is one.
+pub(super) fn each<T>(
+    connection: &mut Connection,
+    statement: &str,
+    all: &[T],
+    execute: impl Fn(&mut Statement, &T) -> Result<usize>,
+) -> Result<u64> {
+    match all {
+        [] => Ok(0),
+        [one] => {
+            let mut statement = connection.prepare_cached(statement).map_err(error)?;
+            execute(&mut statement, one).map(|n| n as u64)
+        }
+        all => {
+            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+            let transaction = transaction.map_err(error)?;
+            let mut count = 0;
+            {
+                let mut statement = transaction.prepare_cached(statement).map_err(error)?;
+                for one in all {
+                    count += execute(&mut statement, one)? as u64;
+                }
+            }
+            transaction.commit().map_err(error)?;
+            Ok(count)
+        }
+    }
+}
+
+/// Writes rows, each with its key: all of them or none. `new` ones must not be there.
+///
+/// # Errors
+/// [`Conflict`](crate::ErrorKind::Conflict) for a new one that is there, and for a key that the table takes for
+/// another; [`Invalid`](crate::ErrorKind::Invalid) for what a rule of the table does not take, or a trigger
+/// changes; [`Unsupported`](crate::ErrorKind::Unsupported) where the table can only be read.
+pub(super) fn rows(
+    connection: &mut Connection,
+    known: &Known,
+    new: bool,
+    all: &[(&Key, impl Bound)],
+) -> Result<()> {
+    match known.writes()? {
+        Writes::AsItIs if !known.triggers => {
+            let done = each(connection, known.writing(new), all, |statement, (key, bound)| {
+                bound.execute(statement, key).map_err(|e| of_row(e, key))
+            });
+            done.map(drop)
+        }
+        writes => looking(connection, known, writes, new, all),
+    }
+}
+
+/// Writes rows, looking before each that the table takes its key for no other, and after it that the key is
+/// kept as it is. Where the table has triggers, all that was written is looked at in the end.
+fn looking(
+    connection: &mut Connection,
+    known: &Known,
+    writes: Writes,
+    new: bool,
+    all: &[(&Key, impl Bound)],
+) -> Result<()> {
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
+    {
+        let mut statement = transaction.prepare_cached(known.writing(new)).map_err(error)?;
+        let mut like = transaction.prepare_cached(&known.texts.like).map_err(error)?;
+        let mut others = |key: &Key| -> Result<Option<Key>> {
+            let mut rows = like.query([key.as_str()]).map_err(error)?;
+            rows.next().map_err(error)?.map(|row| key_of(row, 0)).transpose()
+        };
+        for (key, bound) in all {
+            if writes == Writes::Looking
+                && let Some(other) = others(key)?.filter(|other| other != *key)
+            {
+                return Err(taken(&known.table, key, Some(&other)));
+            }
+            bound.execute(&mut statement, key).map_err(|e| of_row(e, key))?;
+            if others(key)?.as_ref() != Some(key) {
+                return Err(match known.triggers {
+                    true => left_out(&known.table, key),
+                    false => taken(&known.table, key, None),
+                });
+            }
+        }
+    }
+    if known.triggers {
+        all_kept(&transaction, known, all)?;
+    }
+    transaction.commit().map_err(error)
+}
+
+/// Whether what was written is what is there. A trigger may have changed what an earlier one left as it was.
+fn all_kept(connection: &Connection, known: &Known, all: &[(&Key, impl Bound)]) -> Result<()> {
+    // Of several rows of a key the last is there.
+    let last: HashMap<&Key, usize> =
+        all.iter().enumerate().map(|(i, (key, _))| (*key, i)).collect();
+    let mut look = connection.prepare_cached(&known.texts.look).map_err(error)?;
+    for (i, (key, put)) in all.iter().enumerate() {
+        if last.get(key) != Some(&i) {
+            continue;
+        }
+        let mut rows = look.query([key.as_str()]).map_err(error)?;
+        let Some(row) = rows.next().map_err(error)? else {
+            return Err(left_out(&known.table, key));
+        };
+        for (i, column) in known.fields.body.iter().enumerate() {
+            let (put, got) = (put.body(i), row.get_ref(i + 1).map_err(error)?);
+            if is_kept(put, got) {
+                continue;
+            }
+            let e = match known.fields.shape {
+                Shape::Columns => {
+                    let [put, got] = [put, got].map(|cell| value(column.kind, &cell));
+                    of_field(another(Changer::Trigger, &put?, &got?), &column.name)
+                }
+                _ => of_field(changed_record(), &column.name),
+            };
+            return Err(about(e, key));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a cell is what was bound for it, as a column without triggers keeps it: in one of numbers, numbers are
+/// whole or floats as its type has them.
+fn is_kept(put: ValueRef, got: ValueRef) -> bool {
+    match (put, got) {
+        (ValueRef::Integer(n), ValueRef::Real(v)) | (ValueRef::Real(v), ValueRef::Integer(n)) => {
+            n as f64 == v && v as i128 == i128::from(n)
+        }
+        (put, got) => put == got,
+    }
+}
