@@ -108,6 +108,23 @@ fn people(count: u64, phases: &str) -> Workload {
 }
 
 #[test]
+fn keys_that_no_record_has_are_not_found() {
+    let phases = "[[phase]]\nname = \"one\"\ndo = \"absent\"\ncount = 200\nconcurrency = [1, 4]\n\
+                  [[phase]]\nname = \"add\"\ndo = \"mix\"\nshares = { insert = 1 }\ncount = 50\n\
+                  [[phase]]\nname = \"ten\"\ndo = \"absent\"\nbatch = 10\ncount = 40\n";
+    let stores = ["sqlite", "sqlite?layout=columns", "memory", "dir"];
+    let results = run(&options(people(300, phases), &stores)).unwrap();
+    for (phase, count) in [("one x1", 200), ("one x4", 200), ("ten", 40)] {
+        for store in stores {
+            let cell = results.cell(store, phase).unwrap();
+            let tally =
+                cell.tally.unwrap_or_else(|| panic!("{store}, {phase}: {:?}", cell.refused));
+            assert_eq!((tally.done, cell.items), (count, 0), "{store}, {phase}");
+        }
+    }
+}
+
+#[test]
 fn a_curve_has_a_point_for_each_number_at_once() {
     let curve =
         "[[phase]]\nname = \"reads\"\ndo = \"get\"\ncount = 200\nconcurrency = [1, 4, 16]\n";
