@@ -160,7 +160,7 @@ fn one_round(options: &Options<'_>, program: &Path, file: &Path, round: u32) -> 
         .arg("--out")
         .arg(file)
         // What one round measured is not what a later `report` is asked for.
-        .env("XDG_CACHE_HOME", file.parent().unwrap_or(file));
+        .env("STEELYARD_CACHE", file.parent().unwrap_or(file));
     let output = match child::output(&mut command, &AT_ONCE, options.stop) {
         Err(e) if (options.stop)() => return Err(e),
         output => {
