@@ -49,9 +49,9 @@ impl Key {
             Value::Int(n) => Key::new(n.to_string()),
             Value::BigInt(digits) => Key::new(digits.clone()),
             other => {
-                let kind = other.kind().name();
+                let kind = other.kind().one();
                 Err(Error::invalid(format!(
-                    "{field:?} is a {kind}; a key is text or a whole number"
+                    "{field:?} is {kind}; a key is text or a whole number"
                 )))
             }
         }
