@@ -229,7 +229,8 @@ fn words(command: &str) -> Vec<String> {
 /// Whether the command line understands a command, which is not run.
 #[track_caller]
 pub(super) fn understood(desk: &Desk, place: &str, command: &str) {
-    let words = words(command);
+    // Of a command that goes on in the next line, the first line.
+    let words = words(command.trim_end_matches('\\'));
     let done = desk.command(words[1..].iter().map(String::as_str).chain(["--help"])).output();
     let super::Ran { status, err, .. } = super::ran(done.unwrap());
     assert_eq!(status, Some(0), "{place}: {command}: {err}");
