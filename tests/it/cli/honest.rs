@@ -20,7 +20,8 @@ const KEEP: &str = "bench keep --on memory --rounds 1 --no-audit --records order
 #[test]
 fn the_page_says_what_a_query_asked_for_and_how_many_records_answer() {
     let desk = orders();
-    let ran = desk.run(&format!("{KEEP} --full --where status=open --sort -total --limit 2 --out r.json"));
+    let ran = desk
+        .run(&format!("{KEEP} --full --where status=open --sort -total --limit 2 --out r.json"));
     let text = ran.well().text().to_owned();
     assert!(text.contains("What the queries asked for"), "{text}");
     let row = text.lines().find(|line| line.contains("status = \"open\"")).expect("a row");

@@ -168,7 +168,10 @@ fn the_scheme_of_no_store_is_told_by_every_verb_that_takes_a_file() {
         assert!(!desk.names().iter().any(|name| name.starts_with("nosql")), "{args}");
     }
     let told = desk.run("copy p.json sqlte:p.json").err;
-    assert!(told.contains("\"sqlte\"; did you mean sqlite?") && told.contains("./sqlte:p.json"), "{told}");
+    assert!(
+        told.contains("\"sqlte\"; did you mean sqlite?") && told.contains("./sqlte:p.json"),
+        "{told}"
+    );
     // A file may be called so.
     desk.run("copy p.json ./nosql:y.json").well();
     desk.run("copy nosql:y.json z.json").well();

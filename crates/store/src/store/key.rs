@@ -50,9 +50,7 @@ impl Key {
             Value::BigInt(digits) => Key::new(digits.clone()),
             other => {
                 let kind = other.kind().one();
-                Err(Error::invalid(format!(
-                    "{field:?} is {kind}; a key is text or a whole number"
-                )))
+                Err(Error::invalid(format!("{field:?} is {kind}; a key is text or a whole number")))
             }
         }
     }

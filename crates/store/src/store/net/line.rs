@@ -123,7 +123,9 @@ impl Line {
             false => self.ask_in_task(what, limit, most, &mut end).await,
         };
         self.out.clear();
-        self.out.shrink_to(KEPT);
+        if self.out.capacity() > KEPT {
+            self.out.shrink_to(KEPT);
+        }
         self.taken = done?;
         Ok(&self.input[..self.taken])
     }

@@ -44,7 +44,8 @@ pub(crate) struct Settings {
 /// Some connections to one database.
 pub(crate) struct Pool {
     settings: Settings,
-    connections: Arc<pool::Pool<Open>>,
+    /// Boxed, as they are handed about for each operation.
+    connections: Arc<pool::Pool<Box<Open>>>,
 }
 
 /// A connection, and the time limit of what it does.
@@ -55,14 +56,22 @@ struct Open {
     by: ThreadId,
 }
 
-impl pool::Connection for Open {
+impl pool::Connection for Box<Open> {
     fn suits(&self) -> bool {
-        self.by == thread::current().id()
+        self.by == this_thread()
     }
 
     fn rest(&mut self) {
-        self.by = thread::current().id();
+        self.by = this_thread();
     }
+}
+
+/// The thread that asks. `thread::current` counts who has it, each time.
+fn this_thread() -> ThreadId {
+    thread_local! {
+        static THIS: ThreadId = thread::current().id();
+    }
+    THIS.with(|id| *id)
 }
 
 /// When the operation of a connection takes too long. Its own thread counts and looks; nobody else
@@ -194,7 +203,7 @@ impl Pool {
     }
 
     /// A new connection to a database that is there.
-    fn open(&self) -> Result<Open> {
+    fn open(&self) -> Result<Box<Open>> {
         // Reading makes no database: only `make` does.
         if !self.is_there()? {
             let what = "no such database; `put` and `copy` create one";
@@ -204,7 +213,7 @@ impl Pool {
     }
 
     /// A new connection; `more` are flags beyond the usual ones.
-    fn connect(&self, more: OpenFlags) -> Result<Open> {
+    fn connect(&self, more: OpenFlags) -> Result<Box<Open>> {
         let Settings { path, timeout, cache, .. } = &self.settings;
         let size = self.connections.limits().pool as u64;
         let cache = cache.map_or(CACHE, |all| all / size);
@@ -223,7 +232,7 @@ impl Pool {
         };
         let mut connection = connection;
         let limit = Limit::watch(&mut connection, *timeout).map_err(error)?;
-        Ok(Open { connection, limit, by: thread::current().id() })
+        Ok(Box::new(Open { connection, limit, by: this_thread() }))
     }
 }
 
