@@ -160,8 +160,8 @@ fn mends_leaders() {
 #[test]
 fn what_is_not_well_formed_is_an_error_at_its_place() {
     for (text, offset, want) in [
-        ("<record><leader></record>", 16, "</record> where </leader>"),
-        ("<record><controlfield tag=\"001\">x</datafield></record>", 33, "</datafield> where"),
+        ("<record><leader></record>", 16, "</record> instead of </leader>"),
+        ("<record><controlfield tag=\"001\">x</datafield></record>", 33, "</datafield> instead of"),
         (
             "<record><datafield tag='1'><subfield code='a'>x</datafield>",
             47,
