@@ -327,15 +327,15 @@ fn watch() {
             }
             lives
         });
-        if let Some((thread, seconds)) = oldest_thread().filter(|(_, age)| age > &TEST.as_secs()) {
-            if let Some(test) = test_of(&thread) {
-                let of_it = |entry: &&Entry| entry.test == test;
-                let all = lock(&ALL);
-                let runs: Vec<_> = all.values().filter(of_it).map(|entry| &*entry.what).collect();
-                let waits = fs::read_to_string(thread.join("wchan")).unwrap_or_default();
-                eprintln!("{test} has run for {seconds} s: waits in {waits:?}; programs: {runs:?}");
-                process::exit(101);
-            }
+        if let Some((thread, seconds)) = oldest_thread().filter(|(_, age)| age > &TEST.as_secs())
+            && let Some(test) = test_of(&thread)
+        {
+            let of_it = |entry: &&Entry| entry.test == test;
+            let all = lock(&ALL);
+            let runs: Vec<_> = all.values().filter(of_it).map(|entry| &*entry.what).collect();
+            let waits = fs::read_to_string(thread.join("wchan")).unwrap_or_default();
+            eprintln!("{test} has run for {seconds} s: waits in {waits:?}; programs: {runs:?}");
+            process::exit(101);
         }
     }
 }
