@@ -200,8 +200,8 @@ pub(super) async fn closed<O: Operation>(
 /// Whether a run goes on.
 ///
 /// # Errors
-/// [`interrupted`] where it is to end.
-pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
+/// Where it is to end.
+pub(super) fn going_on(ended: &Stop) -> Result<()> {
     ended.check()
 }
 
