@@ -352,6 +352,7 @@ fn an_overlay_on_memory_is_memory() {
                   mount -t tmpfs none /var/tmp; mount -t tmpfs none \"$1\"; export HOME=/dev/shm TMPDIR=\"$1\"\n\
                   exec \"$0\" audit sqlite:/dev/shm/merged/x.db 'sqlite?durability=t3'";
     let folder = need!(in_memory());
+    need!(programs::root("memory wherever data could lie"));
     let place = tempfile::tempdir().unwrap();
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", mounts, STEELYARD]).arg(place.path());

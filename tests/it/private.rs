@@ -74,14 +74,11 @@ fn opened(user: u32, paths: &[&str]) -> Vec<String> {
 
 #[test]
 fn nobody_else_reads_the_files_of_a_server() {
-    let root = nix::unistd::geteuid().is_root();
     each(|program, server| {
         let folder = folder(server);
         let mode = fs::metadata(&folder).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{}: {}", program.name, folder.display());
-        if !root {
-            return programs::skip("only root can look as another user");
-        }
+        need!(programs::root("nobody else can look as another user"));
         let found = as_user(STRANGER, "find", &[folder.to_str().unwrap()]);
         let told = String::from_utf8_lossy(&found.stdout).into_owned();
         assert!(!found.status.success() && told.lines().count() <= 1, "{}: {told}", program.name);
@@ -130,9 +127,7 @@ fn users(process: u32) -> Vec<u32> {
 
 #[test]
 fn each_server_runs_as_a_user_of_its_own() {
-    if !nix::unistd::geteuid().is_root() {
-        return programs::skip("only root can have servers run as other users");
-    }
+    need!(programs::root("servers run as this user"));
     let mut seen = Vec::new();
     each(|program, server| {
         // What is in root's home, with all that it needs, can be run by nobody else; a single file can.
@@ -475,10 +470,8 @@ fn memory_of(user: u32) -> usize {
 
 #[test]
 fn no_server_leaves_memory_behind_however_it_ends() {
-    if !nix::unistd::geteuid().is_root() {
-        // What belongs to this user may be of another program.
-        return crate::skips::Missing::allowed("not root: servers run as this user").say();
-    }
+    // What belongs to this user may be of another program.
+    need!(programs::root("servers run as this user"));
     for name in ["postgres", "ferretdb"] {
         let there = || programs::server(name, &Wish::default());
         let server = need!(there(), continue);

@@ -71,6 +71,15 @@ pub fn installed(program: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
+/// What only root can do: nothing that can be installed lets another user do it.
+#[track_caller]
+pub fn root(what: &str) -> Need {
+    match nix::unistd::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(Missing::allowed(format_args!("not root: {what}"))),
+    }
+}
+
 /// A program that a test needs.
 #[track_caller]
 pub fn found(program: &str) -> Need {

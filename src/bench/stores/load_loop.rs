@@ -200,7 +200,7 @@ pub(super) async fn closed<O: Operation>(
 /// Whether a run goes on.
 ///
 /// # Errors
-/// [`interrupted`] where it is to end.
+/// Where it is to end.
 pub(super) fn going_on(ended: &Stop) -> Result<()> {
     ended.check()
 }

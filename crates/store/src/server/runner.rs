@@ -81,7 +81,7 @@ impl Runner {
 }
 
 /// Whether a number is that of a user [of a server's own](Runner::own).
-pub(crate) fn is_own(user: u32) -> bool {
+pub(super) fn is_own(user: u32) -> bool {
     FREE.iter().any(|range| range.contains(&user))
 }
 

@@ -14,10 +14,10 @@ use nix::{
 use super::{family::family, private::PrivateFolder, runner};
 
 /// What the name of a server's folder begins with; random letters and digits follow.
-pub(crate) const NAME: &str = "steelyard-";
+pub(super) const NAME: &str = "steelyard-";
 
 /// Sweeps once in a process.
-pub(crate) fn once(parent: &Path) {
+pub(super) fn once(parent: &Path) {
     static SWEPT: Once = Once::new();
     SWEPT.call_once(|| sweep(parent));
 }
