@@ -39,17 +39,9 @@ const SCRIPT_HASH: &str = "sha256-Q1w7rhz/G61+gKcUlhj4Dd2tDugPGWrIJcg159M+E2s=";
 /// A run as a page. `named` has the names of products, `results` the words that were typed.
 pub(super) fn html(results: &Results, named: &Results, page: &Page) -> String {
     let json = serde_json::to_string(results).expect("results are plain data");
-    let boards = boards(named);
     let workload = named.workload.as_ref().map_or(named.bench.as_str(), |w| w.name.as_str());
     Document {
-        front: Front {
-            question: answer::question(named),
-            answer: vec![answer::answer(named, &boards)],
-            warnings: warnings(named),
-            facts: front::facts(named),
-            glance: matrix::glance(named, &boards),
-            breaks: matrix::breaks(named, &boards),
-        },
+        front: front_of(named),
         page,
         kicker: format!("steelyard bench {workload}"),
         about: about::about(named),
@@ -59,14 +51,44 @@ pub(super) fn html(results: &Results, named: &Results, page: &Page) -> String {
     .written()
 }
 
-/// Runs that belong together as one page.
-pub(super) fn of_runs(runs: &[Results], page: &Page, csv: String) -> String {
-    if let [one] = runs {
-        return html(one, page);
+/// What a reader of a run sees first.
+fn front_of(named: &Results) -> Front {
+    let boards = boards(named);
+    Front {
+        question: answer::question(named),
+        answer: vec![answer::answer(named, &boards)],
+        warnings: warnings(named),
+        facts: front::facts(named),
+        glance: matrix::glance(named, &boards),
+        breaks: matrix::breaks(named, &boards),
+    }
+}
+
+/// Runs that belong together as one page; `named` has them with the names of products.
+pub(super) fn of_runs(runs: &[Results], named: &[Results], page: &Page, csv: String) -> String {
+    if let ([run], [named]) = (runs, named) {
+        return html(run, named, page);
     }
     let json = serde_json::to_string(runs).expect("results are plain data");
-    let about = runs.iter().map(about::about).collect();
-    Document { page, kicker: "steelyard bench".into(), about, json, csv }.written()
+    let about = named.iter().map(about::about).collect();
+    let mut front = Front::default();
+    for (n, one) in named.iter().map(front_of).enumerate() {
+        let gap = if n == 0 { "" } else { " " };
+        front.question = front.question + gap + &one.question;
+        front.answer.extend(one.answer);
+        front.warnings.extend(one.warnings);
+        front.breaks.extend(one.breaks);
+        if n == 0 {
+            front.facts = one.facts;
+            front.glance = one.glance;
+        } else {
+            // An id is there once.
+            let apart = |id: &str| format!("\"glance-{}{id}\"", n + 1);
+            front.glance +=
+                &one.glance.replace("\"glance\"", &apart("")).replace("\"glance-h\"", &apart("-h"));
+        }
+    }
+    Document { front, page, kicker: "steelyard bench".into(), about, json, csv }.written()
 }
 
 /// All that a page is made of.
