@@ -8,10 +8,7 @@ use super::{
     },
     counted, named,
 };
-use crate::bench::{
-    results::{Contender, FEWEST, Results},
-    schedule::Stopped,
-};
+use crate::bench::results::{Contender, FEWEST, Results, Stopped};
 
 /// The most lines of warnings.
 pub(super) const MOST: usize = 5;
