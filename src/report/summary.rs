@@ -106,7 +106,7 @@ pub(super) fn groups(results: &Results) -> Vec<Group<'_>> {
         Kind::Durability(class) => Some(class),
         Kind::All | Kind::Lossy | Kind::Floor => None,
     };
-    groups.sort_by(|a, b| (b.is_ranked(), class(b)).cmp(&(a.is_ranked(), class(a))));
+    groups.sort_by_key(|group| std::cmp::Reverse((group.is_ranked(), class(group))));
     groups
 }
 
