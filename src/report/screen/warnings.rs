@@ -18,15 +18,13 @@ pub(super) fn warnings(results: &Results) -> Vec<String> {
     let mut said = Vec::new();
     let opt = results.software.get("opt-level").map_or("", String::as_str);
     if matches!(opt, "0" | "1") {
-        said.push(
-            "this is a debug build; its figures mean nothing. Build it with --release".into(),
-        );
+        said.push("debug build: its figures mean nothing; build it with --release".into());
     }
     said.extend(stopped(results));
     let (share, noisy) = results.noise();
     if noisy {
         let so = match on_processor_time(results) {
-            true => "ranks and answers use processor time",
+            true => "ranked by processor time",
             false => "times are longer than on a quiet machine",
         };
         let share = fixed(100.0 * share, 0);
