@@ -176,7 +176,10 @@ fn long_bench(desk: &Desk) -> Child {
     let mut command = desk.command(args.split(' '));
     command.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = command.spawn().unwrap();
-    wait_until("a folder", || !left(desk).is_empty());
+    // Until it is locked, a folder is one that is just being made: nobody sweeps it.
+    wait_until("a locked folder", || {
+        left(desk).iter().any(|folder| temporary.join(folder).join(".lock").exists())
+    });
     child
 }
 
