@@ -230,7 +230,7 @@ impl Child {
         // A process that it has started may keep its pipes open.
         while ends.recv_timeout(self.watched.left()) != Err(mpsc::RecvTimeoutError::Disconnected) {
             if self.watched.left().is_zero() {
-                let _ = self.child.kill();
+                kill_all(self.child.id());
                 self.watched.late.store(true, Ordering::Relaxed);
                 break;
             }
@@ -323,7 +323,7 @@ fn watch() {
             if lives && entry.until <= Instant::now() && !entry.late.swap(true, Ordering::Relaxed) {
                 // Not the test's own output, which is shown only once it ends.
                 eprintln!("{}: killed, as it has not ended: {}", entry.test, entry.what);
-                let _ = kill(Pid::from_raw(entry.pid.cast_signed()), Signal::SIGKILL);
+                kill_all(entry.pid);
             }
             lives
         });
@@ -373,6 +373,13 @@ fn test_of(thread: &Path) -> Option<String> {
     Some(if fits.next().is_some() { format!("{}…", name.trim_end()) } else { first })
 }
 
+/// Kills a process and all that come from it, which may have its pipes.
+fn kill_all(process: u32) {
+    for one in [vec![process], descendants(process)].concat() {
+        let _ = kill(Pid::from_raw(one.cast_signed()), Signal::SIGKILL);
+    }
+}
+
 /// All processes that come from one.
 pub fn descendants(process: u32) -> Vec<u32> {
     let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
@@ -407,6 +414,11 @@ mod tests {
         for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
             assert_ne!(ignored & 1 << (signal as u32 - 1), 0, "the shell has it ignored");
             let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+            // Until then it is the program that has signals heard.
+            let name = format!("/proc/{}/comm", child.id());
+            while fs::read_to_string(&name).unwrap() != "sleep\n" {
+                thread::yield_now();
+            }
             kill(Pid::from_raw(child.id().cast_signed()), signal).unwrap();
             assert_eq!(child.wait().unwrap().signal(), Some(signal as i32));
         }

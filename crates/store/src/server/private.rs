@@ -13,6 +13,7 @@ use std::{
         unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt},
     },
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use nix::{fcntl::OFlag, unistd::geteuid};
@@ -117,9 +118,15 @@ impl PrivateFolder {
         Ok(lock)
     }
 
-    /// Whether its process has ended. False of a folder that is just being made, or that nobody locks.
+    /// Whether its process has ended. False of a folder that is just being made, and of one with anything in it that
+    /// nobody has ever locked.
     pub fn is_abandoned(&self) -> bool {
-        let Ok(lock) = self.file(LOCK) else { return false };
+        const MAKING: Duration = Duration::from_secs(60);
+        let Ok(lock) = self.file(LOCK) else {
+            let empty = fs::read_dir(self.inside("")).is_ok_and(|mut all| all.next().is_none());
+            let made = self.open.metadata().and_then(|data| data.modified());
+            return empty && made.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > MAKING));
+        };
         !matches!(lock.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_)))
     }
 

@@ -321,8 +321,14 @@ impl Drop for Server {
             None => shared::remove(&self.data, &self.memory),
         }
         let _ = self.own.remove();
+        let group = self.group.take().map(|group| group.path().to_owned());
+        let is_left = |path: &Path| path.symlink_metadata().is_ok();
+        let left = is_left(&self.folder) || group.is_some_and(|group| is_left(&group));
         if let Some(mut watchman) = self.watchman.take() {
-            // Its pipe closes; it finds nothing left to do.
+            if !left && marked(&self.folder).is_empty() {
+                // It has nothing to do, and would look for it for long on a busy machine.
+                let _ = watchman.kill();
+            }
             drop(watchman.stdin.take());
             let _ = watchman.wait();
         }

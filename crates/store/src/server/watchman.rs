@@ -16,11 +16,21 @@ pub(super) fn watch(folder: &PrivateFolder, group: Option<&Group>) -> Result<Chi
     const SCRIPT: &str = r#"
         trap '' INT TERM HUP
         read -r _
+        # One look at all processes, where grep(1) can take the parts of an environment for lines.
+        if [ "$(printf 'a\000b' | grep -zxF b 2>/dev/null | tr -d '\000')" = b ]; then
+            marked() { grep -lzxF -- "$1" /proc/[0-9]*/environ 2>/dev/null; }
+        else
+            marked() {
+                for environ in /proc/[0-9]*/environ; do
+                    tr '\0' '\n' < "$environ" 2>/dev/null | grep -qxF -- "$1" && echo "$environ"
+                done
+            }
+        fi
         for round in 1 2 3; do
-            for environ in /proc/[0-9]*/environ; do
+            [ -z "$4" ] || echo 1 > "$4/cgroup.kill"
+            for environ in $(marked "$1=$2"); do
                 pid=${environ#/proc/}; pid=${pid%/environ}
-                [ "$pid" != "$$" ] && tr '\0' '\n' < "$environ" 2>/dev/null |
-                    grep -qxF "$1=$2" &&
+                [ "$pid" != "$$" ] &&
                     kill -KILL "$pid" $(cat /proc/"$pid"/task/*/children 2>/dev/null)
             done
             if [ "$(stat -c %d:%i -- "$2" 2>/dev/null)" = "$3" ]; then
