@@ -29,15 +29,12 @@ pub(super) fn about(results: &Results) -> String {
         out.push_str(&list(&name, &lines));
     }
     if let Some(workload) = results.workload.as_ref().filter(|w| !w.text.is_empty()) {
-        out.push_str(&format!(
-            "{}",
-            fold(
-                &format!("Workload {}", workload.name),
-                &format!(
-                    "<pre tabindex=\"0\" role=\"region\" aria-label=\"Workload\">{}</pre>\n",
-                    escaped(&workload.text)
-                )
-            )
+        out.push_str(&fold(
+            &format!("Workload {}", workload.name),
+            &format!(
+                "<pre tabindex=\"0\" role=\"region\" aria-label=\"Workload\">{}</pre>\n",
+                escaped(&workload.text)
+            ),
         ));
     }
     out
