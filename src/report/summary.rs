@@ -10,7 +10,7 @@ use super::{
     lead::{self, Known, hides_processor_time, lead, on_processor_time, processor},
     stores,
 };
-use crate::bench::results::{Basis, Cell, Class, Contender, Figure, Phase, Results};
+use crate::bench::results::{Basis, Cell, Class, Contender, Figure, Phase, Results, Verdict};
 
 /// How a competitor stands among those that it may be compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -170,14 +170,19 @@ pub(super) fn verdicts(results: &Results, phase: &str) -> HashMap<String, Standi
             Known::Alike => Place::Tied,
             Known::Unclear => Place::Undecided,
         };
-        let marked = !lead.others.is_empty();
-        for cell in &lead.cells {
+        let first = &lead.cells[0].competitor;
+        let versus = |cell: &Cell| results.answer(&cell.competitor, first, phase);
+        // Slower than a third is not slower than this one, by any verdict.
+        let (told, untold): (Vec<&Cell>, Vec<&Cell>) = lead.others.iter().partition(|cell| {
+            place != Place::Best || versus(cell).is_some_and(|v| v.verdict == Verdict::Slower)
+        });
+        let place = if untold.is_empty() { place } else { Place::Undecided };
+        let marked = !told.is_empty();
+        for cell in lead.cells.iter().chain(&untold) {
             found.insert(cell.competitor.clone(), Standing { place, factor: None, marked });
         }
-        let first = &lead.cells[0].competitor;
-        for cell in &lead.others {
-            let versus = results.answer(&cell.competitor, first, phase);
-            let factor = versus.map(|v| v.ratio.middle);
+        for cell in told {
+            let factor = versus(cell).map(|v| v.ratio.middle);
             let standing = Standing { place: Place::Behind, factor, marked: false };
             found.insert(cell.competitor.clone(), standing);
         }

@@ -190,6 +190,9 @@ pub(super) fn sizes(results: &Results, about: &str) -> Section {
             results.dataset.kind,
             results.baseline
         ),
+        brief: "Each point is a format with all records, plain or packed; a line joins the points of one \
+                format."
+            .into(),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
         charts: pictures::trade_offs(results),

@@ -156,7 +156,7 @@ fn noisy(results: &Results) -> Option<Warning> {
     };
     noisy.then(|| {
         let share = fixed(100.0 * share, 0);
-        let text = format!("Other programs disturbed {share} % of the comparisons. {so}");
+        let text = format!("Other programs disturbed {share} % of the comparisons. {so}");
         warning("Noisy machine", text)
     })
 }
@@ -166,7 +166,7 @@ fn slowed(results: &Results) -> Option<Warning> {
     Some(warning(
         "Processor slowed",
         format!(
-            "The processor ran up to {} times slower than at its best, and over 10 % slower before {} % \
+            "The processor ran up to {} times slower than at its best, and over 10 % slower before {} % \
              of the turns, though nothing else ran on this machine. Another virtual machine shares its \
              core, or its clock changes. More rounds narrow the intervals.",
             fixed(most, 1),
@@ -213,7 +213,7 @@ fn behind(results: &Results) -> Option<Warning> {
         let tally = cell.tally?;
         let done = (tally.planned() - tally.skipped).saturating_sub(tally.failed);
         let share = percent(done as f64, tally.planned() as f64);
-        Some(format!("{} at {} ({share} % done)", cell.competitor, phase.name))
+        Some(format!("{} at {} ({share} % done)", cell.competitor, phase.name))
     });
     let said: Vec<String> = said.collect();
     (!said.is_empty()).then(|| {
@@ -280,7 +280,7 @@ fn unsettled(results: &Results) -> Option<Warning> {
     (not > 0).then(|| {
         warning(
             format!("{not} of {all} figures not steady"),
-            "Their warm-up did not become steady: the last 7 windows differ by over 7.5 %, or drift. \
+            "Their warm-up did not become steady: the last 7 windows differ by over 7.5 %, or drift. \
              They are marked * in the tables.",
         )
     })

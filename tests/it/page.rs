@@ -14,6 +14,8 @@ use crate::{
     programs::{self, Need, need},
 };
 
+mod layout;
+
 #[path = "../samples/stores.rs"]
 mod samples;
 
@@ -30,12 +32,18 @@ struct Rendered {
 
 /// Renders a page with no network to speak of.
 fn rendered(page: &Path) -> Need<Rendered> {
+    rendered_in(page, 1280)
+}
+
+/// The same in a window so many pixels wide.
+fn rendered_in(page: &Path, width: u32) -> Need<Rendered> {
     programs::found("chromium")?;
     let profile = tempfile::tempdir().unwrap();
     let done = Command::new("chromium")
         .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"])
         .args(["--disable-background-networking", "--disable-component-update"])
         .args(["--enable-logging=stderr", "--v=0", "--dump-dom"])
+        .arg(format!("--window-size={width},900"))
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .arg(format!("file://{}", page.display()))
         .output()
@@ -54,8 +62,8 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// Makes the page of these results and renders it: charts and tables expected in the document.
-fn looks_right(name: &str, results: &[&Path], charts: usize, tables: usize) {
+/// Makes the page of these results.
+fn made(name: &str, results: &[&Path]) -> PathBuf {
     let page = folder().join(format!("{name}.html"));
     let made = Command::new(STEELYARD)
         .arg("report")
@@ -65,6 +73,12 @@ fn looks_right(name: &str, results: &[&Path], charts: usize, tables: usize) {
         .unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     fs::write(&page, &made.stdout).unwrap();
+    page
+}
+
+/// Makes the page of these results and renders it: charts and tables expected in the document.
+fn looks_right(name: &str, results: &[&Path], charts: usize, tables: usize) {
+    let page = made(name, results);
     let Rendered { dom, console } = need!(rendered(&page));
     assert!(console.is_empty(), "{name}: {console:?}");
     assert_eq!(dom.matches("role=\"img\"").count(), charts, "{name}: charts");
@@ -79,6 +93,7 @@ fn looks_right(name: &str, results: &[&Path], charts: usize, tables: usize) {
     for landmark in ["<header>", "<nav ", "<main id=\"main\">", "<footer>", "class=\"skip\""] {
         assert_eq!(dom.matches(landmark).count(), 1, "{name}: {landmark}");
     }
+    assert_eq!(dom.matches("<h1>").count(), 1, "{name}: one question");
     // Nothing points outside, and its script ran.
     let outside: Vec<&str> = dom.match_indices("http").map(|(at, _)| &dom[at..at + 12]).collect();
     let outside: Vec<&&str> =

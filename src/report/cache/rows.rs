@@ -145,6 +145,10 @@ pub(super) fn open(results: &Results, phase: &Phase) -> Section {
             phase.about,
             rate.map_or(NONE.into(), short)
         ),
+        brief: format!(
+            "Latency while {} calls a second are sent at planned moments. It counts from the planned moment.",
+            rate.map_or(NONE.into(), short)
+        ),
         table,
         footnotes: notes,
         charts: super::super::stores::distribution(results, phase).into_iter().collect(),

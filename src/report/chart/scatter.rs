@@ -128,13 +128,19 @@ impl Scatter {
         for (at, (x, y, kind), rings) in firsts.chain(others) {
             let name = fitted(&self.trails[at].name, 120.0);
             let width = SMALL * text_width(&name);
-            let free = beside(x, y, width, rings)
-                .find(|place| inside(*place, plot) && !taken.iter().any(|t| overlap(*place, *t)));
+            let free = beside(x, y, width, rings).find(|(place, _)| {
+                inside(*place, plot) && !taken.iter().any(|t| overlap(*place, *t))
+            });
             // Without room the point has no name; the table of figures has it.
-            let Some(place) = free else { continue };
+            let Some((place, anchor)) = free else { continue };
             taken.push(place);
+            let at = match anchor {
+                "end" => place.2,
+                "middle" => (place.0 + place.2) / 2.0,
+                _ => place.0,
+            };
             let class = if kind == 0 { "small" } else { "small muted" };
-            canvas.text(place.0, (place.1 + place.3) / 2.0 + 4.0, "start", class, &name);
+            canvas.text(at, (place.1 + place.3) / 2.0 + 4.0, anchor, class, &name);
         }
     }
 
@@ -159,17 +165,18 @@ impl Scatter {
 const NEAR: [f64; 3] = [0.0, 9.0, 18.0];
 
 /// Places for a name about a point, the best first: right, left, above, below, then a little further off.
-fn beside(x: f64, y: f64, width: f64, rings: usize) -> impl Iterator<Item = Place> {
+/// With the end of the text that the place is given by, as widths are estimates.
+fn beside(x: f64, y: f64, width: f64, rings: usize) -> impl Iterator<Item = (Place, &'static str)> {
     let places = NEAR.into_iter().take(rings).flat_map(move |away| {
         let (side, level) = (POINT + 1.5, HALF + POINT + away);
         let at = |left: f64, middle: f64| (left, middle - HALF, left + width, middle + HALF);
         [
-            at(x + side, y - away),
-            at(x - side - width, y - away),
-            at(x + side, y + away),
-            at(x - side - width, y + away),
-            at(x - width / 2.0, y - level),
-            at(x - width / 2.0, y + level),
+            (at(x + side, y - away), "start"),
+            (at(x - side - width, y - away), "end"),
+            (at(x + side, y + away), "start"),
+            (at(x - side - width, y + away), "end"),
+            (at(x - width / 2.0, y - level), "middle"),
+            (at(x - width / 2.0, y + level), "middle"),
         ]
     });
     places.collect::<Vec<_>>().into_iter()

@@ -122,7 +122,7 @@ pub(super) fn unranked(results: &Results) -> Option<String> {
     let (share, noisy) = results.noise();
     (noisy && !summary::are_rates_ranked(results)).then(|| {
         format!(
-            "Not ranked by elapsed time: other programs disturbed {} % of the comparisons.",
+            "Not ranked by elapsed time: other programs disturbed {} % of the comparisons.",
             fixed(100.0 * share, 0)
         )
     })
@@ -449,7 +449,7 @@ fn sizes(board: &Board<'_>) -> Option<String> {
     let packed = least.iter().min_by(|a, b| a.0.total_cmp(&b.0)).filter(|l| l.0 < *plain);
     if let Some((size, who, wrap)) = packed {
         let who = if who == name { "".to_owned() } else { format!("{who} ") };
-        said.push_str(&format!(", and {who}in {wrap} takes {} % of that", percent(*size, *plain)));
+        said.push_str(&format!(", and {who}in {wrap} takes {} % of that", percent(*size, *plain)));
     }
     Some(said)
 }
@@ -463,9 +463,9 @@ fn wraps(results: &Results) -> Option<String> {
     let low = found.iter().map(|v| v.ratio.middle).fold(f64::INFINITY, f64::min);
     let high = found.iter().map(|v| v.ratio.middle).fold(0.0, f64::max);
     (shown && low > 1.0).then(|| match added(low) == added(high) {
-        true => format!("; Base64 around the bytes adds {} % to dump and load", added(low)),
+        true => format!("; Base64 around the bytes adds {} % to dump and load", added(low)),
         false => format!(
-            "; Base64 around the bytes adds {} to {} % to dump and load",
+            "; Base64 around the bytes adds {} to {} % to dump and load",
             added(low),
             added(high)
         ),

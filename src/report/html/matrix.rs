@@ -48,11 +48,11 @@ pub(super) fn breaks(results: &Results, boards: &[Board<'_>]) -> BTreeSet<u32> {
 /// those of a wide font.
 fn breaking(results: &Results, board: &Board<'_>) -> u32 {
     /// The names of rows; the least of a column, and the air between two.
-    const NAMES: f64 = 9.5;
+    const NAMES: f64 = 7.5;
     const LEAST: f64 = 4.4;
-    const AIR: f64 = 0.65;
+    const AIR: f64 = 0.55;
     /// A letter of a head; the window is so much wider than the page.
-    const LETTER: f64 = 0.57;
+    const LETTER: f64 = 0.5;
     const MARGINS: f64 = 1.07;
     let width = |(at, column): (usize, &Column<'_>)| {
         let (name, unit) = head(results, column);
@@ -63,7 +63,7 @@ fn breaking(results: &Results, board: &Board<'_>) -> u32 {
         let values = board.groups.iter().flat_map(|(_, rows)| rows).filter_map(|r| r.scores[at]);
         let value = values.map(|s| value(column, &s).chars().count()).max().unwrap_or(0);
         let letters = pieces(&name).max(pieces(&unit)).max(value);
-        (LETTER * letters as f64).max(LEAST) + AIR
+        (LETTER * letters as f64 + AIR).max(LEAST)
     };
     let all: f64 = board.columns.iter().enumerate().map(width).sum();
     (MARGINS * (NAMES + all)).ceil().clamp(30.0, 999.0) as u32
@@ -173,8 +173,15 @@ fn heading(results: &Results, boards: &[Board<'_>], number: usize, at: usize) ->
 
 fn line(results: &Results, board: &Board<'_>, row: &Row<'_>) -> String {
     let mut out = format!("<tr role=\"row\">{}", who(row.contender));
+    let mut before = String::new();
     for (column, score) in board.columns.iter().zip(&row.scores) {
-        out.push_str(&cell(results, column, score.as_ref()));
+        let (name, unit) = head(results, column);
+        out.push_str(&cell(
+            column,
+            score.as_ref(),
+            &label(&name, if unit == before { "" } else { &unit }),
+        ));
+        before = unit;
     }
     out.push_str("</tr>\n");
     out
@@ -193,14 +200,17 @@ fn who(contender: &Contender) -> String {
     format!("<th scope=\"row\" role=\"rowheader\">{}{options}</th>", breakable(name))
 }
 
-fn cell(results: &Results, column: &Column<'_>, score: Option<&Score>) -> String {
-    // On a phone the heads of columns are not seen, and each line has its own.
-    let (name, unit) = head(results, column);
-    let name = format!(
-        "<span class=\"op\" aria-hidden=\"true\">{} <small>{}</small></span>",
-        breakable(&name),
-        escaped(&unit)
-    );
+/// On a phone the heads of columns are not seen, and each line has its own; its unit where that is not the
+/// one of the line before.
+fn label(name: &str, unit: &str) -> String {
+    let unit = match unit {
+        "" => String::new(),
+        unit => format!(" <small>{}</small>", escaped(unit)),
+    };
+    format!("<span class=\"op\" aria-hidden=\"true\">{}{unit}</span>", breakable(name))
+}
+
+fn cell(column: &Column<'_>, score: Option<&Score>, name: &str) -> String {
     let Some(score) = score else {
         return format!(
             "<td role=\"cell\" class=\"none\">{name}<span class=\"v\"><span aria-hidden=\"true\">–</span>\

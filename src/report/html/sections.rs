@@ -95,11 +95,11 @@ impl<'a> Sorted<'a> {
         };
         let mut said = String::from("Longer bars are faster.");
         if bars().any(|bar| bar.value.low.is_some()) {
-            said.push_str(" The thin line and the figure with ± are the 95 % interval.");
+            said.push_str(" The thin line and the figure with ± are the 95 % interval.");
         }
         if bars().any(|bar| bar.latency.is_some()) {
             said.push_str(
-                " p50 and p99: the time in which 50 % and 99 % of operations were answered; – where too \
+                " p50 and p99: the time in which 50 % and 99 % of operations were answered; – where too \
                  few were timed.",
             );
         }
@@ -147,6 +147,14 @@ fn titled(class: &str, at: usize, section: &Section, inside: &str) -> String {
     )
 }
 
+impl Section {
+    /// Whether its table is for those who look for it only, where there is something shorter to say.
+    fn is_long(&self) -> bool {
+        const LONG: usize = 6;
+        self.role == Role::Result && !self.brief.is_empty() && self.table.rows.len() > LONG
+    }
+}
+
 /// A section without its heading.
 fn body(at: usize, section: &Section) -> String {
     let mut out = String::new();
@@ -155,7 +163,8 @@ fn body(at: usize, section: &Section) -> String {
         text => format!("<p class=\"about\">{}</p>\n", escaped(text)),
     };
     let mut figures = String::new();
-    match section.brief.is_empty() || section.charts.is_empty() {
+    let folded = !section.charts.is_empty() || section.is_long();
+    match section.brief.is_empty() || !folded {
         true => out.push_str(&about(&section.about)),
         false => {
             out.push_str(&about(&section.brief));
@@ -171,7 +180,7 @@ fn body(at: usize, section: &Section) -> String {
         let notes: String = section.footnotes.iter().map(note).collect();
         figures.push_str(&format!("<ul class=\"footnotes\">\n{notes}</ul>\n"));
     }
-    out.push_str(&match section.charts.is_empty() || figures.is_empty() {
+    out.push_str(&match !folded || figures.is_empty() {
         true => figures,
         false => format!(
             "<details>\n<summary>All figures<span class=\"hidden\"> of {}</span></summary>\n{figures}</details>\n",

@@ -81,6 +81,9 @@ pub(super) fn section(results: &Results) -> Option<Section> {
                 cleaned up (checkpoint, vacuum, compaction), where it has that to do. The last time \
                 every record was written as it was, so the records take as much as before."
             .into(),
+        brief: "Megabytes on disk before every record was rewritten, after it, and after the store had \
+                cleaned up."
+            .into(),
         table: table.without_empty_columns(),
         footnotes: all,
         charts: vec![Chart {

@@ -59,6 +59,8 @@ pub(super) fn section(results: &Results) -> Option<Section> {
                 have written can be of the writes before them. CPU and written are not known (-) of a \
                 server of your own."
             .into(),
+        brief: "Processor time of client and server, and bytes written to disk, for a million operations."
+            .into(),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
         ..Section::default()

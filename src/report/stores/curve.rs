@@ -149,6 +149,7 @@ fn section(results: &Results, name: &str) -> Option<Section> {
             plain(first),
             if knees { of_knees() } else { String::new() }
         ),
+        brief: format!("{} The rate and the latency with more and more operations at once.", plain(first)),
         table: table.without_empty_columns(),
         footnotes,
         charts: charts(results, name, first),

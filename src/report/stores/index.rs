@@ -70,6 +70,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
             whole(writes),
             short(100.0 * results.plan.level)
         ),
+        brief: "The time to build an index, its size, and how much slower a write becomes with it.".into(),
         table: table.without_empty_columns(),
         footnotes: all,
         ..Section::default()

@@ -241,6 +241,9 @@ pub(super) fn space(results: &Results) -> Option<Section> {
             whole(MEMORY_SCALED),
             scaled(results)
         ),
+        brief: "What the records take on disk at the end of the run, and the most memory that each \
+                server had."
+            .into(),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
         charts: charts::space(results), ..Section::default() })

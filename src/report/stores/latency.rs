@@ -128,6 +128,9 @@ fn section(results: &Results, name: &str) -> Section {
              does not wait for answers. service: from sending. lag: from the planned moment to \
              sending. planned: operations in all. late: sent over 1 ms after their moment. skipped: never sent."
         ),
+        brief: format!(
+            "Latency while operations are sent at planned moments, {how}. It counts from the planned moment."
+        ),
         table: table.without_empty_columns(),
         footnotes: notes,
         charts: charts::load(results, &phases),

@@ -84,6 +84,9 @@ fn section(results: &Results, name: &str) -> Option<Section> {
                 limited (by no control group either), so a store that reads through it has more memory \
                 than its own cache; the settings below say how large that was. Milliseconds for one."
             .into(),
+        brief: "Rates while the store's own cache holds only a share of the data. cold: caches are empty; \
+                warm: the same operations ran once before. Higher is faster."
+            .into(),
         table: table.without_empty_columns(),
         footnotes,
         charts: charts(results, name, &sizes),

@@ -57,6 +57,9 @@ pub(super) fn section(results: &Results) -> Option<Section> {
                 handed to the system is still there, synced or not. So t1 and t3 may lose nothing, t2 \
                 what it still held back itself, t0 everything."
             .into(),
+        brief: "The server was killed during writes and started again: the time until it answered, and the \
+                writes that it lost."
+            .into(),
         table: table.without_empty_columns(),
         footnotes: all,
         ..Section::default()
