@@ -167,7 +167,7 @@ async fn layouts(subject: &Subject) -> Outcome {
             "a key that is no key",
             "key=id",
             keyed(Kind::Float),
-            "Unsupported: field \"id\" holds a float, and is the key's column; a key is text or a \
+            "Unsupported: field \"id\" is a float, but it is the key's column; a key is text or a \
              whole number",
         ),
     ] {
@@ -267,12 +267,12 @@ async fn fields(subject: &Subject) -> Outcome {
         (
             "another kind",
             row("k", [("n", Value::from("1"))]),
-            "Invalid: key \"k\": field \"n\" is a text, but its column holds int",
+            "Invalid: key \"k\": field \"n\" is text, but its column holds int",
         ),
         (
             "a list",
             row("k", [("text", Value::List(vec![]))]),
-            "Invalid: key \"k\": field \"text\" holds a list, but its column holds text",
+            "Invalid: key \"k\": field \"text\" is a list, but its column holds text",
         ),
     ];
     refused(subject, &fresh, &rows, &mut faults).await?;
@@ -299,7 +299,7 @@ async fn keys_that_are_fields(subject: &Subject) -> Outcome {
         (
             "a text",
             row("7", [("id", Value::from("7"))]),
-            "Invalid: key \"7\": field \"id\" is a text, but its column holds int",
+            "Invalid: key \"7\": field \"id\" is text, but its column holds int",
         ),
         (
             "twice",
@@ -354,7 +354,7 @@ async fn keys_that_are_fields(subject: &Subject) -> Outcome {
     let rows = [(
         "a number",
         row("7", [id(7)]),
-        "Invalid: key \"7\": field \"id\" holds a int, but its column holds text",
+        "Invalid: key \"7\": field \"id\" is an int, but its column holds text",
     )];
     refused(subject, &fresh, &rows, &mut faults).await?;
     let kept = row("07", [("id", Value::from("07")), one()]);

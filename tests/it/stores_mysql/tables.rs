@@ -132,7 +132,7 @@ async fn columns_are_exact() {
         }
     }
     for (field, value, want) in [
-        ("int", Value::from("5"), "field \"int\" is a text, but its column holds int"),
+        ("int", Value::from("5"), "field \"int\" is text, but its column holds int"),
         ("float", f64::NAN.into(), "field \"float\" is NaN"),
         ("float", (-0.0).into(), "MySQL stores as 0"),
         ("float", i64::MAX.into(), "no float equals exactly"),

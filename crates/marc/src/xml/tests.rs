@@ -160,21 +160,21 @@ fn mends_leaders() {
 #[test]
 fn what_is_not_well_formed_is_an_error_at_its_place() {
     for (text, offset, want) in [
-        ("<record><leader></record>", 16, "</record> where </leader>"),
-        ("<record><controlfield tag=\"001\">x</datafield></record>", 33, "</datafield> where"),
+        ("<record><leader></record>", 16, "</record> instead of </leader>"),
+        ("<record><controlfield tag=\"001\">x</datafield></record>", 33, "</datafield> instead of"),
         (
             "<record><datafield tag='1'><subfield code='a'>x</datafield>",
             47,
-            "</datafield> where </sub",
+            "</datafield> instead of </sub",
         ),
         ("<record><datafield tag=245></datafield></record>", 23, "tag has no value in quotes"),
         ("<record><datafield tag='1' tag='2'/></record>", 32, "duplicate attribute tag"),
         ("<record><datafield tag='1<'/></record>", 24, "does not end"),
-        ("<record><controlfield tag='1'=/></record>", 29, "odd"),
+        ("<record><controlfield tag='1'=/></record>", 29, "malformed"),
         ("<record><!-- x --</record>", 8, "<!-- is never closed"),
         ("<record><![CDATA[ </record>", 8, "<![CDATA[ is never closed"),
-        ("<record><x><y></x></record>", 18, "</record> where </x>"),
-        ("<record></leader>", 8, "</leader> where </record>"),
+        ("<record><x><y></x></record>", 18, "</record> instead of </x>"),
+        ("<record></leader>", 8, "</leader> instead of </record>"),
         ("<record></record><record/>", 17, "unexpected content after the record"),
         ("<record>", 8, "no end"),
         ("<record><leader>", 16, "no end"),

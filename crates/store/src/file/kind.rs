@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(of("a.json+base64", b"00000").unwrap(), "json+base64");
         assert_eq!(of("-", b"[1]").unwrap(), "json");
         let error = of("-", b"hello").unwrap_err();
-        assert!(error.to_string().contains("say which: json"), "{error}");
+        assert!(error.to_string().contains("choose one: json"), "{error}");
     }
 
     #[test]

@@ -49,10 +49,8 @@ impl Key {
             Value::Int(n) => Key::new(n.to_string()),
             Value::BigInt(digits) => Key::new(digits.clone()),
             other => {
-                let kind = other.kind().name();
-                Err(Error::invalid(format!(
-                    "{field:?} is a {kind}; a key is text or a whole number"
-                )))
+                let kind = other.kind().noun();
+                Err(Error::invalid(format!("{field:?} is {kind}; a key is text or a whole number")))
             }
         }
     }

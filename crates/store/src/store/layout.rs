@@ -87,8 +87,8 @@ impl Column {
                 column.kind = match (column.kind, kind) {
                     (_, Kind::List | Kind::Map) => {
                         return Err(Error::invalid(format!(
-                            "field {name:?} is a {}, which no column can hold; use layout document",
-                            kind.name()
+                            "field {name:?} is {}, which no column can hold; use layout document",
+                            kind.noun()
                         )));
                     }
                     (old, new) if old == new => old,

@@ -132,8 +132,8 @@ impl Flat {
                 return Ok((format.name(), bytes));
             }
             Value::List(_) | Value::Map(_) => {
-                let kind = value.kind().name();
-                let what = format!("is a {kind}, which no column can hold; use ?layout=blob");
+                let kind = value.kind().noun();
+                let what = format!("is {kind}, which no column can hold; use ?layout=blob");
                 return Err(Error::unsupported(what));
             }
         };
@@ -410,10 +410,10 @@ mod tests {
         }
         for (flat, record, want) in [
             (HASH, of(KINDS, Value::Null), "\"_kinds\" is where"),
-            (HASH, twice, "\"a\" is there twice"),
+            (HASH, twice, "\"a\" occurs twice"),
             (HASH, of("a", deep), "\"a\" nests deeper"),
-            (TABLE, of("a", Value::List(vec![])), "\"a\" holds a list"),
-            (TABLE, of("a", Value::Map(Document::new())), "\"a\" holds a map"),
+            (TABLE, of("a", Value::List(vec![])), "\"a\" is a list"),
+            (TABLE, of("a", Value::Map(Document::new())), "\"a\" is a map"),
             (TABLE, of("a", Value::from("x\0y")), "\"a\" is text with a NUL"),
             (TABLE, of("a", Value::Float(-1e300)), "\"a\" holds -1e300: numbers of more"),
             (TABLE, of("a", Value::Float(f64::INFINITY)), "\"a\" holds inf: numbers of more"),

@@ -505,9 +505,9 @@ fn after_prefix(start: &str) -> Option<String> {
 pub(super) fn numbers_of_64_bits(driver: &str, name: &str, kind: Kind) -> Result<()> {
     match kind {
         Kind::Decimal | Kind::BigInt => Err(Error::unsupported(format!(
-            "field {name:?} is a {}, for which {driver} has no exact column; use \
+            "field {name:?} is {}, for which {driver} has no exact column; use \
              ?layout=blob&format=json, or text",
-            kind.name()
+            kind.noun()
         ))),
         _ => Ok(()),
     }

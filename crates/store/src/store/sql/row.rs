@@ -146,9 +146,8 @@ impl<C: Described> Fields<C> {
 
 /// The error for a value of another kind than its column.
 fn another(column: &impl Described, value: &Value) -> Error {
-    let kind = value.kind().name();
-    let an = if kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-    Error::invalid(format!("is {an} {kind}, but its column holds {}", column.kind().name()))
+    let (is, holds) = (value.kind().noun(), column.kind().name());
+    Error::invalid(format!("is {is}, but its column holds {holds}"))
 }
 
 #[cfg(test)]
