@@ -227,7 +227,7 @@ mod tests {
         let a = Document::from_iter([("a", Value::Int(1))]);
         assert_eq!(difference(&ab, &ba, JSON).unwrap(), "\"a\" is at another place");
         assert_eq!(difference(&ab, &a, JSON).unwrap(), "\"b\" is missing");
-        assert_eq!(difference(&a, &ab, JSON).unwrap(), "\"b\" was not there before");
+        assert_eq!(difference(&a, &ab, JSON).unwrap(), "\"b\" is new");
         let unordered = &JSON[..JSON.len() - 1];
         assert!(same(&ab, &ba, unordered) && !same(&ab, &a, unordered));
         assert!(same(&ab, &a, &[Kind::Int]) && !same(&a, &ab, &[Kind::Int]));
