@@ -18,8 +18,23 @@ use crate::{Error, ErrorKind, Result, file::Staged, format::Wrap, store::Secrets
 /// # Errors
 /// [`Io`](ErrorKind::Io), naming the file.
 pub fn write(results: &Results, path: &Path) -> Result<()> {
+    write_json(results, path)
+}
+
+/// Writes runs that belong together (those of the tour) to one file: a list; a single one as [`write()`] does.
+///
+/// # Errors
+/// As those of [`write()`].
+pub fn write_runs(runs: &[Results], path: &Path) -> Result<()> {
+    match runs {
+        [one] => write(one, path),
+        _ => write_json(runs, path),
+    }
+}
+
+fn write_json(what: &(impl serde::Serialize + ?Sized), path: &Path) -> Result<()> {
     let put = || -> Result<()> {
-        let mut bytes = serde_json::to_vec(results)
+        let mut bytes = serde_json::to_vec(what)
             .map_err(|e| Error::new(ErrorKind::Io, "could not be written").with_source(e))?;
         bytes.push(b'\n');
         let ending = path.extension().unwrap_or_default();
@@ -67,13 +82,28 @@ const PACKED: [(&str, &str, &[u8]); 2] =
 /// A packed file may unpack to so many bytes.
 const LARGEST: usize = 1 << 30;
 
-/// Reads a results file. What is derived is derived anew, so that a run that was killed has its
+/// Reads a results file with one run. What is derived is derived anew, so that a run that was killed has its
 /// figures too.
 ///
 /// # Errors
 /// [`NotFound`](ErrorKind::NotFound), [`Malformed`](ErrorKind::Malformed),
-/// [`Unsupported`](ErrorKind::Unsupported) where a newer steelyard wrote it.
+/// [`Unsupported`](ErrorKind::Unsupported) where a newer steelyard wrote it, or where it has several runs.
 pub fn read(path: &Path) -> Result<Results> {
+    let mut runs = read_runs(path)?;
+    match (runs.len(), runs.pop()) {
+        (1, Some(run)) => Ok(run),
+        (several, _) => {
+            let what = format!("the file has {several} runs; runs are compared one by one");
+            Err(Error::unsupported(what).in_place(path.display().to_string()))
+        }
+    }
+}
+
+/// Reads the runs of a results file: one, or those of the tour.
+///
+/// # Errors
+/// As those of [`read`].
+pub fn read_runs(path: &Path) -> Result<Vec<Results>> {
     let named = |e: Error| e.in_place(path.display().to_string());
     let mut bytes = fs::read(path).map_err(|e| named(e.into()))?;
     if let Some((_, wrap, _)) = PACKED.iter().find(|packed| bytes.starts_with(packed.2)) {
@@ -89,17 +119,33 @@ pub fn read(path: &Path) -> Result<Results> {
     let not_ours = |e: serde_json::Error| {
         Error::malformed("not a results file of steelyard bench").with_source(e)
     };
-    let head: Head = serde_json::from_slice(&bytes).map_err(not_ours).map_err(named)?;
-    if head.schema > SCHEMA {
+    let several = bytes.trim_ascii_start().starts_with(b"[");
+    let heads: Vec<Head> = match several {
+        true => serde_json::from_slice(&bytes),
+        false => serde_json::from_slice(&bytes).map(|head| vec![head]),
+    }
+    .map_err(not_ours)
+    .map_err(named)?;
+    if let Some(head) = heads.iter().find(|head| head.schema > SCHEMA) {
         return Err(named(Error::unsupported(format!(
             "results of schema {}, this steelyard knows {SCHEMA}; use a newer one",
             head.schema
         ))));
     }
-    let mut results: Results = serde_json::from_slice(&bytes).map_err(not_ours).map_err(named)?;
-    add_kinds(&mut results);
-    derive(&mut results);
-    Ok(results)
+    if heads.is_empty() {
+        return Err(named(Error::malformed("a results file without a run")));
+    }
+    let mut runs: Vec<Results> = match several {
+        true => serde_json::from_slice(&bytes),
+        false => serde_json::from_slice(&bytes).map(|run| vec![run]),
+    }
+    .map_err(not_ours)
+    .map_err(named)?;
+    for run in &mut runs {
+        add_kinds(run);
+        derive(run);
+    }
+    Ok(runs)
 }
 
 /// Says which kind each phase is in a file that was written before phases had kinds: the workload in it
@@ -113,7 +159,7 @@ fn add_kinds(results: &mut Results) {
     let Ok(workload) = Workload::parse(&workload.text) else { return };
     for (phase, of) in workload.phases.iter().zip(workload.families()) {
         if let Some(old) = results.phases.iter_mut().find(|old| old.id == phase.name) {
-            (old.kind, old.of) = (phase.act.kind().to_owned(), of);
+            (old.kind, old.of) = (phase.word().to_owned(), of);
         }
     }
 }

@@ -18,6 +18,7 @@ mod generate;
 mod get;
 mod hidden;
 mod interrupt;
+mod last;
 mod progress;
 mod put;
 mod report;

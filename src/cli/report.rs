@@ -9,14 +9,17 @@ use steelyard::{
         runs, save,
     },
     report::{
-        self, compared,
+        self, compared, several,
         slabs::{self, Slabs},
     },
 };
 
-use super::{Outcome, parsed, print, say};
+use super::{Outcome, last, parsed, print, say};
 
-/// Prints the report of a run that was kept with --out, or compares it with earlier runs.
+/// Prints the full report of a bench, or compares its results with earlier ones.
+///
+/// Without a file it reports the last bench, whose results are kept in the user's cache folder
+/// ($STEELYARD_CACHE, else $XDG_CACHE_HOME/steelyard or ~/.cache/steelyard).
 ///
 /// With more than one file, the first is compared with each of the others: for every competitor and
 /// phase that both have, the ratio of their times with its 95 % interval, and whether that is faster or
@@ -30,8 +33,8 @@ use super::{Outcome, parsed, print, say};
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// The results.
-    results: PathBuf,
+    /// The results [default: those of the last bench].
+    results: Option<PathBuf>,
     /// Results of earlier runs to compare them with.
     old: Vec<PathBuf>,
     /// How to print them.
@@ -49,6 +52,8 @@ pub struct Args {
 
 const EXAMPLES: &str = "\
 Examples:
+  steelyard report                                              all tables of the last bench
+  steelyard report --format html > report.html                  the same as a page, in one file that works offline
   steelyard report results.json
   steelyard report results.json --format markdown >> NOTES.md
   steelyard report results.json --format html > report.html     one file, works offline
@@ -91,14 +96,17 @@ pub enum Form {
 
 impl Form {
     /// The report in this form.
-    pub fn of(self, results: &Results) -> String {
+    pub fn of(self, runs: &[Results]) -> String {
         match self {
-            Form::Text => report::text(results),
-            Form::Markdown => report::markdown(results),
-            Form::Csv => report::csv(results),
-            Form::Svg => report::svg(results),
-            Form::Html => report::html(results),
-            Form::Json => json(results),
+            Form::Text => several::text(runs),
+            Form::Markdown => several::markdown(runs),
+            Form::Csv => several::csv(runs),
+            Form::Svg => several::svg(runs),
+            Form::Html => several::html(runs),
+            Form::Json => match runs {
+                [one] => json(one),
+                runs => json(&runs),
+            },
         }
     }
 
@@ -133,11 +141,15 @@ fn json(value: &impl serde::Serialize) -> String {
 }
 
 pub fn run(args: Args) -> Result<Outcome> {
-    let new = save::read(&args.results)?;
+    let path = match args.results {
+        Some(path) => path,
+        None => last::found()?,
+    };
     if args.old.is_empty() {
-        print(args.format.of(&new))?;
+        print(args.format.of(&save::read_runs(&path)?))?;
         return Ok(Outcome::Well);
     }
+    let new = save::read(&path)?;
     let mut comparisons = Vec::new();
     for path in &args.old {
         let old = save::read(path)?;

@@ -8,7 +8,8 @@
 //!
 //! Charts belong to the tables that they show; looks without pictures leave them out.
 //!
-//! [`compared`] reports a run beside earlier ones, [`slabs`] how memcached's memory holds records.
+//! [`screen`] is what a bench prints: one screen of a terminal, with the answer. [`several`] reports the runs of the tour
+//! together, [`compared`] a run beside earlier ones, [`slabs`] how memcached's memory holds records.
 //!
 //! To add a look: a function from `Page` (or `Results`) to `String`. To add a bench: a file with
 //! `page`, and its arm below.
@@ -22,16 +23,21 @@ mod html;
 mod lead;
 mod marks;
 mod markup;
+mod names;
 mod number;
 mod objects;
 mod page;
 mod pictures;
+pub mod screen;
+pub mod several;
 pub mod slabs;
 mod stores;
+mod summary;
 mod svg;
 mod tables;
 mod text;
 mod visible;
+mod warnings;
 mod words;
 
 pub use marks::over_budget;
@@ -60,11 +66,12 @@ pub fn svg(results: &Results) -> String {
     svg::svg(&page(&made_visible(results)))
 }
 
-/// As an HTML page in one file, which needs no network: the verdict, charts, tables, and the
-/// results themselves.
+/// As an HTML page in one file, which needs no network: the answer, charts, tables, and the results
+/// themselves. Competitors have the names of their products.
 pub fn html(results: &Results) -> String {
     let results = &*made_visible(results);
-    html::html(results, &page(results))
+    let named = names::with_product_names(results);
+    html::html(results, &named, &page(&named))
 }
 
 fn page(results: &Results) -> page::Page {

@@ -17,9 +17,9 @@ use crate::bench::{
 use crate::bench as measured;
 
 #[path = "../../tests/samples/stores.rs"]
-mod samples;
+pub(super) mod samples;
 
-mod fixtures;
+pub(super) mod fixtures;
 mod hostile;
 mod marks;
 mod unknown;
@@ -103,7 +103,7 @@ fn results(bench: &str, costs: &[(&str, f64)], phases: &[(Phase, f64)]) -> Resul
     results
 }
 
-fn formats() -> Results {
+pub(super) fn formats() -> Results {
     let phase = |name: &str, table: &str| Phase::new(name, table, 18_881, "What is timed.");
     let sum =
         Phase { sum_of: vec!["decode".into(), "encode".into()], ..phase("roundtrip", "in memory") };

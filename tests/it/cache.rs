@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
 use steelyard::{
@@ -15,13 +15,16 @@ use steelyard::{
     server::{Server, Wish},
 };
 
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 const OWN: [&str; 3] = ["floor", "steelyard", "steelyard-async"];
 
 fn bench(args: &[&str]) -> Output {
     let program = env!("CARGO_BIN_EXE_steelyard");
-    let output = Command::new(program).args(["bench", "cache"]).args(args).output();
+    let output = Command::new(program).args(["bench", "cache", "--full"]).args(args).output();
     output.expect("our own program")
 }
 

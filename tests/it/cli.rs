@@ -14,26 +14,25 @@ mod keeping;
 mod long;
 mod moving;
 mod numbers;
+mod pages;
 mod parts;
 mod reading;
-mod readme;
 mod rejects;
 mod resuming;
+mod screen;
 mod secrets;
 mod stopped;
 mod terminal;
 mod zeros;
 
 use std::{
-    ffi::OsStr,
-    io::Write,
-    os::unix::process::ExitStatusExt,
-    path::Path,
-    process::{Command, Stdio},
+    ffi::OsStr, io::Write, os::unix::process::ExitStatusExt, path::Path, process::Stdio,
     sync::LazyLock,
 };
 
 use tempfile::TempDir;
+
+use crate::children::Command;
 
 /// The built program.
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
@@ -104,6 +103,8 @@ impl Desk {
     fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(STEELYARD);
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").stdin(Stdio::null());
+        // The last results are not those of whoever runs the tests.
+        command.env("STEELYARD_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
         command
     }
 

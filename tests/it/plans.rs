@@ -9,10 +9,10 @@ use std::time::Duration;
 use futures_util::TryStreamExt;
 use steelyard::{
     bench::{
-        results::Results,
+        results::{Phase, Results},
         schedule::{Limit, StopRule},
         stores::{self, Options, Target},
-        workload::{Act, BUILT_IN, Phase, Workload},
+        workload::{BUILT_IN, Workload},
     },
     durability::Tier,
     record::{Document, Kind, Value, dataset::Dataset},
@@ -76,16 +76,16 @@ struct May {
 /// What a statement of a built-in workload may do, and why.
 fn may(database: &Database, workload: &str, phase: &Phase) -> May {
     let mut may = May::default();
-    match &phase.act {
+    let sorts = phase.query.as_ref().map(|query| !query.sort.is_empty());
+    let limited = phase.query.as_ref().is_some_and(|query| query.limit.is_some());
+    match (&*phase.kind, sorts) {
         // "documents" sorts what it finds by age by a date that has no index.
-        Act::Find { sort, .. } if workload == "documents" && !sort.is_empty() => may.sort = true,
+        ("find", Some(true)) if workload == "documents" => may.sort = true,
         // MySQL's driver finds the keys of an answer of any length page by page, in their order, so that
         // no cursor is held open. What the index found is sorted by key.
-        Act::Find { sort, most: None, .. } if sort.is_empty() && database.driver == "mysql" => {
-            may.sort = true;
-        }
+        ("find", Some(false)) if !limited && database.driver == "mysql" => may.sort = true,
         // A fifth of all records: to go through them costs less than to look each up.
-        Act::Delete(_) => may.scan = true,
+        ("delete", _) => may.scan = true,
         _ => {}
     }
     // DocumentDB, which FerretDB is made of, sorts what it finds by a secondary index, at its default
@@ -94,7 +94,7 @@ fn may(database: &Database, workload: &str, phase: &Phase) -> May {
         may.sort = true;
         // All records in key order: of a few thousand, reading the table and sorting costs as much as the
         // index does, and the statistics of the moment decide.
-        may.scan |= matches!(phase.act, Act::Scan);
+        may.scan |= phase.kind == "scan";
     }
     may
 }
@@ -136,7 +136,7 @@ fn workloads_use_their_indexes(database: &Database) {
             let Some(results) = explained(&workload, &url, *shape) else { continue };
             for phase in &workload.phases {
                 let cell = results.cell(&results.baseline, &phase.name).unwrap();
-                let may = may(database, name, phase);
+                let may = may(database, name, results.phase(&phase.name).unwrap());
                 for statement in &cell.statements {
                     let Some(text) = &statement.plan else { continue };
                     let plan = Plan::read(database.driver, text);

@@ -14,7 +14,7 @@
 //! - It reads while it writes, so that no batch is too large; memory is that of a portion.
 //! - Lengths are held against limits before anything is reserved for them.
 //!
-//! Features (all but `tls` are on by default): `async` is [`AsyncClient`], on tokio; `compress` packs large values; `objects`
+//! Features (none is on by default): `async` is [`AsyncClient`], on tokio; `compress` packs large values; `objects`
 //! stores serde types as values; `tls` reaches servers through TLS.
 //!
 //! Only `objects.rs` and `foreign.rs` know formats.

@@ -2,7 +2,7 @@
 //!
 //! Inside a window only counts are looked at: to compare records there would be timed with the store. Of
 //! each worker's answers some, spread over its operations, are kept instead of dropped; whether they are
-//! the records that were asked for is found out when the clock has stopped (`act/check.rs`).
+//! the records that were asked for is found out when the clock has stopped (`check.rs`).
 
 use crate::{
     record::Document,

@@ -421,8 +421,8 @@ fn a_lie_to_who_follows_relations_fails_the_run() {
     for (phase, lie, around) in RELATED {
         println!("{phase}: {lie:?}");
         let mut only = workload.clone();
-        only.phases.retain(|p| p.act.kind() != "relate" || p.name == *phase);
-        for relate in only.phases.iter_mut().filter(|p| p.act.kind() == "relate") {
+        only.phases.retain(|p| p.word() != "relate" || p.name == *phase);
+        for relate in only.phases.iter_mut().filter(|p| p.word() == "relate") {
             relate.limit = Some(Limit::Count(200));
         }
         outcome(&only, liar!(None, false)).unwrap();

@@ -5,61 +5,62 @@
 //! is balanced from round to round, ratios are taken within rounds (rules 5 and 6).
 //!
 //! - `target.rs`: what is measured, and how it is started
-//! - `data.rs`, `ops.rs`: records and operations, made outside of the windows
+//! - `data.rs`, `draws.rs`: records, and what operations are drawn from, outside of the windows
+//! - `phase/`: the kinds of phases, each in a file
 //! - `expected.rs`: what must come out of each phase, known beforehand
-//! - `kinds.rs`: of which kind the values are that indexes hold
-//! - `bout.rs`: one store's run of the workload on one start
-//! - `act.rs`: its phases, a file for each larger kind in `act/`;
-//!   `drive.rs`, `pace.rs`: the timed loops, which `crew.rs` does, by tasks or threads
-//! - `answers.rs`: answers that are put aside in a window; `act/check.rs` looks at them after it
-//! - `note.rs`: what a phase came to, in the results
+//! - `value_kinds.rs`: of which kind the values are that are indexed
+//! - `round.rs`, `turn.rs`: one store's turn in a round, on one start; `one_by_one.rs`, `cache_limit.rs`:
+//!   phases whose operations are sent one by one, and with a limited cache
+//! - `operation.rs`: one operation; `load_loop.rs`, `schedule_timer.rs`: the timed loops, run by the
+//!   workers of `workers.rs`, which are tasks or threads
+//! - `answers.rs`: answers that are put aside in a window; `check.rs` looks at them after it
+//! - `note.rs`: the result of a phase, in the results
 //! - `own.rs`: what is made for a run in stores of the user's own
-//! - `relate.rs`: from records to those that belong to them
 //! - `statement.rs`: the statements that a store was sent
 //! - `plan.rs`: the results before anything is done
 //! - `prove.rs`, `watch.rs`: what is kept, used
 //! - `audit.rs`, `watched.rs`, `sight.rs`, `syncs.rs`, `seen_files.rs`: what is synced, and by whom
 //! - `null.rs`: what the harness itself costs
 //!
-//! To add a kind of phase: see `bench/workload/act.rs`.
+//! To add a kind of phase: see `phase/mod.rs`.
 
-mod act;
 mod answers;
 mod audit;
-mod bout;
-mod crew;
+mod cache_limit;
+mod check;
 mod data;
 mod delay;
-mod drive;
+mod draws;
 mod expected;
-mod kinds;
 #[cfg(test)]
 mod liar;
+mod load_loop;
 mod note;
 mod null;
-mod ops;
+mod one_by_one;
+mod operation;
 mod own;
-mod pace;
+pub(in crate::bench) mod phase;
 mod plan;
 mod prove;
-mod relate;
+mod round;
+mod schedule_timer;
 mod seen_files;
 mod sight;
 mod statement;
 mod syncs;
 mod target;
+mod turn;
+mod value_kinds;
 mod watch;
 mod watched;
+mod workers;
 mod writer;
 
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    thread,
+    sync::Arc,
     time::Duration,
 };
 
@@ -79,6 +80,7 @@ use super::{
     save,
     schedule::{Orders, Stopped, interrupted},
     scratch::Scratch,
+    stop::Stop,
     workload::{Spread, Table, Workload},
 };
 use crate::{
@@ -113,7 +115,7 @@ pub struct Options<'a> {
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
     /// Ends the run, within an operation or a batch.
-    pub stop: Option<&'a AtomicBool>,
+    pub stop: Option<&'a Stop>,
     /// This program, for the process that a `recover` phase kills where a store has no server: it is
     /// run as `PROGRAM bench store-writer`, which calls [`serve_writer`]. Without one, such stores have
     /// no part in the phase.
@@ -156,8 +158,8 @@ const NULL: &str = "null";
 const STORE: &str = "store";
 /// The table of the proof.
 const PROOF: &str = "proof";
-/// How often the flag is looked at that ends a run.
-const LOOKS: Duration = Duration::from_millis(100);
+/// How long work on other threads may take to end where the run was ended early.
+const GRACE: Duration = Duration::from_millis(300);
 
 /// Proves, audits, measures and compares.
 ///
@@ -166,35 +168,8 @@ const LOOKS: Duration = Duration::from_millis(100);
 /// those of stores and servers. What was measured before stands in [`Options::out`].
 pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results> {
     options.workload.bounded()?;
-    let ended = Arc::new(AtomicBool::new(false));
-    let done = AtomicBool::new(false);
-    let stop = options.stop;
-    thread::scope(|scope| {
-        // Workers are threads that outlive no run but know no borrowed flag: theirs is set after it.
-        let look = thread::Builder::new().name("bench stop".into());
-        let watching = look.spawn_scoped(scope, || {
-            while !done.load(Relaxed) && !ended.load(Relaxed) {
-                if stop.is_some_and(|stop| stop.load(Relaxed)) {
-                    ended.store(true, Relaxed);
-                }
-                thread::park_timeout(LOOKS);
-            }
-        })?;
-        let results = measure(options, &ended, progress);
-        done.store(true, Relaxed);
-        watching.thread().unpark();
-        results
-    })
-}
-
-fn measure(
-    options: &Options<'_>,
-    ended: &Arc<AtomicBool>,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Results> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut run = Run::new(options, progress)?;
-    run.ended = Arc::clone(ended);
     let ended = runtime.block_on(run.go());
     // However it ended: what is the user's is left as it was.
     let dropped = runtime.block_on(run.made.drop_all());
@@ -214,6 +189,10 @@ fn measure(
             Err(Error::new(e.kind(), what).in_place(e.place().name.clone()))
         }
     };
+    if run.stop.is_set() {
+        // What still works writes into the run's folder, which is removed next.
+        runtime.shutdown_timeout(GRACE);
+    }
     let (mut results, rounds) = (run.results, run.rounds);
     derive(&mut results);
     save::hide(&mut results, &secrets(options));
@@ -253,35 +232,34 @@ struct Run<'o, 'a, 'p> {
     lossy: HashSet<String>,
     /// What became of the machine's processors inside the windows of this turn.
     shares: Shares,
-    /// Set where the run is to end, for workers.
-    ended: Arc<AtomicBool>,
+    stop: Stop,
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     fn new(options: &'o Options<'a>, progress: &'p mut dyn FnMut(Progress<'_>)) -> Result<Self> {
         let workload = &options.workload;
         plan::bounded(workload)?;
+        let stop = Stop::given(options.stop);
         let held = options.records.as_ref().map(|own| Arc::clone(&own.rows));
         let mut records = Vec::new();
         for table in &workload.tables {
             let held = held.clone().filter(|_| table.name == workload.tables[0].name);
-            records.push((table.name.clone(), Records::new(table, held, options.plan.seed)?));
+            let mut made = Records::new(table, held, options.plan.seed)?;
+            made.stop = stop.clone();
+            records.push((table.name.clone(), made));
         }
         let mut followed = Vec::new();
         for phase in &workload.phases {
-            if let Some(Spread::Trace(file)) = phase.act.spread()
+            if let Some(Spread::Trace(file)) = phase.kind.spread()
                 && let Some((_, records)) = records.iter_mut().find(|r| r.0 == phase.table)
             {
                 followed.push(format!("{}: {}.", phase.name, records.follow(file)?));
             }
         }
-        let stop = || options.stop.is_some_and(|stop| stop.load(Relaxed));
-        let expected = expected::expected(workload, &records, &stop);
-        expected::sound(workload, &records, &expected, &stop)?;
-        followed.extend(ops::unchanged(workload, &records)?);
-        if stop() {
-            return Err(interrupted());
-        }
+        let is_set = || stop.is_set();
+        let expected = expected::expected(workload, &records, &is_set);
+        followed.extend(expected::check(workload, &records, &expected, &is_set)?);
+        stop.check()?;
         let mut targets = match options.targets.is_empty() {
             true => Target::usual(),
             false => options.targets.clone(),
@@ -310,7 +288,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if options.folder.is_none() && targets.iter().any(|target| target.own_url().is_none()) {
             results.dataset.remarks.extend(server::elsewhere());
         }
-        results.dataset.remarks.extend(kinds::remarks(workload, &records, options.plan.seed));
+        results.dataset.remarks.extend(value_kinds::remarks(workload, &records, options.plan.seed));
         Ok(Run {
             results,
             begin: instruments.now(),
@@ -327,14 +305,15 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             broken: HashSet::new(),
             lossy: HashSet::new(),
             shares: Shares::default(),
-            ended: Arc::default(),
+            stop,
         })
     }
 
     async fn go(&mut self) -> Result<Stopped> {
         self.results.clock = self.instruments.clock();
         if let Some(network) = &self.options.network {
-            self.results.network = Some(network.measure()?);
+            let network = network.clone();
+            self.results.network = Some(self.stop.apart(move || network.measure()).await?);
         }
         match self.prove().await {
             Err(_) if self.stopped() => return Ok(Stopped::Interrupted),
@@ -349,7 +328,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                 if self.stopped() {
                     return Ok(Stopped::Interrupted);
                 }
-                match self.bout(who, place as u32).await {
+                match self.turn(who, place as u32).await {
                     Err(e) if self.stopped() && e.is_outage() => {
                         return Ok(Stopped::Interrupted);
                     }
@@ -384,7 +363,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     }
 
     fn stopped(&self) -> bool {
-        self.options.stop.is_some_and(|stop| stop.load(Relaxed))
+        self.stop.is_set()
     }
 
     fn seconds(&mut self) -> f64 {
@@ -423,6 +402,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     async fn prove(&mut self) -> Result<()> {
         let mut left = Vec::new();
         for (i, target) in std::mem::take(&mut self.targets).into_iter().enumerate() {
+            self.stop.check()?;
             let count = left.len() + i;
             self.tell(Stage::Proving, &target.label, "", (i, count.max(1)));
             let mut row = results::Contender { name: target.label.clone(), ..Default::default() };
@@ -493,7 +473,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             let named = opened.place.table(&self.made.name(target, table))?;
             self.made.absent(target, table, &*named).await?;
         }
-        let proof = prove::proofs(&store, &tables).await;
+        let proof = self.stop.interruptible(prove::proofs(&store, &tables)).await;
         if proof.is_err() && target.is_own() {
             let _ = store.drop_table().await;
         }
@@ -501,13 +481,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if lossy {
             self.lossy.insert(target.label.clone());
         }
-        let (mut kept, bound) = prove::kept(target, &opened.place).await?;
+        let kept = self.stop.interruptible(prove::kept(target, &opened.place)).await;
+        let (mut kept, bound) = kept?;
         if let (Some(network), false) = (&self.options.network, opened.relays.is_empty()) {
             kept.connection += &format!(", round trips of {}", network.round_trip);
         }
         self.results.dataset.remarks.extend(prove::stand_in(&kept));
         let folder = &self.scratch.path().join(STORE);
-        let look = audit::Look { target, opened: &opened, folder, bound };
+        let look = audit::Look { target, opened: &opened, folder, bound, stop: &self.stop };
         match self.options.audit {
             true => drop(look.at(&store, &mut kept.durability).await),
             false => look.unseen("turned off by --no-audit", &mut kept.durability),
@@ -518,14 +499,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     /// Starts a target's server and opens its store, with nothing in it.
     async fn open(&mut self, target: &Target) -> Result<Opened> {
         let folder = self.folder()?;
-        // Off the runtime's thread nothing else runs: it may stand still for a server to start.
-        let server = target.start()?;
+        let wanted = target.clone();
+        let server = self.stop.apart(move || wanted.start()).await?;
         let url = self.made.at(target).url(server.as_ref(), &folder);
         let (url, relays) = match &self.options.network {
             Some(network) if !target.is_embedded() => network.between(&url)?,
             _ => (url, Vec::new()),
         };
-        let place = store::open(&url).await?;
+        let place = self.stop.interruptible(store::open(&url)).await?;
         Ok(Opened { place, url, relays, server })
     }
 

@@ -1,6 +1,6 @@
-//! What a phase came to, put down in the results.
+//! Writes the result of a phase into the results of the run.
 
-use super::{Run, act::Done};
+use super::{Run, turn::Done};
 use crate::{
     bench::{
         results::{self, Latency, Tally},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Run<'_, '_, '_> {
-    /// Puts down what a phase came to.
+    /// Adds the result of a phase.
     pub(super) fn note(&mut self, at: usize, done: Done, place: u32) {
         let start = self.rounds;
         if let Some(shares) = &done.shares {

@@ -9,13 +9,9 @@ use crate::{
         machine,
         results::{self, Dataset, Results, SCHEMA},
         schedule::Limit,
-        workload::{Act, Phase, Range, Workload},
+        workload::{Phase, Workload},
     },
     format::{Format, Wrap},
-    store::{
-        Filter,
-        query::{Order, Path},
-    },
 };
 
 /// The results before anything is done.
@@ -61,27 +57,13 @@ pub(super) fn blank(
         name: phase.name.clone(),
         table: workload.name.clone(),
         about: phase.about(),
-        kind: phase.act.kind().into(),
+        kind: phase.word().into(),
         of,
-        query: asked(phase, expected),
+        query: phase.kind.asked(expected),
         room: phase.room.map(|room| results::Room { share: room.share, warm: room.warm }),
         // A point of a curve stands at its concurrency.
         size: (phase.of.is_some() && phase.room.is_none()).then_some(phase.concurrency.into()),
-        units: match (&phase.act, phase.limit, expected) {
-            (Act::Load { .. }, _, _) => {
-                all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count)
-            }
-            (Act::Scan | Act::Delete(_), _, Expected::Records(n)) => *n,
-            (Act::Index { paths, .. }, _, _) => paths.len() as u64,
-            (Act::Prepare | Act::Settle | Act::Recover, _, _) => 1,
-            (Act::Rewrite { times, .. }, _, _) => {
-                let records = all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count);
-                records * u64::from(*times)
-            }
-            (_, Some(Limit::Count(n)), _) => n,
-            // Known when it has been done once.
-            _ => 0,
-        },
+        units: units(phase, all, expected),
         unit: phase.unit().into(),
         pace: phase.one_by_one().then_some(phase.pace),
         concurrency: if phase.one_by_one() { phase.concurrency } else { 0 },
@@ -115,33 +97,13 @@ pub(super) fn blank(
     }
 }
 
-/// What the queries of a phase ask for.
-fn asked(phase: &Phase, expected: &Expected) -> Option<results::Asked> {
-    let Act::Find { filter, range, sort, most, .. } = &phase.act else { return None };
-    let mut condition = filter.to_string();
-    if let Some(Range { field, width }) = range {
-        let within = format!("{field} in a range of {width}, drawn anew for each query");
-        condition = match filter {
-            Filter::All => within,
-            _ => format!("{condition}, {within}"),
-        };
-    }
-    let by = |(path, order): &(Path, Order)| match order {
-        Order::Ascending => path.to_string(),
-        Order::Descending => format!("-{path}"),
-    };
-    let records = match (expected, range) {
-        (Expected::Records(n), _) => Some(*n as f64),
-        (Expected::Numbers(numbers), Some(range)) => {
-            let span = numbers.first().zip(numbers.last());
-            let span = span.map_or(1, |(least, most)| most - least + 1).max(1) as f64;
-            let mean = numbers.len() as f64 * (range.width as f64 / span).min(1.0);
-            Some(most.map_or(mean, |most| mean.min(most as f64)))
-        }
-        _ => None,
-    };
-    let sort = sort.iter().map(by).collect();
-    Some(results::Asked { condition, sort, limit: *most, records })
+/// How many operations a phase has; 0 where that is known only when it has been done once.
+fn units(phase: &Phase, all: &[(String, Records)], expected: &Expected) -> u64 {
+    let records = all.iter().find(|r| r.0 == phase.table).map_or(0, |r| r.1.count);
+    phase.kind.units(records, expected).unwrap_or(match phase.limit {
+        Some(Limit::Count(n)) => n,
+        Some(Limit::Seconds(_)) | None => 0,
+    })
 }
 
 /// The tables that are filled: the first, and those that a phase loads.
@@ -150,7 +112,7 @@ pub(super) fn filled<'r>(
     all: &'r [(String, Records)],
 ) -> Vec<&'r (String, Records)> {
     let loaded = |name: &str| {
-        let loads = |phase: &Phase| matches!(phase.act, Act::Load { .. }) && phase.table == name;
+        let loads = |phase: &Phase| phase.loads() && phase.table == name;
         workload.phases.iter().any(loads)
     };
     let those = all.iter().enumerate().filter(|(i, (name, _))| *i == 0 || loaded(name));
@@ -172,13 +134,15 @@ fn sizes(records: &Records) -> BTreeMap<String, u64> {
         line
     };
     let step = records.count.div_ceil(MEASURED).max(1) as usize;
-    let lengths: Vec<usize> = (0..records.count).step_by(step).map(|n| line(n).len()).collect();
+    let going_on = |_: &u64| !records.stop.is_set();
+    let numbers = (0..records.count).step_by(step).take_while(going_on);
+    let lengths: Vec<usize> = numbers.map(|n| line(n).len()).collect();
     let each = lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64;
     let plain = each * records.count as f64;
     let mut sizes = BTreeMap::from([(String::new(), plain as u64)]);
     let mut lines = Vec::new();
     for n in 0..records.count {
-        if lines.len() >= PACKED {
+        if lines.len() >= PACKED || records.stop.is_set() {
             break;
         }
         lines.extend(line(n));

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{data::Records, ops, target::Target};
+use super::{data::Records, draws, target::Target};
 use crate::{
     Error, ErrorKind, Result,
     bench::{
@@ -146,7 +146,7 @@ async fn tried(
         }
     }
     store.put(&rows).await?;
-    let keys = ops::keys(&rows);
+    let keys = draws::keys(&rows);
     let read = came(&keys, store.get(&keys).await?)?;
     let as_kept = |record: &Document| match store.shape() {
         Shape::Columns => in_columns(record, columns),

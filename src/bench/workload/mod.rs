@@ -1,26 +1,30 @@
-//! Workloads: which records, how they lie, and what is done with them, phase by phase. Data, not
-//! code: `workloads/*.toml` holds the built-in ones, and anybody's own file has the same shape
+//! Workloads: which records, how they are laid out, and what is done with them, phase by phase. They are
+//! data: `workloads/*.toml` has the built-in ones, and a file of your own has the same form
 //! (`docs/workloads.md`).
 //!
-//! Pure: it parses, checks and draws keys, and knows no store and no clock.
+//! Pure: it parses, checks and draws keys, and uses no store and no clock. What a phase does is one of
+//! the kinds of `bench/stores/phase`, which reads its own options.
 //!
 //! To add a built-in workload: a file in `workloads/` and its line in [`BUILT_IN`]. To add a kind of
-//! phase: see `act.rs`.
+//! phase: see `bench/stores/phase/mod.rs`.
 
-mod act;
 pub mod bounds;
 mod draw;
+mod options;
 mod parse;
-mod raw;
 mod trace;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
-pub use act::{Act, Kind, Range, Relation, Way};
 pub use draw::{Draw, Spread};
+pub(in crate::bench) use options::{Options, missing};
 pub use trace::Trace;
 
-use super::schedule::{Limit, Pace};
+pub use super::stores::phase::{Info, KINDS};
+use super::{
+    schedule::{Limit, Pace},
+    stores::phase::Kind,
+};
 use crate::{
     Error, Result,
     record::dataset::Dataset,
@@ -40,7 +44,7 @@ pub const BUILT_IN: &[(&str, &str)] = &[
 ];
 
 /// What is to be done with which records.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Workload {
     /// The one word it goes by.
     pub name: String,
@@ -78,12 +82,14 @@ pub struct Table {
 }
 
 /// A phase.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Phase {
     /// Its name, unique in its workload.
     pub name: String,
-    /// What is done.
-    pub act: Act,
+    /// What is done: which kind of phase …
+    pub(in crate::bench) info: &'static Info,
+    /// … and that kind with its options.
+    pub(in crate::bench) kind: Arc<dyn Kind>,
     /// With which table.
     pub table: String,
     /// How much, where the table does not say.
@@ -92,7 +98,7 @@ pub struct Phase {
     pub published: Option<u64>,
     /// At which moments, where operations are sent one by one.
     pub pace: Pace,
-    /// How many operations may be on their way at once.
+    /// How many operations may be in flight at once.
     pub concurrency: u32,
     /// The phase it was written as, where that stands for several: `get` of `get x16`.
     pub of: Option<String>,
@@ -109,8 +115,8 @@ pub struct Room {
     pub warm: bool,
 }
 
-/// Names of things that stand in a workload as one word.
-trait Word: Sized + Copy + 'static {
+/// Values that are written as one word in a workload.
+pub(in crate::bench) trait Word: Sized + Copy + 'static {
     /// All words, with what they mean.
     const WORDS: &[(&str, Self)];
 
@@ -118,9 +124,8 @@ trait Word: Sized + Copy + 'static {
         let found = Self::WORDS.iter().find(|(w, _)| *w == word);
         found.map(|f| f.1).ok_or_else(|| {
             let known: Vec<&str> = Self::WORDS.iter().map(|w| w.0).collect();
-            let near = parse::nearest(word, &known);
-            let near = near.map_or(String::new(), |n| format!("; did you mean {n:?}?"));
-            Error::invalid(format!("no {what} {word:?}; known: {}{near}", known.join(", ")))
+            let near = options::did_you_mean(word, &known);
+            Error::invalid(format!("unknown {what} {word:?}; known: {}{near}", known.join(", ")))
         })
     }
 }
@@ -133,8 +138,7 @@ impl Workload {
     pub fn named(name: &str) -> Result<Workload> {
         let known: Vec<&str> = BUILT_IN.iter().map(|w| w.0).collect();
         let Some((name, text)) = BUILT_IN.iter().find(|w| w.0 == name) else {
-            let near = parse::nearest(name, &known);
-            let near = near.map_or(String::new(), |n| format!("; did you mean {n:?}?"));
+            let near = options::did_you_mean(name, &known);
             return Err(Error::invalid(format!(
                 "no workload {name:?}; known: {}, or a file that ends in .toml{near}",
                 known.join(", ")
@@ -159,15 +163,12 @@ impl Workload {
 
     /// Whether a table is there only to be joined: of no use to a store that cannot.
     pub fn only_joined(&self, table: &str) -> bool {
-        let joins = |phase: &Phase| match &phase.act {
-            Act::Relate { by, to, .. } if phase.table == table || to == table => {
-                Some(matches!(by, Relation::Join | Relation::Pairs))
-            }
-            Act::Prepare | Act::Load { .. } | Act::Index { .. } | Act::Settle => None,
-            _ => (phase.table == table).then_some(false),
+        let uses = |phase: &&Phase| {
+            let other = phase.kind.other_table();
+            !phase.kind.is_upkeep() && (phase.table == table || other == Some(table))
         };
-        let all: Vec<bool> = self.phases.iter().filter_map(joins).collect();
-        !all.is_empty() && all.iter().all(|joins| *joins)
+        let mut uses = self.phases.iter().filter(uses).peekable();
+        uses.peek().is_some() && uses.all(|phase| phase.kind.joins())
     }
 
     /// The phase that each one belongs to, by name: a part to what it was written as, a share of the
@@ -214,19 +215,34 @@ impl Workload {
 }
 
 impl Phase {
+    /// The word for what it does: `get` of `do = "get"`.
+    pub fn word(&self) -> &'static str {
+        self.info.name
+    }
+
     /// What an operation of it is, in the plural.
     pub fn unit(&self) -> &'static str {
-        self.act.unit()
+        self.kind.unit()
     }
 
     /// Whether its operations are sent and timed one by one.
     pub fn one_by_one(&self) -> bool {
-        self.act.one_by_one()
+        self.kind.one_by_one()
     }
 
     /// Whether it leaves everything as it was, so that it can be repeated.
     pub fn repeats(&self) -> bool {
-        self.act.repeats()
+        self.kind.repeats()
+    }
+
+    /// Whether records differ afterwards from what they were.
+    pub fn changes(&self) -> bool {
+        self.kind.changes()
+    }
+
+    /// Whether it writes the records of its table.
+    pub fn loads(&self) -> bool {
+        self.kind.loads()
     }
 
     /// The name it was written under: of the phase that it is a part of, where it is one.
@@ -236,7 +252,7 @@ impl Phase {
 
     /// What is inside its timed window, in a sentence.
     pub fn about(&self) -> String {
-        let mut text = self.act.about();
+        let mut text = self.kind.about();
         if self.concurrency > 1 {
             text += &format!(", {} at once at most", self.concurrency);
         }

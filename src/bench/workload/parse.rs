@@ -1,25 +1,31 @@
 //! A workload's text, read so that what is wrong with it is found by its line.
+//!
+//! What a phase may have beside the options of all phases, its kind says: [`KINDS`].
 
 use std::{collections::BTreeMap, ops::Range as Span};
 
-use serde::Deserialize;
-use toml::Spanned;
+use serde::{Deserialize, de::IgnoredAny};
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue, Deserializer},
+};
 
 use super::{
-    Act, Kind, Phase, Range, Relation, Room, Table, Way, Word, Workload,
-    raw::{RawPace, RawPhase, RawRange, sort},
+    Phase, Room, Table, Workload, bounds,
+    options::{Options, did_you_mean},
 };
 use crate::{
     Error, Result,
-    bench::schedule::{Limit, Pace},
+    bench::{
+        schedule::{Limit, Pace},
+        stores::phase::{Info, KINDS},
+    },
     record::dataset::Dataset,
-    store::query::Path,
 };
 
-/// The table of phases that name none.
-const TABLE: &str = "records";
-/// Records in a batch where nobody says how many.
-const BATCH: usize = 1_000;
+/// The names of the options that every phase may have.
+const COMMON: [&str; 9] =
+    ["name", "do", "table", "count", "seconds", "published", "pace", "concurrency", "cache"];
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -28,7 +34,9 @@ struct RawWorkload {
     about: String,
     source: Option<String>,
     table: BTreeMap<String, Spanned<RawTable>>,
-    phase: Vec<Spanned<RawPhase>>,
+    /// Read apart; here so that it is among the names that are known.
+    #[serde(rename = "phase")]
+    _phase: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -43,8 +51,19 @@ struct RawTable {
     layout: Option<String>,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "lowercase")]
+enum RawPace {
+    Free,
+    Fixed(f64),
+    Poisson(f64),
+    Share(f64),
+}
+
 pub(super) fn workload(text: &str) -> Result<Workload> {
-    let raw: RawWorkload = toml::from_str(text).map_err(|e| told(text, &e))?;
+    let mut parsed = DeTable::parse(text).map_err(|e| told(text, &e))?;
+    let given = parsed.get_mut().remove("phase");
+    let raw = RawWorkload::deserialize(Deserializer::from(parsed)).map_err(|e| told(text, &e))?;
     let at = |span: Span<usize>, e: Error| e.in_place(format!("line {}", line(text, span.start)));
     let mut tables = Vec::with_capacity(raw.table.len());
     let mut written: Vec<_> = raw.table.into_iter().collect();
@@ -54,12 +73,16 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
         let read = table(name, raw.into_inner()).and_then(|table| table.bounded().map(|()| table));
         tables.push(read.map_err(|e| at(span, e))?);
     }
-    let mut phases: Vec<Phase> = Vec::with_capacity(raw.phase.len());
+    let mut phases: Vec<Phase> = Vec::new();
     let mut loaded: Vec<String> = Vec::new();
     let mut empty = None;
-    for raw in raw.phase {
-        let span = raw.span();
-        let written = phase(raw.into_inner(), &tables).map_err(|e| at(span.clone(), e))?;
+    for (span, given) in written_phases(text, given)? {
+        let given = given.into_iter().map(|(name, value)| {
+            let at = name.span().start;
+            (name.into_inner().into_owned(), at, value)
+        });
+        let mut options = Options::new(text, &tables, given);
+        let written = phase(&mut options).map_err(|e| at(span.clone(), e))?;
         for phase in written {
             phase.bounded().map_err(|e| at(span.clone(), e))?;
             if phases.iter().any(|p| p.name == phase.name) {
@@ -67,14 +90,11 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
                 return Err(at(span, Error::invalid(what)));
             }
             empty = empty.or_else(|| Some((span.clone(), not_loaded(&phase, &loaded)?)));
-            if let Act::Load { .. } = phase.act {
+            if phase.loads() {
                 loaded.push(phase.table.clone());
             }
             phases.push(phase);
         }
-    }
-    if phases.is_empty() {
-        return Err(Error::invalid("a workload without a [[phase]]"));
     }
     if let Some((span, e)) = empty {
         return Err(at(span, e));
@@ -83,9 +103,36 @@ pub(super) fn workload(text: &str) -> Result<Workload> {
     Ok(Workload { name, about, source, tables, phases, text: text.to_owned() })
 }
 
+/// The phases as they are written, each with where it stands.
+fn written_phases<'t>(
+    text: &str,
+    given: Option<Spanned<DeValue<'t>>>,
+) -> Result<Vec<(Span<usize>, DeTable<'t>)>> {
+    let Some(given) = given else {
+        return Err(Error::invalid("a workload without a [[phase]]"));
+    };
+    let no_list = |span: Span<usize>| {
+        let error = Error::invalid("phases are a list: write [[phase]] above each");
+        error.in_place(format!("line {}", line(text, span.start)))
+    };
+    let span = given.span();
+    let DeValue::Array(all) = given.into_inner() else { return Err(no_list(span)) };
+    if all.is_empty() {
+        return Err(Error::invalid("a workload without a [[phase]]"));
+    }
+    let one = |phase: Spanned<DeValue<'t>>| {
+        let span = phase.span();
+        match phase.into_inner() {
+            DeValue::Table(table) => Ok((span, table)),
+            _ => Err(no_list(span)),
+        }
+    };
+    all.into_iter().map(one).collect()
+}
+
 /// What is wrong with a phase that works on records which no phase before it has loaded.
 fn not_loaded(phase: &Phase, loaded: &[String]) -> Option<Error> {
-    let needed = phase.act.needs(&phase.table);
+    let needed = phase.kind.needs(&phase.table);
     let table = needed.into_iter().find(|table| !loaded.iter().any(|name| name == table))?;
     Some(Error::invalid(format!(
         "phase {:?} needs the records of table {table:?}, and no phase before it loads them; put \
@@ -103,203 +150,161 @@ fn table(name: String, raw: RawTable) -> Result<Table> {
         count: raw.count.unwrap_or(info.count),
         published: raw.published.unwrap_or(info.published),
         key: raw.key,
-        index: paths(&raw.index)?,
+        index: raw.index.iter().map(|name| name.parse()).collect::<Result<_>>()?,
         layout: raw.layout.map(|l| l.parse()).transpose()?,
     })
 }
 
-fn paths(names: &[String]) -> Result<Vec<Path>> {
-    names.iter().map(|name| name.parse()).collect()
+/// A phase as it is written: several, where it is a curve.
+fn phase(options: &mut Options<'_>) -> Result<Vec<Phase>> {
+    let (name, word) = (options.need("name")?, options.need::<String>("do")?);
+    let Some(info) = KINDS.iter().find(|info| info.name == word) else {
+        let known: Vec<&str> = KINDS.iter().map(|info| info.name).collect();
+        let near = did_you_mean(&word, &known);
+        let what = format!("there is no do = {word:?}; known: {}{near}", known.join(", "));
+        return Err(options.wrong("do", what));
+    };
+    if let Some(e) = unknown(options, info) {
+        return Err(e);
+    }
+    let table = options.table("table")?;
+    let (limit, published) = (limit(options)?, options.take("published")?);
+    let pace = pace(options)?;
+    let at_once = options.numbers("concurrency", &bounds::CONCURRENCY)?;
+    let rooms = rooms(options)?;
+    let one = Phase {
+        name,
+        info,
+        kind: (info.read)(options)?,
+        table,
+        limit,
+        published,
+        pace,
+        concurrency: at_once.first().copied().unwrap_or(1),
+        of: None,
+        room: None,
+    };
+    allowed(options, &one, &at_once, &rooms)?;
+    Ok(parts(one, &at_once, &rooms))
 }
 
-/// A phase as it is written: several, where it is a curve.
-fn phase(mut raw: RawPhase, tables: &[Table]) -> Result<Vec<Phase>> {
-    let known: Vec<&str> = tables.iter().map(|t| t.name.as_str()).collect();
-    let named = |name: &str| match known.contains(&name) {
-        true => Ok(name.to_owned()),
+/// An option that phases of this kind do not have.
+fn unknown(options: &Options<'_>, info: &Info) -> Option<Error> {
+    let own = |info: &Info| info.options.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+    let known: Vec<&str> = COMMON.into_iter().chain(own(info)).collect();
+    let name = options.names().find(|name| !known.contains(name))?;
+    let what = match KINDS.iter().any(|other| own(other).contains(&name)) {
+        true => format!("{name:?} is not an option of do = {:?}", info.name),
+        false => format!("unknown option {name:?}{}", did_you_mean(name, &known)),
+    };
+    Some(options.wrong(name, format!("{what}; known: {}", known.join(", "))))
+}
+
+/// Whether options of how operations are sent go with what a phase does, and with each other.
+fn allowed(options: &Options<'_>, phase: &Phase, at_once: &[u32], rooms: &[f64]) -> Result<()> {
+    let (word, free) = (phase.info.name, phase.pace == Pace::Free);
+    let one_by_one = |name: &str| {
+        let what = format!("{name} is for operations that are sent one by one");
+        Err(options.wrong(name, format!("{what}; do = {word:?} is one operation")))
+    };
+    match phase.one_by_one() {
+        false if !free => return one_by_one("pace"),
+        false if at_once.iter().any(|n| *n > 1) => return one_by_one("concurrency"),
+        _ => {}
+    }
+    if at_once.len() > 1 && !(free && rooms.is_empty()) {
+        let what = "a list of concurrency is a curve of capacity: without pace and cache";
+        return Err(options.wrong("concurrency", what));
+    }
+    match rooms.is_empty() || phase.one_by_one() && phase.repeats() {
+        true => Ok(()),
         false => {
-            let near =
-                nearest(name, &known).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
-            Err(Error::invalid(format!("no [table.{name}]{near}")))
+            let what = "cache is for phases that read one by one";
+            Err(options.wrong("cache", format!("{what}; do = {word:?} does not")))
         }
+    }
+}
+
+/// The phases that one is written for: the points of a curve, each size of the cache cold and warm.
+fn parts(one: Phase, at_once: &[u32], rooms: &[f64]) -> Vec<Phase> {
+    let part = |name: String| Phase { name, of: Some(one.name.clone()), ..one.clone() };
+    let point = |n: &u32| Phase { concurrency: *n, ..part(format!("{} x{n}", one.name)) };
+    let both = |share: &f64| {
+        [(false, "cold"), (true, "warm")].map(|(warm, state)| Phase {
+            room: Some(Room { share: *share, warm }),
+            ..part(format!("{}, cache {share}, {state}", one.name))
+        })
     };
-    let table = named(raw.table.take().as_deref().unwrap_or(TABLE))?;
-    let limit = match (raw.count.take(), raw.seconds.take()) {
-        (None, None) => None,
-        (Some(count), None) if count > 0 => Some(Limit::Count(count)),
-        (None, Some(seconds)) if seconds > 0.0 => Some(Limit::Seconds(seconds)),
-        (Some(_), Some(_)) => return Err(Error::invalid("both count and seconds; one of them")),
-        _ => return Err(Error::invalid("a phase of nothing: count and seconds are above 0")),
-    };
-    let pace = match raw.pace.take() {
+    match (at_once, rooms) {
+        ([_, _, ..], _) => at_once.iter().map(point).collect(),
+        (_, []) => vec![one],
+        _ => rooms.iter().flat_map(both).collect(),
+    }
+}
+
+/// `count` or `seconds`.
+fn limit(options: &mut Options<'_>) -> Result<Option<Limit>> {
+    match (options.number("count", &bounds::COUNT)?, options.take("seconds")?) {
+        (None, None) => Ok(None),
+        (Some(count), None) => Ok(Some(Limit::Count(count))),
+        (None, Some(seconds)) => Ok(Some(Limit::Seconds(seconds))),
+        (Some(_), Some(_)) => Err(options.wrong("seconds", "both count and seconds; one of them")),
+    }
+}
+
+/// `pace`: at which moments operations are sent.
+fn pace(options: &mut Options<'_>) -> Result<Pace> {
+    let pace = match options.take("pace")? {
         None | Some(RawPace::Free) => Pace::Free,
         Some(RawPace::Fixed(rate)) => Pace::Fixed(rate),
         Some(RawPace::Poisson(rate)) => Pace::Poisson(rate),
         Some(RawPace::Share(share)) => Pace::Share(share),
     };
-    if let Pace::Fixed(n) | Pace::Poisson(n) | Pace::Share(n) = pace
-        && !(n > 0.0 && n.is_finite())
-    {
-        return Err(Error::invalid(format!("a pace of {n}: it is above 0")));
-    }
-    let concurrency = raw.concurrency()?;
-    let room = raw.room()?;
-    let act = act(&mut raw, &named)?;
-    if let Some(key) = raw.left() {
-        return Err(Error::invalid(format!("{key:?} says nothing where do = {:?}", raw.r#do)));
-    }
-    let (curve, at_once) = (concurrency.len() > 1, concurrency.iter().any(|n| *n > 1));
-    if !act.one_by_one() && (pace != Pace::Free || at_once) {
-        let what = "pace and concurrency are for operations that are sent one by one";
-        return Err(Error::invalid(format!("{what}; do = {:?} is one", raw.r#do)));
-    }
-    if curve && (pace != Pace::Free || !room.is_empty()) {
-        let what = "a list of concurrency is a curve of capacity: without pace and cache";
-        return Err(Error::invalid(what));
-    }
-    let reads = act.one_by_one() && act.repeats();
-    if !room.is_empty() && !reads {
-        let what = "cache is for phases that read one by one";
-        return Err(Error::invalid(format!("{what}; do = {:?} is none", raw.r#do)));
-    }
-    let one = Phase {
-        name: raw.name,
-        act,
-        table,
-        limit,
-        published: raw.published,
-        pace,
-        concurrency: concurrency[0],
-        of: None,
-        room: None,
-    };
-    let part = |name: String| Phase { name, of: Some(one.name.clone()), ..one.clone() };
-    if curve {
-        let point = |n: &u32| Phase { concurrency: *n, ..part(format!("{} x{n}", one.name)) };
-        return Ok(concurrency.iter().map(point).collect());
-    }
-    if !room.is_empty() {
-        let both = |share: &f64| {
-            [(false, "cold"), (true, "warm")].map(|(warm, state)| Phase {
-                room: Some(Room { share: *share, warm }),
-                ..part(format!("{}, cache {share}, {state}", one.name))
-            })
-        };
-        return Ok(room.iter().flat_map(both).collect());
-    }
-    Ok(vec![one])
-}
-
-/// What takes an act's keys out of a phase; tables are checked by their names.
-type Parse = fn(&mut RawPhase, &dyn Fn(&str) -> Result<String>) -> Result<Act>;
-
-/// The kinds of phases: the word of each, and what reads its keys.
-const ACTS: &[(&str, Parse)] = &[
-    ("prepare", |_, _| Ok(Act::Prepare)),
-    ("load", |raw, _| {
-        Ok(Act::Load {
-            way: raw.way.take().map_or(Ok(Way::Bulk), |w| Way::of(&w, "way"))?,
-            batch: raw.batch()?.unwrap_or(BATCH),
-        })
-    }),
-    ("index", |raw, _| {
-        let names = raw.index.take().ok_or_else(|| missing("index"))?;
-        Ok(Act::Index { paths: paths(&names)?, writes: raw.writes.take().unwrap_or(0) })
-    }),
-    ("get", |raw, _| Ok(Act::Get { spread: raw.spread()?, batch: raw.batch()?.unwrap_or(1) })),
-    ("find", find),
-    ("relate", |raw, named| {
-        Ok(Act::Relate {
-            by: Relation::of(&raw.by.take().ok_or_else(|| missing("by"))?, "relation")?,
-            to: named(raw.to.take().as_deref().unwrap_or(TABLE))?,
-            field: raw.field.take().ok_or_else(|| missing("field"))?.parse()?,
-        })
-    }),
-    ("update", |raw, _| {
-        let set = raw.set.take().ok_or_else(|| missing("set"))?;
-        Ok(Act::Update { spread: raw.spread()?, set })
-    }),
-    ("delete", |raw, _| Ok(Act::Delete(raw.filter()?.ok_or_else(|| missing("where"))?))),
-    ("scan", |_, _| Ok(Act::Scan)),
-    ("mix", mix),
-    ("settle", |_, _| Ok(Act::Settle)),
-    ("rewrite", |raw, _| match raw.times.take().unwrap_or(2) {
-        // The last time writes them as they were: a store may skip what is there already.
-        0 | 1 => {
-            Err(Error::invalid("times = 2 at least: the last pass writes records as they were"))
+    match pace {
+        Pace::Fixed(n) | Pace::Poisson(n) | Pace::Share(n) if !(n > 0.0 && n.is_finite()) => {
+            Err(options.wrong("pace", format!("a pace of {n}: it is above 0")))
         }
-        times => Ok(Act::Rewrite { times, batch: raw.batch()?.unwrap_or(BATCH) }),
-    }),
-    ("recover", |_, _| Ok(Act::Recover)),
-];
+        pace => Ok(pace),
+    }
+}
 
-fn act(raw: &mut RawPhase, named: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
-    let word = raw.r#do.clone();
-    match ACTS.iter().find(|(known, _)| *known == word) {
-        Some((_, parse)) => parse(raw, named),
-        None => {
-            let known: Vec<&str> = ACTS.iter().map(|act| act.0).collect();
-            let near =
-                nearest(&word, &known).map_or(String::new(), |n| format!("; did you mean {n:?}?"));
-            Err(Error::invalid(format!("no do = {word:?}; known: {}{near}", known.join(", "))))
+/// `cache`: the sizes of the server's cache, as shares of the data; none where it is not limited.
+fn rooms(options: &mut Options<'_>) -> Result<Vec<f64>> {
+    let all = options.numbers("cache", &(f64::MIN..=f64::MAX))?;
+    match all.iter().find(|share| **share <= 0.0) {
+        Some(share) => {
+            let what = format!("cache = {share}: a share of the data's size, above 0");
+            Err(options.wrong("cache", what))
         }
+        None => Ok(all),
     }
-}
-
-fn missing(key: &str) -> Error {
-    Error::invalid(format!("{key:?} is missing"))
-}
-
-fn find(raw: &mut RawPhase, _: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
-    Ok(Act::Find {
-        filter: raw.filter()?.unwrap_or_default(),
-        range: match raw.range.take() {
-            None => None,
-            Some(RawRange { width: 0, .. }) => {
-                return Err(Error::invalid("a range of width 0 holds nothing"));
-            }
-            Some(RawRange { field, width }) => Some(Range { field: field.parse()?, width }),
-        },
-        sort: raw.sort.take().unwrap_or_default().iter().map(|s| sort(s)).collect::<Result<_>>()?,
-        most: match raw.limit.take() {
-            Some(0) => return Err(Error::invalid("limit = 0: a query that asks for no record")),
-            most => most,
-        },
-        expect: raw.expect.take(),
-    })
-}
-
-fn mix(raw: &mut RawPhase, _: &dyn Fn(&str) -> Result<String>) -> Result<Act> {
-    let shares = raw.shares.take().ok_or_else(|| missing("shares"))?;
-    let all: f64 = shares.values().sum();
-    if !(all > 0.0 && all.is_finite() && shares.values().all(|s| *s >= 0.0)) {
-        return Err(Error::invalid("shares are numbers of 0 or more, and not all 0"));
-    }
-    let kinds =
-        shares.iter().map(|(kind, share)| Ok((Kind::of(kind, "kind of operation")?, share / all)));
-    Ok(Act::Mix { shares: kinds.collect::<Result<_>>()?, spread: raw.spread()? })
 }
 
 /// The line of a byte, from 1.
-fn line(text: &str, at: usize) -> usize {
+pub(super) fn line(text: &str, at: usize) -> usize {
     1 + text.as_bytes().iter().take(at).filter(|b| **b == b'\n').count()
 }
 
-/// An error of the parser, with its line and, for a key that is not known, the nearest that is.
+/// An error of the parser, with its line.
 fn told(text: &str, error: &toml::de::Error) -> Error {
-    let message = error.message();
-    // "unknown field `indx`, expected one of `name`, `index`": serde's words.
-    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    let near = match words.split_first() {
-        Some((unknown, known)) if message.starts_with("unknown") => nearest(unknown, known),
-        _ => None,
-    };
-    let near = near.map_or(String::new(), |n| format!("; did you mean {n:?}?"));
-    let told = Error::invalid(format!("{}{near}", message.replace('\n', " ")));
+    let told = Error::invalid(plain(error));
     match error.span() {
         Some(span) => told.in_place(format!("line {}", line(text, span.start))),
         None => told,
     }
+}
+
+/// What an error of the parser says, in one line and, for a word that is not known, with the nearest that
+/// is.
+pub(super) fn plain(error: &toml::de::Error) -> String {
+    let message = error.message();
+    // "unknown field `indx`, expected one of `name`, `index`": serde's words.
+    let words: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
+    let near = match words.split_first() {
+        Some((unknown, known)) if message.starts_with("unknown") => did_you_mean(unknown, known),
+        _ => String::new(),
+    };
+    format!("{}{near}", message.replace('\n', " "))
 }
 
 /// The known word that is most like this one, if any is.
@@ -375,30 +380,36 @@ mod tests {
                 "[[phase]]\nname = \"a\"\ndo = \"load\"\nbach = 7\n",
                 ["line 8", "did you mean \"batch\"?"],
             ),
-            ("[[phase]]\nname = \"a\"\ndo = \"laod\"\n", ["line 5", "did you mean \"load\"?"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"scan\"\nbatch = 7\n", ["line 5", "says nothing"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"laod\"\n", ["line 7", "did you mean \"load\"?"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"scan\"\nbatch = 7\n",
+                ["line 8", "\"batch\" is not an option of do = \"scan\""],
+            ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"find\"\ntable = \"record\"\n",
-                ["line 5", "did you mean \"records\"?"],
+                ["line 8", "did you mean \"records\"?"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"load\"\nway = \"row\"\n",
-                ["line 5", "did you mean \"rows\"?"],
+                ["line 8", "did you mean \"rows\"?"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"get\"\nkeys = \"zipf\"\n",
                 ["line 8", "did you mean \"zipfian\"?"],
             ),
             ("[[phase]]\nname = \"a\"\ndo = \"delete\"\n", ["line 5", "\"where\" is missing"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"get\"\nbatch = 0\n", ["line 5", "batch of 0"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"scan\"\nconcurrency = 2\n", ["line 5", "one by one"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\nbatch = 0\n",
+                ["line 8", "batch = 0: 1 to 1000000"],
+            ),
+            ("[[phase]]\nname = \"a\"\ndo = \"scan\"\nconcurrency = 2\n", ["line 8", "one by one"]),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"mix\"\nshares = {red = 1}\n",
-                ["line 5", "did you mean \"read\"?"],
+                ["line 8", "did you mean \"read\"?"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"find\"\nwhere = {age = {\"$gt\" = 1, \"$x\" = 2}}\n",
-                ["line 5", "unknown operator"],
+                ["line 8", "unknown operator"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"scan\"\n[[phase]]\nname = \"a\"\ndo = \"scan\"\n",
@@ -407,13 +418,19 @@ mod tests {
             ("[[phase]]\nname = 7\ndo = \"scan\"\n", ["line 6", "expected a string"]),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"rewirte\"\n",
-                ["line 5", "did you mean \"rewrite\"?"],
+                ["line 7", "did you mean \"rewrite\"?"],
             ),
-            ("[[phase]]\nname = \"a\"\ndo = \"rewrite\"\ntimes = 1\n", ["line 5", "times = 2"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"get\"\ntimes = 3\n", ["line 5", "says nothing"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"rewrite\"\ntimes = 1\n",
+                ["line 8", "times = 1: 2 to"],
+            ),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\ntimes = 3\n",
+                ["line 8", "is not an option of"],
+            ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = [1, 0]\n",
-                ["line 5", "1 to 10000"],
+                ["line 8", "1 to 10000"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = \"4\"\n",
@@ -421,17 +438,20 @@ mod tests {
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"get\"\nconcurrency = [1, 4]\npace = {fixed = 9}\n",
-                ["line 5", "without pace"],
+                ["line 8", "without pace"],
             ),
-            ("[[phase]]\nname = \"a\"\ndo = \"get\"\ncache = -1\n", ["line 5", "above 0"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"scan\"\ncache = 1\n", ["line 5", "read one by one"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"get\"\ncache = -1\n", ["line 8", "above 0"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"scan\"\ncache = 1\n", ["line 8", "read one by one"]),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"get\"\nkeys = {trcae = \"x\"}\n",
                 ["line 8", "did you mean \"trace\"?"],
             ),
             ("[[phase]]\nname = \"a\"\ndo = \"find\"\nwhere = 7\n", ["line 8", "age>=90"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"find\"\nlimit = 0\n", ["line 5", "no record"]),
-            ("[[phase]]\nname = \"a\"\ndo = \"get\"\nexpect = 1\n", ["line 5", "says nothing"]),
+            ("[[phase]]\nname = \"a\"\ndo = \"find\"\nlimit = 0\n", ["line 8", "limit = 0: 1 to"]),
+            (
+                "[[phase]]\nname = \"a\"\ndo = \"get\"\nexpect = 1\n",
+                ["line 8", "is not an option of"],
+            ),
         ] {
             let said = refused(&format!("{HEAD}{body}"));
             for wanted in wanted {
@@ -441,22 +461,48 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_phase_goes_by_its_word_and_is_documented() {
-        let docs = include_str!("../../../docs/workloads.md");
-        let more = |word: &str| match word {
-            "index" => "index = [\"age\"]",
-            "relate" => "by = \"embedded\"\nfield = \"x\"",
-            "update" => "set = { age = 1 }",
-            "delete" => "where = \"age>=90\"",
-            "mix" => "shares = { read = 1 }",
-            _ => "",
-        };
-        for (word, _) in ACTS {
-            let phase = format!("[[phase]]\nname = \"a\"\ndo = \"{word}\"\n{}", more(word));
+    fn every_kind_of_phase_is_read_by_its_word_and_takes_its_options() {
+        for info in KINDS {
+            let phase = format!("[[phase]]\nname = \"a\"\ndo = {:?}\n{}", info.name, info.example);
             let text = format!("{HEAD}{LOAD}{phase}");
-            let parsed = workload(&text).unwrap_or_else(|e| panic!("{word}: {e:?}"));
-            assert_eq!(parsed.phases[1].act.kind(), *word);
-            assert!(docs.contains(&format!("| `{word}` |")), "docs/workloads.md has no {word}");
+            let parsed = workload(&text).unwrap_or_else(|e| panic!("{}: {e:?}", info.name));
+            assert_eq!(parsed.phases[1].word(), info.name);
+            assert!(!parsed.phases[1].about().is_empty() && !parsed.phases[1].unit().is_empty());
+
+            // Each option that it names is read: one of another type is refused with its line.
+            for (name, _) in info.options {
+                let others = info.example.lines().filter(|line| !line.starts_with(name));
+                let others: Vec<&str> = others.collect();
+                let phase =
+                    format!("[[phase]]\nname = \"a\"\ndo = {:?}\n{name} = true\n", info.name);
+                let said = refused(&format!("{HEAD}{LOAD}{phase}{}", others.join("\n")));
+                assert!(said.contains("line 11") && said.contains(name), "{}: {said}", info.name);
+            }
+        }
+    }
+
+    /// The table of kinds in docs/workloads.md is that of the code; run with INSTA_UPDATE=always, this
+    /// writes it there.
+    #[test]
+    fn every_kind_of_phase_is_documented() {
+        const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/workloads.md");
+        let option = |(name, what): &(&str, &str)| format!("`{name}`: {what}");
+        let row = |info: &Info| {
+            let options: Vec<String> = info.options.iter().map(option).collect();
+            format!("| `{}` | {} | {} |\n", info.name, info.about, options.join("<br>"))
+        };
+        let rows: String = KINDS.iter().map(row).collect();
+        let table = format!("| do | what | options |\n|---|---|---|\n{rows}");
+        let docs = std::fs::read_to_string(DOCS).unwrap();
+        if docs.contains(&table) {
+            return;
+        }
+        let begin = docs.find("| do |").expect("there is a table of kinds");
+        let end = begin + docs[begin..].find("\n\n").unwrap() + 1;
+        let written = format!("{}{table}{}", &docs[..begin], &docs[end..]);
+        match std::env::var("INSTA_UPDATE") {
+            Ok(update) if update == "always" => std::fs::write(DOCS, written).unwrap(),
+            _ => panic!("docs/workloads.md has another table; write it with INSTA_UPDATE=always"),
         }
     }
 

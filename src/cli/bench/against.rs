@@ -12,7 +12,10 @@ use steelyard::{
 };
 
 use super::{
-    super::{Outcome, interrupt, print, report::gate},
+    super::{
+        Outcome, interrupt, print,
+        report::{Form, gate},
+    },
     Common,
     progress::Lines,
 };
@@ -38,14 +41,14 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
         args,
         plan: common.plan(Plan::default(), None),
         out: common.out.clone(),
-        stop: &|| stop.load(std::sync::atomic::Ordering::Relaxed),
+        stop: &|| stop.is_set(),
     };
     let mut lines = Lines::new();
     let both = against::run(&options, &mut |p: Progress<'_>| lines.tell(&p));
     drop(lines);
     let (new, old) = both?;
     let comparisons = [runs::compare(&new, &old)];
-    print(common.format.of_runs(&comparisons))?;
+    print(common.format.unwrap_or(Form::Text).of_runs(&comparisons))?;
     let read = if new.dataset.unreadable > 0 { Outcome::Found } else { Outcome::Well };
     Ok(common.fail_on_regression.map_or(read, |limit| gate(&comparisons, limit)))
 }
@@ -75,6 +78,10 @@ fn for_each_round(mut args: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let ends = |rest: &str| rest.is_empty() || rest.starts_with('=');
     while let Some(arg) = args.next() {
         let text = arg.to_string_lossy().into_owned();
+        // How the report is printed is the whole run's, too.
+        if text == "--full" {
+            continue;
+        }
         match OURS.into_iter().find(|name| text.strip_prefix(name).is_some_and(ends)) {
             Some(name) if name.len() == text.len() => drop(args.next()),
             Some(_) => {}

@@ -8,7 +8,7 @@ mod progress;
 mod queries;
 pub mod stores;
 
-use std::{io::IsTerminal, path::PathBuf, sync::atomic::AtomicBool};
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use steelyard::{
@@ -18,17 +18,20 @@ use steelyard::{
         formats::load,
         results::{Basis, Cell, Contender, Plan, Results},
         run::Progress,
+        save,
+        stop::Stop,
         workload::Workload,
     },
     format::{Format, Takes},
     record::dataset::Dataset,
+    report::screen,
 };
 
 use self::progress::Lines;
 use super::{
     Outcome,
     apart::{Named, apart},
-    file_to_write, interrupt, parsed, print,
+    file_to_write, interrupt, last, parsed, print,
     report::{Form, Percent},
     say,
 };
@@ -38,7 +41,7 @@ use super::{
 /// Alone, it is a guided tour: a seeded sample catalogue through every format, and people through the
 /// stores that need no server, in about a minute. Competitors take turns in balanced order; records
 /// are proved to come back before anything is timed; a difference is called only where its 95 %
-/// interval excludes none and it is 3 % at least. Ctrl-C ends the run: it
+/// interval excludes none and it is 3 % at least. Ctrl-C ends the run within two seconds: it
 /// reports what was measured, and then ends as that signal does; a second one ends it at once.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -106,9 +109,14 @@ struct Common {
     /// Write all that was measured here, as JSON; kept up to date after each round.
     #[arg(long, value_name = "FILE", value_parser = file_to_write::<PathBuf>)]
     out: Option<PathBuf>,
-    /// How to print the report.
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    format: Form,
+    /// Print all tables, intervals and notes, not one screen.
+    ///
+    /// `steelyard report` prints them later: the results of the last bench are kept.
+    #[arg(long, conflicts_with = "format")]
+    full: bool,
+    /// Print the full report in this form [default: one screen of text].
+    #[arg(long, value_name = "FORM")]
+    format: Option<Form>,
     /// Have another build of steelyard take turns, and compare this one with it.
     ///
     /// Each round is run by both, with the same seed, in random order, and ratios are taken within
@@ -141,8 +149,8 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::StoreWriter(args)) => return stores::writer(&args),
         _ => {}
     }
-    // Ctrl-C ends it within an operation; a second one at once.
-    let stop = interrupt::at_first();
+    // Ctrl-C ends it within two seconds; a second one at once.
+    let stop = &interrupt::at_first();
     match args.what {
         None => tour(&args.common, stop),
         Some(What::Formats(formats)) => formats::run(formats, stop),
@@ -172,12 +180,12 @@ fn own_program() -> Result<PathBuf> {
 /// keep, and how many seconds.
 const TOUR: (u64, f64, f64, f64) = (2_000, 28.0, 0.25, 18.0);
 
-fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
+fn tour(common: &Common, stop: &Stop) -> Result<Outcome> {
     if common.against.is_some() {
         return Err(Error::invalid("--against needs a bench: steelyard bench formats --against …"));
     }
     let (count, formats, scale, stores) = TOUR;
-    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1))?;
+    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1), stop)?;
     let mut options = bench::formats::Options::new(&records);
     options.dataset = dataset;
     options.plan = common.plan(Plan::default(), Some(formats));
@@ -186,7 +194,7 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     // Those for tables of single values have no place for MARC records.
     options.formats = Format::ALL.to_vec();
     options.formats.retain(|format| format.info().takes != Takes::Rows);
-    common.told(false, |told| bench::formats::run(&options, told))?;
+    let mut runs = vec![common.measured(|told| bench::formats::run(&options, told))?];
 
     // What all formats and stores of the tour keep, so that they do the same work.
     let mut workload = Workload::named("documents")?.scaled(scale);
@@ -194,14 +202,18 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     let mut options = bench::stores::Options::new(workload);
     options.plan = common.plan(options.plan, Some(stores));
     options.stop = Some(stop);
-    print("\n")?;
-    let outcome = common.told(false, |told| bench::stores::run(&options, told))?;
-    if std::io::stderr().is_terminal() {
-        say(
-            "\nOn your own records: steelyard bench formats FILE, steelyard bench keep --records FILE",
-        );
+    let ran = |told: &mut dyn FnMut(Progress<'_>)| bench::stores::run(&options, told);
+    match stop.check().and_then(|()| common.measured(ran)) {
+        // The half that was measured is told.
+        Err(_) if stop.is_set() => {}
+        done => runs.push(done?),
     }
-    Ok(outcome)
+    if let Some(out) = &common.out {
+        save::write_runs(&runs, out)?;
+    }
+    common.show(&runs)?;
+    let read = runs.iter().all(|run| run.dataset.unreadable == 0);
+    Ok(if read { Outcome::Well } else { Outcome::Found })
 }
 
 /// A number that there can be so many of: more than none, and finite.
@@ -226,6 +238,35 @@ impl Common {
             plan.stop.budget = seconds;
         }
         plan
+    }
+
+    /// Runs a bench with lines of progress.
+    fn measured(
+        &self,
+        run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Results>,
+    ) -> Result<Results> {
+        if let Some(out) = &self.out {
+            interrupt::keeps(out.clone());
+        }
+        let mut lines = Lines::new();
+        run(&mut |p: Progress<'_>| lines.tell(&p))
+    }
+
+    /// Keeps the results and prints them: on one screen, or in the form that was asked for.
+    fn show(&self, runs: &[Results]) -> Result<()> {
+        let kept = last::keep(runs);
+        let full = self.full.then_some(Form::Text);
+        let Some(form) = self.format.or(full) else {
+            let terminal = console::Term::stdout();
+            let (styled, size) = (console::colors_enabled(), terminal.size_checked());
+            let width = size.map_or(screen::USUAL, |(_, width)| usize::from(width));
+            return print(screen::screen(runs, screen::Look { width, styled, kept }));
+        };
+        print(form.of(runs))?;
+        if form == Form::Text {
+            runs.iter().filter_map(steelyard::report::over_budget).for_each(say);
+        }
+        Ok(())
     }
 
     /// The results may not take the place of what is read.
@@ -254,15 +295,8 @@ impl Common {
                  --fail-on-regression 5%",
             ));
         }
-        let mut lines = Lines::new();
-        let results = run(&mut |p: Progress<'_>| lines.tell(&p));
-        drop(lines);
-        let results = results?;
-        let text = self.format.of(&results);
-        print(text)?;
-        if let Some(over) = steelyard::report::over_budget(&results) {
-            say(over);
-        }
+        let results = self.measured(run)?;
+        self.show(std::slice::from_ref(&results))?;
         let all_well = |c: &Contender| {
             c.refused.is_none() && !c.store.as_ref().is_some_and(|kept| kept.durability.broken)
         };

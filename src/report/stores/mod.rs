@@ -28,7 +28,7 @@ use super::{
 use crate::bench::results::{Contender, Phase, Results};
 
 pub(super) use self::{
-    charts::distribution,
+    charts::{distribution, latency as bar_latency},
     latency::{CLOSED, planned},
     phases::server as server_ns,
 };
@@ -110,8 +110,15 @@ fn weighed(results: &Results) -> String {
     }
 }
 
+/// Bytes on disk, data and log files together; `None` of what keeps its records in memory, or was not
+/// looked at.
+pub(super) fn disk(results: &Results, contender: &Contender) -> Option<u64> {
+    let kept = contender.store.as_ref()?;
+    (!kept.durability.class().is_volatile()).then(|| kept::Space::of(results, contender).total)?
+}
+
 /// What an operation of a phase is, in the plural.
-fn unit(phase: &Phase) -> &str {
+pub(super) fn unit(phase: &Phase) -> &str {
     if phase.unit.is_empty() { "records" } else { &phase.unit }
 }
 
@@ -123,7 +130,7 @@ fn is_open(phase: &Phase) -> bool {
 
 /// True where time says what a store can do, which is what it is chosen for: not of moments that were
 /// planned, nor of what it had put off, nor of a crash; and not of the points of a curve.
-fn is_asked_for(phase: &Phase) -> bool {
+pub(super) fn is_asked_for(phase: &Phase) -> bool {
     !is_open(phase) && !is_part(phase) && !matches!(phase.kind.as_str(), "settle" | "recover")
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 
-pub(super) fn objects() -> Results {
+pub(in crate::report) fn objects() -> Results {
     let mut phases = Vec::new();
     for size in [1_000u64, 10_000] {
         for (name, factor) in [
@@ -40,7 +40,7 @@ pub(super) fn objects() -> Results {
 }
 
 /// Clients of memcached: three rows, on one connection and on eight, one with calls at planned moments.
-pub(super) fn cache() -> Results {
+pub(in crate::report) fn cache() -> Results {
     let phase = |row: &str, object: bool, connections: u32, calls: u64, published: (f64, f64)| {
         let kind = if object { "object" } else { "plain" };
         let table = if connections == 1 { "4b, 1 connection" } else { "4b, 8 connections" };

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader},
-    process::{Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -12,7 +12,10 @@ use nix::{
 };
 
 use super::Desk;
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 /// The lines of a text, in order of the alphabet.
 pub(super) fn sorted(text: &[u8]) -> Vec<&str> {
@@ -84,7 +87,7 @@ fn copies_into_a_store_and_out_of_it_lose_nothing() {
     ] {
         let copied = desk.run(&format!("copy a.mrc {url} --verify {more}"));
         assert!(
-            copied.err.contains("120 records read, 120 written, 120 read back"),
+            copied.err.contains("120 records read, 120 written, 120 verified"),
             "{}",
             copied.err
         );
@@ -165,7 +168,10 @@ fn the_scheme_of_no_store_is_told_by_every_verb_that_takes_a_file() {
         assert!(!desk.names().iter().any(|name| name.starts_with("nosql")), "{args}");
     }
     let told = desk.run("copy p.json sqlte:p.json").err;
-    assert!(told.contains("\"sqlte\" (sqlite?)") && told.contains("./sqlte:p.json"), "{told}");
+    assert!(
+        told.contains("\"sqlte\"; did you mean sqlite?") && told.contains("./sqlte:p.json"),
+        "{told}"
+    );
     // A file may be called so.
     desk.run("copy p.json ./nosql:y.json").well();
     desk.run("copy nosql:y.json z.json").well();
@@ -309,7 +315,7 @@ fn phases_on_records_that_a_store_cannot_load_are_refused_with_the_reason() {
          [[phase]]\nname = \"load\"\ndo = \"load\"\nway = \"transaction\"\n\
          [[phase]]\nname = \"get\"\ndo = \"get\"\ncount = 10\n",
     );
-    let ran = desk.run("bench own.toml --on memory --on sqlite --rounds 1 --no-audit");
+    let ran = desk.run("bench own.toml --on memory --on sqlite --rounds 1 --no-audit --full");
     assert!(matches!(ran.status, Some(0 | 1)), "{}", ran.err);
     let text = ran.text().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("memory: memory cannot write records one by one in a"), "{text}");

@@ -1,7 +1,7 @@
 //! Copies that are killed, or whose server is, and go on where they were.
 
 use std::{
-    process::{Child, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,7 @@ use steelyard::{
 };
 
 use super::{Desk, keeping::sorted, ran};
-use crate::programs;
+use crate::{children::Child, programs};
 
 /// Starts a copy from `p.json`, and stops it (SIGSTOP) when its journal says that so many batches
 /// are written, so that it cannot end before something is killed; false where it ended earlier.

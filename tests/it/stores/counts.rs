@@ -110,8 +110,8 @@ fn lies(driver: &str) -> &'static [Lie] {
                 &[
                     lie(One, b"\x10n\0\x01\0\0\0", b"\x10n\0\x05\0\0\0", "counts 5"),
                     lie(Twice, b"\x10n\0\x02\0\0\0", b"\x10n\0\x03\0\0\0", "counts 3"),
-                    lie(Load, b"\x10n\0\x01\0\0\0", b"\x10n\0\x05\0\0\0", "wrote 5"),
-                    lie(Put, b"\x10n\0\x01\0\0\0", b"\x10n\0\0\0\0\0", "wrote 0"),
+                    lie(Load, b"\x10n\0\x01\0\0\0", b"\x10n\0\x05\0\0\0", "reports 5 written"),
+                    lie(Put, b"\x10n\0\x01\0\0\0", b"\x10n\0\0\0\0\0", "reports 0 written"),
                 ]
             }
         }

@@ -65,23 +65,6 @@ impl Kind {
         Kind::Map,
     ];
 
-    /// The kind's name in a sentence: `an int`, `text`.
-    pub fn noun(self) -> &'static str {
-        match self {
-            Kind::Null => "null",
-            Kind::Bool => "a bool",
-            Kind::Int => "an int",
-            Kind::BigInt => "a bigint",
-            Kind::Float => "a float",
-            Kind::Decimal => "a decimal",
-            Kind::Text => "text",
-            Kind::Bytes => "bytes",
-            Kind::Time => "a time",
-            Kind::List => "a list",
-            Kind::Map => "a map",
-        }
-    }
-
     /// The kind's name in tables and messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -96,6 +79,23 @@ impl Kind {
             Kind::Time => "time",
             Kind::List => "list",
             Kind::Map => "map",
+        }
+    }
+
+    /// The name as a sentence has it: `an int`, `text`.
+    pub fn one(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Bool => "a bool",
+            Kind::Int => "an int",
+            Kind::BigInt => "a bigint",
+            Kind::Float => "a float",
+            Kind::Decimal => "a decimal",
+            Kind::Text => "text",
+            Kind::Bytes => "bytes",
+            Kind::Time => "a time",
+            Kind::List => "a list",
+            Kind::Map => "a map",
         }
     }
 }

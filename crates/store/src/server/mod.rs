@@ -28,6 +28,7 @@ mod redis;
 mod runner;
 mod s3;
 mod shared;
+mod sweep;
 mod template;
 mod tyrant;
 mod watchman;

@@ -198,8 +198,10 @@ impl Encoded {
     }
 
     fn encode(&self, rows: &[Row]) -> Result<Vec<Blob>> {
+        /// Room for a small record, so that most are written without growing.
+        const USUAL: usize = 256;
         let encode = |coder: &mut Coder, row: &Row| {
-            let mut bytes = Vec::new();
+            let mut bytes = Vec::with_capacity(USUAL);
             let encoded = self.digits.check(&row.record);
             let encoded = encoded.and_then(|()| coder.encode(&row.record, &mut bytes));
             encoded.map_err(|e| named(e, &row.key))?;

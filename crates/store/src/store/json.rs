@@ -38,7 +38,9 @@ pub(super) fn check(record: &Document) -> Result<()> {
 /// # Errors
 /// As [`check`].
 pub(super) fn check_with(record: &Document, number: Number) -> Result<()> {
-    check_map(record, &mut Steps { steps: Vec::new(), number })
+    // Few nest deeper.
+    const USUAL: usize = 4;
+    check_map(record, &mut Steps { steps: Vec::with_capacity(USUAL), number })
 }
 
 /// Whether a store holds the number of these digits.

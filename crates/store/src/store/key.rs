@@ -49,7 +49,7 @@ impl Key {
             Value::Int(n) => Key::new(n.to_string()),
             Value::BigInt(digits) => Key::new(digits.clone()),
             other => {
-                let kind = other.kind().noun();
+                let kind = other.kind().one();
                 Err(Error::invalid(format!("{field:?} is {kind}; a key is text or a whole number")))
             }
         }

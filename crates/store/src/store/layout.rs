@@ -88,7 +88,7 @@ impl Column {
                     (_, Kind::List | Kind::Map) => {
                         return Err(Error::invalid(format!(
                             "field {name:?} is {}, which no column can hold; use layout document",
-                            kind.noun()
+                            kind.one()
                         )));
                     }
                     (old, new) if old == new => old,

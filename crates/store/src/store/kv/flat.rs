@@ -132,7 +132,7 @@ impl Flat {
                 return Ok((format.name(), bytes));
             }
             Value::List(_) | Value::Map(_) => {
-                let kind = value.kind().noun();
+                let kind = value.kind().one();
                 let what = format!("is {kind}, which no column can hold; use ?layout=blob");
                 return Err(Error::unsupported(what));
             }

@@ -182,7 +182,7 @@ impl Known {
     pub(super) fn key_cell(&self, key: &Key) -> Result<Cell> {
         match self.fields.key.holds {
             Type::Int(..) | Type::Year => self.fields.key.cell(&Value::from_integer(whole(key)?)),
-            Type::Chars(..) | Type::Text(_) => self.fields.key.cell(&Value::from(key.as_str())),
+            Type::Chars(..) | Type::Text(_) => self.fields.key.text(key),
             _ => {
                 self.fields.key.bytes(key.len())?;
                 Ok(Cell::Bytes(key.as_bytes().to_vec()))

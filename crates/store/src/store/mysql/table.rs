@@ -312,7 +312,7 @@ impl Lazy {
 
     fn cells_of(&self, row: &Row) -> Result<Vec<Cell>> {
         let known = self.peek();
-        let mut cells = Vec::with_capacity(2);
+        let mut cells = Vec::with_capacity(known.as_ref().map_or(2, |known| known.width()));
         blobs::fits(&self.facts.abilities, &row.key, 0)?;
         match &known {
             Some(known) => {

@@ -287,7 +287,11 @@ impl Column {
         Ok(Cell::Double(v))
     }
 
-    fn text(&self, text: &str) -> Result<Cell> {
+    /// A text as what is bound.
+    ///
+    /// # Errors
+    /// As [`cell`](Column::cell).
+    pub(super) fn text(&self, text: &str) -> Result<Cell> {
         let too_long = |most: u64, of: &str| {
             let what = format!("is too long for its column of {most} {of}");
             Err(refuse(ErrorKind::TooLarge, &what))

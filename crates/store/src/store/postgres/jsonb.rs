@@ -50,7 +50,11 @@ fn digits(text: &str) -> Result<(), String> {
 /// As [`json::read`].
 pub(super) fn read(bytes: &[u8]) -> Result<Document> {
     let record = json::read(bytes)?;
-    let changes = record.iter().any(|(_, value)| has_decimals(value));
+    let changes = record.iter().any(|(_, value)| match value {
+        // Most values are none of these, and are not worth a call each.
+        Value::Decimal(_) | Value::List(_) | Value::Map(_) => has_decimals(value),
+        _ => false,
+    });
     match changes {
         true => Ok(record.into_iter().map(|(name, value)| (name, as_written(value))).collect()),
         false => Ok(record),

@@ -568,12 +568,14 @@ pub(super) fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
         Err(_) => e,
     };
     if known.fields.shape != Shape::Columns {
-        let bytes = row.cell(1)?.ok_or_else(|| Error::malformed("NULL instead of a document"));
-        let json = bytes.map(|bytes| match known.fields.body[0].wire {
+        let Some(bytes) = row.cell(1)? else {
+            return Err(named(Error::malformed("NULL instead of a document")));
+        };
+        let json = match known.fields.body[0].wire {
             Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
             _ => bytes,
-        });
-        return json.and_then(jsonb::read).map_err(named);
+        };
+        return jsonb::read(json).map_err(named);
     }
     known.fields.read(
         || key_of(known, row),

@@ -80,7 +80,7 @@ impl Wire {
     /// What is wrong with the value, in a phrase that follows the field's name.
     pub(super) fn write(self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
         let cannot = || {
-            let kind = value.kind().noun();
+            let kind = value.kind().one();
             Error::invalid(format!("is {kind}, which its column cannot hold"))
         };
         match (self, value) {
@@ -415,7 +415,7 @@ mod tests {
             (Wire::Timestamptz, time(-250_000_000_000, 0), "4713 BC"),
             (Wire::Numeric, Value::Decimal("x".into()), "not a decimal number"),
             (Wire::Uuid, "01234567-89AB-cdef-0123-456789abcdef".into(), "not a UUID"),
-            (Wire::Bool, Value::Int(1), "is an int, which"),
+            (Wire::Bool, Value::Int(1), "is an int"),
         ] {
             let error = through(wire, value.kind(), &value).unwrap_err();
             assert!(error.to_string().contains(want), "{error}");

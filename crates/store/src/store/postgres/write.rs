@@ -118,7 +118,11 @@ impl PostgreSql {
         }
         let known = self.known().await?;
         if let [one] = entries {
-            return self.insert(&known, &[one], true).await;
+            return match known.triggers || looks(&known, &[one]) {
+                false => self.put_one(&known, one).await,
+                // Apart, so that what is usual stays small.
+                true => self.insert(&known, &[one], true).boxed().await,
+            };
         }
         // The last of equal keys stays: the sort is stable.
         let mut sorted: Vec<&E> = entries.iter().collect();
@@ -131,6 +135,17 @@ impl PostgreSql {
         }
         let kept: Vec<&E> = (0..sorted.len()).filter(last).map(|i| sorted[i]).collect();
         self.insert(&known, &kept, true).await
+    }
+
+    /// Writes a row that is kept as it is sent, in place of the one that may be there.
+    async fn put_one<E: Entry>(&self, known: &Known, one: &E) -> Result<()> {
+        let written = async {
+            let mut row = Columns::new(known);
+            row.push(known, one)?;
+            let kept = self.pool.execute(&known.say.put_one, &row.bound(known)).await;
+            all_kept(known, 1, self.noted(kept)?)
+        };
+        written.await.map_err(|e| of_entry(known, one, e))
     }
 
     /// Each entry by a statement of its own, all in one transaction.

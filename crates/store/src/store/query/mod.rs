@@ -407,7 +407,7 @@ impl Query {
 
 fn check_test(path: &Path, test: &Test) -> Result<()> {
     let refuse = |value: &Value, what: &str| {
-        let kind = value.kind().noun();
+        let kind = value.kind().one();
         Err(Error::invalid(format!("{:?} is compared with {kind}, {what}", path.to_string())))
     };
     let equal = |value: &Value| match value {

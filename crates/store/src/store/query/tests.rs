@@ -316,7 +316,7 @@ fn what_makes_no_sense_has_its_place() {
         ("count(a)=x", 9, "a whole number"),
         ("count(a)~3", 9, "compare it with"),
         ("len(a)^=3", 8, "compare it with"),
-        ("a<\"b\"i", 2, "can ignore case"),
+        ("a<\"b\"i", 2, "ignore case"),
     ] {
         let error = text.parse::<Filter>().unwrap_err();
         assert!(error.to_string().contains(why) && caret(&error) == at, "{text}: {error}");
@@ -356,9 +356,9 @@ fn senseless_comparisons_are_refused() {
     for (test, want) in [
         (Test::Lt(Value::Bool(true)), "which has no order"),
         (Test::Eq(Value::List(vec![])), "which queries do not support"),
-        (Test::Eq(Value::Float(f64::NAN)), "which is not a number"),
-        (Test::In(vec![Value::Decimal("NaN".into())]), "which is not a number"),
-        (Test::Gt(Value::BigInt("1x".into())), "which is not a number"),
+        (Test::Eq(Value::Float(f64::NAN)), "not a number"),
+        (Test::In(vec![Value::Decimal("NaN".into())]), "not a number"),
+        (Test::Gt(Value::BigInt("1x".into())), "not a number"),
     ] {
         let error = Query::new(Filter::field("a", test).unwrap()).check().unwrap_err();
         assert!(error.to_string().contains(want), "{error}");

@@ -95,7 +95,7 @@ impl Rules {
                     return Err(Error::unsupported(format!(
                         "field {own:?} is {}, but it is the key's column; a key is text or a whole \
                          number",
-                        kind.noun()
+                        kind.one()
                     )));
                 }
             }

@@ -507,7 +507,7 @@ pub(super) fn numbers_of_64_bits(driver: &str, name: &str, kind: Kind) -> Result
         Kind::Decimal | Kind::BigInt => Err(Error::unsupported(format!(
             "field {name:?} is {}, for which {driver} has no exact column; use \
              ?layout=blob&format=json, or text",
-            kind.noun()
+            kind.one()
         ))),
         _ => Ok(()),
     }

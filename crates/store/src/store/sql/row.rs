@@ -146,7 +146,7 @@ impl<C: Described> Fields<C> {
 
 /// The error for a value of another kind than its column.
 fn another(column: &impl Described, value: &Value) -> Error {
-    let (is, holds) = (value.kind().noun(), column.kind().name());
+    let (is, holds) = (value.kind().one(), column.kind().name());
     Error::invalid(format!("is {is}, but its column holds {holds}"))
 }
 
