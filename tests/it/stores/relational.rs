@@ -167,7 +167,7 @@ async fn layouts(subject: &Subject) -> Outcome {
             "a key that is no key",
             "key=id",
             keyed(Kind::Float),
-            "Unsupported: field \"id\" holds a float, and is the key's column; a key is text or a \
+            "Unsupported: field \"id\" is a float, but it is the key's column; a key is text or a \
              whole number",
         ),
     ] {

@@ -170,7 +170,7 @@ fn what_is_not_well_formed_is_an_error_at_its_place() {
         ("<record><datafield tag=245></datafield></record>", 23, "tag has no value in quotes"),
         ("<record><datafield tag='1' tag='2'/></record>", 32, "duplicate attribute tag"),
         ("<record><datafield tag='1<'/></record>", 24, "does not end"),
-        ("<record><controlfield tag='1'=/></record>", 29, "odd"),
+        ("<record><controlfield tag='1'=/></record>", 29, "malformed"),
         ("<record><!-- x --</record>", 8, "<!-- is never closed"),
         ("<record><![CDATA[ </record>", 8, "<![CDATA[ is never closed"),
         ("<record><x><y></x></record>", 18, "</record> instead of </x>"),

@@ -302,8 +302,8 @@ pub(super) fn literal(value: &Value) -> Result<Bson> {
         }
         Value::Time(v) => Bson::DateTime(millis(*v).0),
         other => {
-            let kind = other.kind().name();
-            return Err(Error::invalid(format!("a query cannot compare with a {kind}")));
+            let kind = other.kind().one();
+            return Err(Error::invalid(format!("a query cannot compare with {kind}")));
         }
     })
 }

@@ -407,8 +407,8 @@ impl Query {
 
 fn check_test(path: &Path, test: &Test) -> Result<()> {
     let refuse = |value: &Value, what: &str| {
-        let kind = value.kind().name();
-        Err(Error::invalid(format!("{:?} is compared with a {kind}, {what}", path.to_string())))
+        let kind = value.kind().one();
+        Err(Error::invalid(format!("{:?} is compared with {kind}, {what}", path.to_string())))
     };
     let equal = |value: &Value| match value {
         Value::List(_) | Value::Map(_) => refuse(value, "which queries do not support"),

@@ -93,9 +93,9 @@ impl Rules {
                 (true, Kind::Text) => {}
                 (true, kind) => {
                     return Err(Error::unsupported(format!(
-                        "field {own:?} holds a {}, and is the key's column; a key is text or a whole \
+                        "field {own:?} is {}, but it is the key's column; a key is text or a whole \
                          number",
-                        kind.name()
+                        kind.one()
                     )));
                 }
             }
