@@ -6,8 +6,8 @@
 Every page on which any of the three equal names is called faster or slower, or ranked behind another,
 is wrong; at most 5 % of pages may be. With --delay P, the third name is slowed by P % (a busy wait
 after each call), and it is counted in how many phases it was found slower than both of the others.
---busy N keeps N processes spinning meanwhile. Results files are kept with --keep FOLDER. Needs a
-release build: cargo build --release.
+--busy N keeps N processes spinning meanwhile. Results files are kept with --keep FOLDER. The program is
+built first, unless --steelyard names another.
 """
 
 import argparse
@@ -18,7 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from built import STEELYARD, build
+
 DIFFERENT = ("faster", "slower")
 
 
@@ -131,7 +132,7 @@ def table(rows):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--steelyard", default=str(ROOT / "target/release/steelyard"))
+    parser.add_argument("--steelyard", help="the program; the one of this folder, built anew, if not given")
     parser.add_argument("--store", default="sqlite", help="what runs under three names")
     parser.add_argument("--runs", type=int, default=20, help="pages of each kind")
     parser.add_argument("--rounds", type=int, default=12)
@@ -141,6 +142,9 @@ def main():
     parser.add_argument("--delay", type=float, action="append", default=[], help="percent; repeatable")
     parser.add_argument("--keep", type=Path, help="keep the results files in this folder")
     args = parser.parse_args()
+    if not args.steelyard:
+        build()
+        args.steelyard = str(STEELYARD)
     spinning = [multiprocessing.Process(target=spin, daemon=True) for _ in range(args.busy)]
     for process in spinning:
         process.start()

@@ -13,6 +13,8 @@ import json
 import subprocess
 import sys
 
+from built import need
+
 PERCENTILES = [1, 10, 25, 50, 75, 90, 99, 100]
 # Of the same real records as STATS.json, which does not hold these two.
 GZIP_PERCENT, ZSTD_TO_GZIP = 38.0, 0.85
@@ -120,4 +122,5 @@ def main(path, stats_path):
 if __name__ == "__main__":
     if len(sys.argv) != 3:
         sys.exit(__doc__)
+    need("gzip", "zstd")
     main(*sys.argv[1:])

@@ -11,7 +11,9 @@ one, with a thread and a connection for each that reads at once, as ours. Printe
 for each operation, the median of rounds, and the ratio. Ours decodes each answer into a record and
 counts it, keeps a histogram and is a whole run (proof, load and drop included in nothing but the peak
 of memory, where the records are in it, 10 MB for Redis and 1.2 MB for the others); of theirs, what it takes to
-start is taken off. PROFILE=dist in the environment tries the binary as it is shipped.
+start is taken off. The script builds what it runs; PROFILE=dist in the environment tries the binary as it
+is shipped. A store whose load generator or server is not installed is left out, and the message names the
+package.
 """
 
 import json
@@ -26,7 +28,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import rows
-from rows import STEELYARD, cpu, server
+from built import STEELYARD, build, missing
+from rows import NoServer, cpu, server
 
 KEYS = 10_000
 WORKLOAD = """
@@ -151,13 +154,20 @@ def main():
         "mariadb": ("t1", "sysbench", "layout=columns", with_rows(rows.mariadb, "--threads"), 120),
     }
     chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else list(kinds)
+    build("rows")
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     for name in chosen:
         tier, program, options, make, length = kinds[name]
+        if absent := missing("cc" if tier is None else program):
+            print(f"{name}: left out, not installed: {absent}")
+            continue
         # By its name alone a store in this process is put where the bench likes.
         opened = nullcontext(name) if tier is None else server(name, tier)
-        with opened as url, tempfile.TemporaryDirectory() as folder:
-            compare(name, f"{url}?{options}", make, length, program, count, rounds, Path(folder))
+        try:
+            with opened as url, tempfile.TemporaryDirectory() as folder:
+                compare(name, f"{url}?{options}", make, length, program, count, rounds, Path(folder))
+        except NoServer as e:
+            print(f"{name}: left out, its server did not start: {e}")
 
 
 if __name__ == "__main__":

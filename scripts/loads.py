@@ -9,23 +9,23 @@ same make: sqlite (`sqlite3`, .import), mariadb (`mariadb`, LOAD DATA LOCAL INFI
 same JSON lines). The loader gets a file in the form it likes best, made beforehand and not timed; ours reads
 the JSON lines. Both make the table and acknowledge durably (t3); ours also counts what is there in
 the end. Servers are private ones (`steelyard servers run`). Printed are the wall time, its ratio
-within rounds, and the processor time of the client for each record; medians, and all ratios.
+within rounds, and the processor time of the client for each record; medians, and all ratios. The script
+builds what it runs. A store whose loader or server is not installed is left out, and the message names the
+package.
 """
 
 import json
 import os
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-ROOT = Path(__file__).resolve().parent.parent
-STEELYARD = ROOT / "target/release/steelyard"
+from built import STEELYARD, build, example, missing
+from rows import NoServer, server
 
 
 def timed(command, stdin=None):
@@ -39,17 +39,6 @@ def timed(command, stdin=None):
     if process.returncode:
         sys.exit(f"{command[0]} failed: {process.stderr.read().decode()}")
     return wall, used.ru_utime + used.ru_stime
-
-
-@contextmanager
-def server(name):
-    """A private server, by its URL."""
-    process = subprocess.Popen([STEELYARD, "servers", "run", name, "--durability", "t3"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def tabbed(text):
@@ -123,7 +112,7 @@ class Postgres(MariaDb):
 
 
 class FerretDb:
-    name, program = "ferretdb", ROOT / "target/release/examples/insert_many"
+    name, program = "ferretdb", example("insert_many")
 
     def __init__(self, folder, rows, url):
         self.url, self.people, self.turn = url, folder / "people.json", 0
@@ -171,6 +160,7 @@ def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 200_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     wanted = sys.argv[3].split(",") if len(sys.argv) > 3 else ["sqlite", "mariadb", "postgres", "ferretdb"]
+    build(*(["insert_many"] if "ferretdb" in wanted else []))
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         people = folder / "people.json"
@@ -180,13 +170,16 @@ def main():
         for make in (Sqlite, MariaDb, Postgres, FerretDb):
             if make.name not in wanted:
                 continue
-            if not shutil.which(make.program):
-                print(f"{make.name}: no {make.program} on this machine; left out")
+            if absent := missing(make.program):
+                print(f"{make.name}: left out, not installed: {absent}")
             elif make is Sqlite:
                 compare(make(folder, rows), people, count, rounds)
             else:
-                with server(make.name) as url:
-                    compare(make(folder, rows, url), people, count, rounds)
+                try:
+                    with server(make.name, "t3") as url:
+                        compare(make(folder, rows, url), people, count, rounds)
+                except NoServer as e:
+                    print(f"{make.name}: left out, its server did not start: {e}")
 
 
 if __name__ == "__main__":

@@ -26,10 +26,9 @@ import subprocess
 import sys
 import unicodedata
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import yaz_iconv  # noqa: E402
+import yaz_iconv
+from built import build, example, need_module
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 HALVES = str.maketrans({"\ufe20": "\u0361", "\ufe22": "\u0360", "\ufe21": None, "\ufe23": None})
 # EACC codes that pymarc maps as the Library of Congress did before 2004, see marc8_table.py.
 OLD_EACC = {
@@ -90,9 +89,8 @@ def collect(paths):
 
 def ours(mode, lines):
     """[(bytes out, faults)] of our program."""
-    cargo = ["cargo", "run", "-q", "--release", "--example", "marc8_lines", "--", mode]
     text = "".join(line.hex() + "\n" for line in lines)
-    done = subprocess.run(cargo, input=text, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run([example("marc8_lines"), mode], input=text, capture_output=True, text=True)
     if done.returncode:
         sys.exit(done.stderr)
     out = []
@@ -302,6 +300,8 @@ def main():
     args = args.parse_args()
     if not args.paths and "STEELYARD_TEST_DATA" not in os.environ:
         return print("skipped: STEELYARD_TEST_DATA is not set")
+    need_module("pymarc", "pymarc")
+    build("marc8_lines")
     marc8, utf8 = collect(args.paths or [pathlib.Path(os.environ["STEELYARD_TEST_DATA"])])
     good = True
     print("Reading")

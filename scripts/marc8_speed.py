@@ -14,10 +14,10 @@ import pathlib
 import re
 import resource
 import subprocess
-import sys
 import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
+from built import build, example, need
+
 LEADER = re.compile(rb"[0-9]{5}.{5}22[0-9]{5}")
 YAZ = ["yaz-marcdump", "-i", "marc", "-o", "marc"]
 
@@ -52,10 +52,9 @@ def cpu(command):
 def main():
     if "STEELYARD_TEST_DATA" not in os.environ:
         return print("skipped: STEELYARD_TEST_DATA is not set")
+    need("yaz-marcdump")
+    build("marc8_speed")
     marc8, utf8 = corpus(pathlib.Path(os.environ["STEELYARD_TEST_DATA"]))
-    build = ["cargo", "build", "-q", "--release", "--example", "marc8_speed"]
-    if subprocess.run(build, cwd=ROOT).returncode:
-        sys.exit("the example does not build")
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         (folder / "utf8").write_bytes(b"".join(utf8))
@@ -72,7 +71,7 @@ def main():
             yaz = count / (whole - parse)
             print(f"  its conversion alone:          {yaz:,.0f} records/s")
             done = subprocess.run(
-                [ROOT / "target/release/examples/marc8_speed", file], capture_output=True, text=True, check=True
+                [example("marc8_speed"), file], capture_output=True, text=True, check=True
             )
             for line in done.stdout.splitlines():
                 rate = re.search(r"(\d+) records/s", line)

@@ -22,8 +22,8 @@ import pathlib
 import subprocess
 import sys
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import yaz_iconv  # noqa: E402
+import yaz_iconv
+from built import need, need_module
 
 HOME = pathlib.Path(__file__).resolve().parent.parent / "crates/marc/src/marc8"
 
@@ -73,7 +73,10 @@ while (my ($k, $v) = each %$db) {
 
 def from_perl():
     """The same of MARC::Charset."""
-    lines = subprocess.run(["perl", "-e", PERL], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(["perl", "-e", PERL], capture_output=True, text=True)
+    if said.returncode:
+        sys.exit(f"perl has no MARC::Charset (apt install libmarc-charset-perl): {said.stderr}")
+    lines = said.stdout
     out = collections.defaultdict(dict)
     for line in lines.splitlines():
         final, code, ucs, mark = line.split()
@@ -227,6 +230,8 @@ def main():
     args = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     args.add_argument("--check", action="store_true", help="compare with the committed files")
     args = args.parse_args()
+    need("perl")
+    need_module("pymarc", "pymarc")
     chosen = agree({"pymarc": from_pymarc(), "MARC::Charset": from_perl(), "yaz": from_yaz()})
     assert chosen["B"] == {c: (c, False) for c in range(0x21, 0x7F)}
     files = {"sets.rs": write_sets(chosen), "eacc.bin": write_eacc(chosen["1"])}

@@ -7,7 +7,7 @@ either does: so both are pinned to one CPU, every client takes its turn, and the
     scripts/memcached_speed.py [--rounds 7] [--cpu 1]
 
 Needs memcached; libmemcached-dev and cc for libmemcached, pymemcache for itself, strace for the
-counts of system calls. What is missing is left out.
+counts of system calls. Except for memcached, what is missing is left out. Builds its example first.
 """
 import argparse
 import os
@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+from built import ROOT, build, example, need
+
 WORKS = [("get", 60000), ("set", 60000), ("multiget", 3000), ("noblock", 3000)]
 PYTHON = r"""
 import resource, sys, time
@@ -50,9 +51,7 @@ print((time.monotonic() - b) * 1e6 / n / batch, (cpu() - u) * 1e6 / n / batch)
 
 
 def clients(folder):
-    ours = os.path.join(ROOT, "target/release/examples/memcached_speed")
-    if not os.path.exists(ours):
-        sys.exit("first: cargo build --release --example memcached_speed")
+    ours = str(example("memcached_speed"))
     found = {"floor": [ours, "floor"], "steelyard": [ours, "ours"]}
     out = os.path.join(folder, "peer")
     source = os.path.join(ROOT, "scripts/memcached_speed.c")
@@ -92,6 +91,8 @@ def main():
     parser.add_argument("--cpu", type=int, default=(os.cpu_count() or 1) - 1)
     parser.add_argument("--no-strace", action="store_true")
     args = parser.parse_args()
+    need("memcached", "taskset")
+    build("memcached_speed")
     with tempfile.TemporaryDirectory() as folder:
         address = os.path.join(folder, "socket")
         server = subprocess.Popen(["taskset", "-c", str(args.cpu), "memcached", "-t", "1", "-s", address,

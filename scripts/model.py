@@ -6,7 +6,8 @@
 Documents: each store is given all of them by `copy` and asked for all of them; each must come back
 equal by value (numbers with all their digits), or have been rejected by name. Conditions: what
 `each --where` (a file: `copy --where`) prints must be the keys that the model finds; `delete --where`
-is not tried. Exit 1 with the first differences. Needs a build: --steelyard BINARY.
+is not tried. Exit 1 with the first differences. The program is built first, unless --steelyard names
+another.
 """
 
 import argparse
@@ -19,7 +20,8 @@ import time
 from decimal import Decimal, getcontext
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from built import STEELYARD, build
+
 STORES = (
     "sqlite", "sqlite?layout=blob", "sqlite?layout=blob&format=msgpack", "dir", "mariadb", "postgres",
     "postgres?layout=blob", "redis", "redis?layout=blob", "ferretdb", "couchdb", "s3", "tyrant",
@@ -263,12 +265,15 @@ def answered(done):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steelyard", default=str(ROOT / "target/release/steelyard"))
+    parser.add_argument("--steelyard", help="the program; the one of this folder, built anew, if not given")
     parser.add_argument("--documents", type=int, default=2000)
     parser.add_argument("--conditions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--on", action="append")
     args = parser.parse_args()
+    if not args.steelyard:
+        build()
+        args.steelyard = str(STEELYARD)
     failed, tried = False, 0
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)

@@ -16,11 +16,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from built import ROOT, STEELYARD, build, built
+
 PEERS = ROOT / "benches/peers/target/release/steelyard-peers"
-STEELYARD = ROOT / "target/release/steelyard"
 
 PYMARC_READ = """
 import pymarc, sys
@@ -82,9 +81,8 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     path, rounds = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 7
-    build = ["cargo", "build", "--release", "--quiet"]
-    subprocess.run(build, cwd=ROOT / "benches/peers", check=True)
-    subprocess.run(build, cwd=ROOT, check=True)
+    built(["cargo", "build", "--release", "--locked", "--quiet"], ROOT / "benches/peers")
+    build()
     records = int(subprocess.run([str(PEERS), "steelyard-read", path], capture_output=True, check=True).stdout)
     size = os.path.getsize(path)
     print(f"{path}: {records} records, {size / 1e6:.1f} MB; {rounds} rounds after one to warm up")

@@ -14,11 +14,11 @@ chance. SQLite (t1) is used in the program's own process; beside it stands `sqli
 the very SQLite that ours was built with, which reads each value as it is and decodes nothing, and
 Python's sqlite3 and json (of the SQLite that Python has) on the same file. Printed is the user and
 system time of the client for each operation, less what it takes to start, and its ratio; medians.
-PROFILE=dist in the environment tries the binary as it is shipped.
+The script builds the example first; PROFILE=dist in the environment tries it as it is shipped. A store
+whose load generator or server is not installed is left out, and the message names the package.
 """
 
 import os
-import shutil
 import statistics
 import subprocess
 import sys
@@ -27,10 +27,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
-ROOT = Path(__file__).resolve().parent.parent
-PROFILE = os.environ.get("PROFILE", "release")
-STEELYARD = ROOT / "target" / PROFILE / "steelyard"
-OURS = STEELYARD.parent / "examples/rows"
+from built import ROOT, STEELYARD, TARGET, build, example, missing
+
+OURS = example("rows")
 ROW = f"{7:0120}"
 RECORD = '{"name":"Bob Jones","email":"bob7@example.com","age":7,"admin":true}'
 
@@ -46,25 +45,28 @@ def cpu(command):
     return used.ru_utime + used.ru_stime
 
 
-def build():
-    """Builds ours; FEATURES in the environment names those that are enough for the stores that are tried."""
-    command = ["cargo", "build", "--quiet", "--profile", PROFILE, "--bin", "steelyard", "--example", "rows"]
-    if features := os.environ.get("FEATURES"):
-        command += ["--no-default-features", "--features", features]
-    subprocess.run(command, cwd=ROOT, check=True)
+class NoServer(Exception):
+    """A private server did not start; the message is what `servers run` printed."""
 
 
 @contextmanager
 def server(name, durability):
-    process = subprocess.Popen(
-        [STEELYARD, "servers", "run", name, "--durability", durability],
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )
-    try:
-        yield process.stdout.readline().strip()
-    finally:
-        process.terminate()
-        process.wait()
+    """A private server, by its URL."""
+    with tempfile.TemporaryFile("w+") as errors:
+        process = subprocess.Popen(
+            [STEELYARD, "servers", "run", name, "--durability", durability],
+            stdout=subprocess.PIPE, stderr=errors, text=True,
+        )
+        try:
+            url = process.stdout.readline().strip()
+            if not url:
+                process.wait()
+                errors.seek(0)
+                raise NoServer(errors.read().strip())
+            yield url
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def postgres(url, folder, column, value):
@@ -123,15 +125,15 @@ def redis(url, folder, column, value):
 
 def newest(pattern):
     """The newest of what a build has left under a name, of which there may be several."""
-    found = sorted((STEELYARD.parent / "build").glob(pattern), key=lambda path: path.stat().st_mtime)
+    found = sorted((TARGET / "build").glob(pattern), key=lambda path: path.stat().st_mtime)
     if not found:
-        sys.exit(f"no {pattern} below {STEELYARD.parent}/build: build it with the feature sqlite")
+        sys.exit(f"no {pattern} below {TARGET}/build: build it with the feature sqlite")
     return found[-1]
 
 
 def sqlite_speed():
     """The C program, made with the SQLite that is in ours: its object code, and its header."""
-    program, source = STEELYARD.parent / "sqlite_speed", ROOT / "scripts/sqlite_speed.c"
+    program, source = TARGET / "sqlite_speed", ROOT / "scripts/sqlite_speed.c"
     library = newest("libsqlite3-sys-*/out/libsqlite3.a")
     version = next(
         lines.split('"')[3] for lines in (ROOT / "Cargo.lock").read_text().split("[[package]]")
@@ -214,28 +216,36 @@ def place(name, tier, folder):
         yield url
 
 
+def kinds(name, tier, make, options, program, count, rounds):
+    """Every kind of record that a store is tried with."""
+    for kind, (column, value, layout, of) in ROWS.items():
+        if of and name not in of:
+            continue
+        # Redis has no documents: theirs is the same text as ours.
+        layout = "blob" if name == "redis" else layout
+        with tempfile.TemporaryDirectory() as folder, place(name, tier, folder) as url:
+            theirs = make(url, Path(folder), column, value)
+            others = {"the C API" if name == "sqlite" else program: theirs}
+            if name == "sqlite":
+                others["Python"] = python(url, Path(folder), column, value)
+            compare(f"{name} {kind}", f"{url}?{options}{layout}", others, count, rounds)
+
+
 def main():
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    build()
+    build("rows")
     os.sched_setaffinity(0, {(os.cpu_count() or 1) - 1})
     chosen = sys.argv[3].split(",") if len(sys.argv) > 3 else list(STORES)
     for name in chosen:
         tier, program, make, options = STORES[name]
-        if not shutil.which(program):
-            print(f"{name}: no {program} on this machine; left out")
+        if absent := missing(program):
+            print(f"{name}: left out, not installed: {absent}")
             continue
-        for kind, (column, value, layout, of) in ROWS.items():
-            if of and name not in of:
-                continue
-            # Redis has no documents: theirs is the same text as ours.
-            layout = "blob" if name == "redis" else layout
-            with tempfile.TemporaryDirectory() as folder, place(name, tier, folder) as url:
-                theirs = make(url, Path(folder), column, value)
-                others = {"the C API" if name == "sqlite" else program: theirs}
-                if name == "sqlite":
-                    others["Python"] = python(url, Path(folder), column, value)
-                compare(f"{name} {kind}", f"{url}?{options}{layout}", others, count, rounds)
+        try:
+            kinds(name, tier, make, options, program, count, rounds)
+        except NoServer as e:
+            print(f"{name}: left out, its server did not start: {e}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,8 @@
 It is the same program on the same records, so that every "faster" or "slower" between two runs is
 false, and so is every exit status 1 of --fail-on-regression. With --trial, the baseline also runs under
 a second name in each run: it counts how often that one is called different from itself there, and how
-far their ratio of elapsed times is from 1. Needs nothing but Python 3.
+far their ratio of elapsed times is from 1. Needs nothing but Python 3 and the program, which it does not
+build: it is often an old one.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import collections
 import itertools
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -30,6 +32,8 @@ def main():
     parser.add_argument("runs", type=int)
     parser.add_argument("bench", nargs=argparse.REMAINDER)
     args = parser.parse_args()
+    if not shutil.which(args.binary):
+        sys.exit(f"no program {args.binary}; `cargo build --release` makes target/release/steelyard")
     with tempfile.TemporaryDirectory() as scratch:
         folder = args.keep or pathlib.Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)

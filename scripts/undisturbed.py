@@ -5,7 +5,7 @@ on one, where progress is shown.
     scripts/undisturbed.py [RUNS]
 
 Runs `steelyard bench` on the store in memory under callgrind, which counts inside the loop of the
-window only (`bench/stores/load_loop.rs`), RUNS times (3) each. Needs valgrind and script.
+window only (`bench/stores/load_loop.rs`), RUNS times (3) each. Needs valgrind and script; builds what it runs.
 """
 
 import re
@@ -16,8 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from built import STEELYARD, build, need
 from harness import WORKLOAD
-from rows import STEELYARD
 
 LOOP = "steelyard::bench::stores::load_loop::closed::{{closure}}::{{closure}}"
 SEND = "<steelyard::bench::stores::operation::Op as steelyard::bench::stores::operation::Operation>::send::{{closure}}"
@@ -49,6 +49,8 @@ def measure(folder, terminal):
 
 def main():
     runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    need("valgrind", "callgrind_annotate", "script")
+    build()
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         (folder / "reads.toml").write_text(WORKLOAD.format(keys=2_000, count=20_000, depth=1))

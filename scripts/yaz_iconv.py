@@ -1,8 +1,12 @@
 """yaz's character conversion (libyaz.so.5, `apt install yaz`) from Python, for the MARC-8 checks."""
 
 import ctypes
+import sys
 
-_yaz = ctypes.CDLL("libyaz.so.5")
+try:
+    _yaz = ctypes.CDLL("libyaz.so.5")
+except OSError:
+    sys.exit("not installed: libyaz.so.5 (apt install libyaz5)")
 _yaz.yaz_iconv_open.restype = ctypes.c_void_p
 _yaz.yaz_iconv_open.argtypes = [ctypes.c_char_p, ctypes.c_char_p]
 _yaz.yaz_iconv.restype = ctypes.c_size_t

@@ -10,7 +10,7 @@
 //! - [`memcache`]: a client of memcached, and a model of its memory.
 //! - [`store`]: databases, caches and folders behind one interface; [`copy`]: from any place to any place.
 //! - [`server`]: private servers for tests and measurements; [`durability`]: what a write has survived.
-//! - [`bench`]: what it costs; [`report`]: results as people read them.
+//! - [`bench`](mod@bench): what it costs; [`report`]: results as people read them.
 
 pub mod bench;
 pub mod report;

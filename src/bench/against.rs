@@ -9,11 +9,14 @@
 use std::{
     ffi::OsString,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
     time::Instant,
 };
 
+use nix::sys::signal::Signal;
+
 use super::{
+    child,
     derive::derive,
     machine,
     results::{Cell, Disk, Plan, Probe, Results, Round},
@@ -24,6 +27,8 @@ use super::{
 };
 use crate::{Error, Result};
 
+/// A program that is sent both clears away what is its own, and reports nothing.
+const AT_ONCE: [Signal; 2] = [Signal::SIGTERM, Signal::SIGINT];
 /// How many rounds the time allowed is divided among, to say how long one may take.
 const ROUNDS: f64 = 8.0;
 
@@ -40,7 +45,7 @@ pub struct Options<'a> {
     /// The results of the newer program are written here after each round, those of the older one
     /// [`beside`] it.
     pub out: Option<PathBuf>,
-    /// Whether to end after this round.
+    /// Whether to end now; the round that is under way is lost.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -75,20 +80,32 @@ pub fn run(
     let mut orders = Orders::new(2, plan.seed);
     let mut stopping = plan.stop.watch();
     for round in 0.. {
-        for (place, which) in orders.next_order().into_iter().enumerate() {
-            progress(Progress {
-                stage: Stage::Timing,
-                rounds: round,
-                competitor: NAMES[which],
-                seconds: begin.elapsed().as_secs_f64(),
-                budget: plan.stop.budget,
-                ..Progress::default()
-            });
-            let file = scratch.path().join(format!("{}.json", NAMES[which]));
-            let done = one_round(options, programs[which], &file, round)?;
-            let all = both[which].get_or_insert_with(|| blank(&done, plan, &name));
-            merge(all, done, round, place as u32);
-        }
+        let mut each_once = || -> Result<Vec<(usize, Results)>> {
+            let one = |which: usize| {
+                progress(Progress {
+                    stage: Stage::Timing,
+                    rounds: round,
+                    competitor: NAMES[which],
+                    seconds: begin.elapsed().as_secs_f64(),
+                    budget: plan.stop.budget,
+                    ..Progress::default()
+                });
+                let file = scratch.path().join(format!("{}.json", NAMES[which]));
+                Ok((which, one_round(options, programs[which], &file, round)?))
+            };
+            orders.next_order().into_iter().map(one).collect()
+        };
+        let interrupted = match each_once() {
+            // What one of them did has no pair.
+            Err(_) if (options.stop)() && round > 0 => true,
+            done => {
+                for (place, (which, done)) in done?.into_iter().enumerate() {
+                    let all = both[which].get_or_insert_with(|| blank(&done, plan, &name));
+                    merge(all, done, round, place as u32);
+                }
+                (options.stop)()
+            }
+        };
         let [Some(new), Some(old)] = &mut both else { break };
         for results in [&mut *new, &mut *old] {
             results.seconds = begin.elapsed().as_secs_f64();
@@ -104,7 +121,7 @@ pub fn run(
                     .is_some_and(|(low, high)| 0.5 * (high / low).ln() <= plan.stop.precision)
             })
         };
-        let why = match (options.stop)() {
+        let why = match interrupted {
             true => Some(Stopped::Interrupted),
             false => {
                 let seconds = begin.elapsed().as_secs_f64();
@@ -134,7 +151,8 @@ fn one_round(options: &Options<'_>, program: &Path, file: &Path, round: u32) -> 
     let plan = &options.plan;
     let seconds = (plan.stop.budget / (2.0 * ROUNDS)).max(1.0);
     let at = |e: Error| e.in_place(program.display().to_string());
-    let output = Command::new(program)
+    let mut command = Command::new(program);
+    command
         .args(&options.args)
         .args(["--rounds", "1", "--format", "text"])
         .args(["--budget", &seconds.to_string()])
@@ -142,12 +160,13 @@ fn one_round(options: &Options<'_>, program: &Path, file: &Path, round: u32) -> 
         .arg("--out")
         .arg(file)
         // What one round measured is not what a later `report` is asked for.
-        .env("XDG_CACHE_HOME", file.parent().unwrap_or(file))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .output()
-        .map_err(|e| at(Error::unavailable("it cannot be started").with_source(e)))?;
+        .env("STEELYARD_CACHE", file.parent().unwrap_or(file));
+    let output = match child::output(&mut command, &AT_ONCE, options.stop) {
+        Err(e) if (options.stop)() => return Err(e),
+        output => {
+            output.map_err(|e| at(Error::unavailable("it cannot be started").with_source(e)))?
+        }
+    };
     // 1 says that something was found: a store that is not here, a promise that is not kept.
     if !matches!(output.status.code(), Some(0 | 1)) {
         let said = String::from_utf8_lossy(&output.stderr);

@@ -137,7 +137,7 @@ pub struct Watch<'a> {
     pub progress: &'a mut dyn FnMut(Progress<'_>),
     /// Is handed the results after each round.
     pub save: &'a mut dyn FnMut(&Results) -> Result<()>,
-    /// Says whether to end before the next cell.
+    /// Says whether to end before the next window.
     pub stop: &'a dyn Fn() -> bool,
 }
 
@@ -449,6 +449,9 @@ impl<'r, 'e, 'w> Run<'r, 'e, 'w> {
         s: usize,
         units: u64,
     ) -> Result<(Counts, super::accounting::Usage)> {
+        if (self.watch.stop)() {
+            return Err(interrupted());
+        }
         let seat = &self.seats[p][s];
         let phase = &self.results.phases[seat.phase];
         let entry = &mut self.entries[seat.entry];

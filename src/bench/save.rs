@@ -21,10 +21,10 @@ pub fn write(results: &Results, path: &Path) -> Result<()> {
     write_json(results, path)
 }
 
-/// Writes runs that belong together (those of the tour) to one file: a list; a single one as [`write`] does.
+/// Writes runs that belong together (those of the tour) to one file: a list; a single one as [`write()`] does.
 ///
 /// # Errors
-/// As those of [`write`].
+/// As those of [`write()`].
 pub fn write_runs(runs: &[Results], path: &Path) -> Result<()> {
     match runs {
         [one] => write(one, path),

@@ -5,23 +5,26 @@
 //! ([`PrivateFolder`]).
 
 use std::{
-    fs::{self, File, TryLockError},
+    fs::{self, File},
     path::Path,
+    sync::Arc,
+    thread,
+    time::Duration,
 };
 
+use super::cleanup::{self, Due};
 use crate::{Error, Result, server::PrivateFolder};
 
 /// What its name begins with.
 const NAME: &str = "steelyard-bench-";
-/// A file in it that is locked as long as its process lives.
-const LOCK: &str = ".lock";
 
 /// A folder of the run's own; dropping it removes it with all that is in it.
 #[derive(Debug)]
 pub struct Scratch {
-    folder: PrivateFolder,
+    folder: Arc<PrivateFolder>,
     /// The system unlocks it when the process ends, however it does.
     _lock: File,
+    _due: Due,
 }
 
 impl Scratch {
@@ -35,13 +38,11 @@ impl Scratch {
         let failed = |e: std::io::Error| Error::from(e).in_place(parent.display().to_string());
         fs::create_dir_all(&parent).map_err(failed)?;
         sweep(&parent);
-        let folder = PrivateFolder::make(&parent, NAME).map_err(failed)?;
-        // Under its name it is locked from the start: another run would sweep it else.
-        let unnamed = folder.inside(".new");
-        let lock = File::create_new(&unnamed).map_err(failed)?;
-        lock.lock().map_err(failed)?;
-        fs::rename(unnamed, folder.inside(LOCK)).map_err(failed)?;
-        Ok(Scratch { folder, _lock: lock })
+        let folder = Arc::new(PrivateFolder::make(&parent, NAME).map_err(failed)?);
+        let made = Arc::clone(&folder);
+        let due = cleanup::due(move || remove(&made));
+        let lock = folder.lock().map_err(failed)?;
+        Ok(Scratch { folder, _lock: lock, _due: due })
     }
 
     /// Where it is.
@@ -52,7 +53,19 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        let _ = self.folder.remove();
+        remove(&self.folder);
+    }
+}
+
+/// Removes a folder. Where the run was ended early, a thread may still make files in it for a moment.
+fn remove(folder: &PrivateFolder) {
+    const TRIES: u32 = 20;
+    const PAUSE: Duration = Duration::from_millis(10);
+    for _ in 0..TRIES {
+        if folder.remove().is_ok() || !folder.path().exists() {
+            return;
+        }
+        thread::sleep(PAUSE);
     }
 }
 
@@ -63,9 +76,7 @@ fn sweep(parent: &Path) {
             continue;
         }
         let Ok(Some(folder)) = PrivateFolder::open(&entry.path()) else { continue };
-        // Without a lock it is just being made.
-        let Ok(lock) = folder.file(LOCK) else { continue };
-        if !matches!(lock.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_))) {
+        if folder.is_abandoned() {
             let _ = folder.remove();
         }
     }
@@ -79,6 +90,8 @@ mod tests {
     };
 
     use super::*;
+
+    const LOCK: &str = ".lock";
 
     /// A folder with data and a lock that nobody holds.
     fn left(parent: &Path, name: &str, mode: u32) -> PathBuf {

@@ -13,6 +13,7 @@ use nix::{
     unistd::Pid,
 };
 
+use super::cleanup::{self, Due};
 use crate::{Error, Result};
 
 /// How long strace may take to attach, and to print what was asked for.
@@ -23,6 +24,8 @@ pub struct Watch {
     child: Child,
     /// Its lines so far: the calls.
     lines: Receiver<String>,
+    /// Until it is waited for.
+    due: Option<Due>,
 }
 
 impl Watch {
@@ -63,7 +66,8 @@ impl Watch {
                 }
             }
         });
-        let watch = Watch { child, lines };
+        let due = Some(cleanup::kills(&child));
+        let watch = Watch { child, lines, due };
         let begin = Instant::now();
         let mut left = processes.len();
         while left > 0 {
@@ -104,6 +108,7 @@ impl Watch {
         // inherit that.
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGQUIT)
             .map_err(std::io::Error::from)?;
+        self.due = None;
         self.child.wait()?;
         Ok(std::iter::from_fn(move || self.lines.recv().ok()))
     }
@@ -111,6 +116,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
+        self.due = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -47,7 +47,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     if args.stores.iter().any(|Named(target)| target.own_url().is_none()) {
         elsewhere().into_iter().for_each(say);
     }
-    let stop = interrupt::at_first();
+    let stop = &interrupt::at_first();
     print(line(["store", "asked", "set", "syncs a write", "observed", "what was seen"]))?;
     for Named(target) in args.stores {
         let target = match args.durability {

@@ -187,12 +187,12 @@ impl<W: Write> Check<'_, W> {
         let Summary { file, format, records, sound, repaired, incomplete, rejected, kinds } =
             summary;
         let (file, records) = (visible(file), count(records, "record"));
-        write!(out, "{file}: {records} in {format}: {} sound", grouped(sound))?;
+        write!(out, "{file}: {records} in {format}: {} valid", grouped(sound))?;
         write!(out, ", {} repaired", grouped(repaired))?;
         if incomplete > 0 {
             write!(out, " ({} incomplete)", grouped(incomplete))?;
         }
-        writeln!(out, ", {} rejected", grouped(rejected))?;
+        writeln!(out, ", {} damaged", grouped(rejected))?;
         for (name, n) in kinds {
             let kind = TroubleKind::ALL.iter().find(|kind| kind.name() == name);
             let meaning = kind.map_or("", |kind| kind.meaning());

@@ -42,7 +42,7 @@ Examples:
 
 pub fn run(args: Args) -> Result<Outcome> {
     if args.keys.is_empty() && args.conditions.is_empty() && !args.all {
-        return Err(Error::invalid("say which records: keys, --where CONDITION, or --all"));
+        return Err(Error::invalid("name the records: keys, --where CONDITION, or --all"));
     }
     let stores = Stores::new()?;
     let place = stores.open(&args.url)?;
@@ -56,8 +56,8 @@ pub fn run(args: Args) -> Result<Outcome> {
                 let unheld = query::unheld(store, &filter.denied()).await?;
                 if let Some(path) = unheld.first() {
                     return Err(Error::invalid(format!(
-                        "no record has the field {path}, so every record fits that test; nothing was \
-                         deleted (--where '!{path}' is how to ask for records without it)"
+                        "no record has the field {path}, so every record fits that test; nothing \
+                         was deleted (--where '!{path}' finds records without it)"
                     )));
                 }
                 let (deleted, why) = query::delete(store, &filter).await?;
@@ -70,10 +70,10 @@ pub fn run(args: Args) -> Result<Outcome> {
             };
             stores.wait(work).map(|(deleted, why, hints)| {
                 for hint in hints {
-                    say(format_args!("steelyard: {hint}"));
+                    say(format_args!("hint: {hint}"));
                 }
                 if let Some(why) = why {
-                    say(format_args!("steelyard: {why}; the records are read and tested here"));
+                    say(format_args!("note: {why}; all records are read and tested here"));
                 }
                 deleted
             })
@@ -82,7 +82,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     let deleted = deleted.map_err(|e| e.in_place(place.url().to_string()))?;
     say(format_args!("{} deleted", count(deleted, "record")));
     if deleted < wanted {
-        say(format_args!("{} of the keys were not there", grouped(wanted - deleted)));
+        say(format_args!("{} of the keys not found", grouped(wanted - deleted)));
         return Ok(Outcome::Found);
     }
     Ok(Outcome::Well)

@@ -67,7 +67,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     query.filter = stores.wait(Condition::for_store(&args.conditions, store)).map_err(in_place)?;
     let Answer { mut rows, read } = stores.wait(query::find(store, &query)).map_err(in_place)?;
     if let Some(why) = read {
-        say(format_args!("steelyard: {why}; the records are read and tested here"));
+        say(format_args!("note: {why}; all records are read and tested here"));
     }
     let (mut none, mut sorted) = (true, vec![false; query.sort.len()]);
     while let Some(batch) = stores.wait(rows.try_next()).map_err(in_place)? {
@@ -87,7 +87,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     if none && query.filter != Filter::All {
         // The answer stands, whatever becomes of this.
         for hint in stores.wait(query::hints(store, &query.filter)).unwrap_or_default() {
-            say(format_args!("steelyard: {hint}"));
+            say(format_args!("hint: {hint}"));
         }
     }
     let missing = kept.map_or_else(Vec::new, |kept| kept.missing());
@@ -97,7 +97,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     let unheld: Vec<String> = unheld.iter().map(Path::to_string).collect();
     for (names, option) in [(&missing, "--fields"), (&unheld, "--sort")] {
         if !names.is_empty() {
-            say(format_args!("steelyard: {}", missing_fields(names, option)));
+            say(format_args!("warning: {}", missing_fields(names, option)));
         }
     }
     match missing.is_empty() && unheld.is_empty() {

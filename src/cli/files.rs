@@ -18,8 +18,8 @@ pub fn no_store(name: &str) -> Result<()> {
     if !is_url(name) || Path::new(name).exists() {
         return Ok(());
     }
-    let what = "this is the URL of a store, and a file is wanted: `steelyard copy URL FILE` makes one of its records, \
-                `steelyard show URL` shows them";
+    let what = "expected a file, not the URL of a store: `steelyard copy URL FILE` writes its \
+                records to a file, `steelyard show URL` shows them";
     Err(Error::invalid(what).in_place(name))
 }
 

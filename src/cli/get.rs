@@ -43,11 +43,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         match record {
             Some(record) => printer.add(Row { key, record })?,
             None => {
-                say(format_args!(
-                    "steelyard: {}: no record with the key {}",
-                    place.url(),
-                    key.shown()
-                ));
+                say(format_args!("error: {}: no record with key {}", place.url(), key.shown()));
                 outcome = Outcome::Found;
             }
         }

@@ -1,23 +1,49 @@
-//! Being told to stop: by Ctrl-C, by whoever runs us, by a terminal that closes.
+//! Signals that end the program: Ctrl-C, SIGTERM, a terminal that closes.
 //!
 //! Unless a verb ends in a way of its own ([`at_first`]), half-written files are removed, and the
 //! process ends by the signal, so that a shell script that runs it ends too.
 
 use std::{
     fs,
-    sync::atomic::{AtomicBool, AtomicI32, Ordering},
+    path::PathBuf,
+    process,
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicI32, Ordering},
+        mpsc,
+    },
     thread,
+    time::{Duration, SystemTime},
 };
 
+use indicatif::MultiProgress;
 use nix::sys::signal::{SigSet, Signal, raise};
-use steelyard::file::Staged;
+use steelyard::{
+    bench::{cleanup, stop::Stop},
+    file::Staged,
+    store,
+};
+
+use super::say;
+
+/// What is said at the first signal.
+const SAID: &str = "ending after this pass; Ctrl-C again quits";
+/// How long a verb may take to end by itself after the first signal. With what is then cleared away, and with the
+/// start of threads on a busy machine, it stays below the two seconds that are promised.
+const GRACE: Duration = Duration::from_millis(1_400);
+/// How long it may take to clear away what a process leaves that is ended at once.
+const CLEARING: Duration = Duration::from_millis(400);
 
 /// Set by the first signal, where a verb looks at it.
-static STOP: AtomicBool = AtomicBool::new(false);
-/// Which signal that was; 0 before.
+static STOP: OnceLock<Stop> = OnceLock::new();
+/// The thread that ends the process where the verb does not.
+static DEADLINE: OnceLock<thread::Thread> = OnceLock::new();
+/// Which signal was the first; 0 before.
 static FIRST: AtomicI32 = AtomicI32::new(0);
-/// Whether a verb does.
-static GENTLY: AtomicBool = AtomicBool::new(false);
+/// The lines of progress that are drawn.
+static DRAWN: Mutex<Option<MultiProgress>> = Mutex::new(None);
+/// The file of results that is kept up to date, and when the program was started.
+static RESULTS: OnceLock<(PathBuf, SystemTime)> = OnceLock::new();
 
 /// Looks out for signals from now on. To be called before there are other threads.
 pub fn watch() {
@@ -37,14 +63,22 @@ pub fn watch() {
     }
     let wait = move || {
         while let Ok(signal) = wanted.wait() {
-            if GENTLY.load(Ordering::Relaxed) && FIRST.load(Ordering::Relaxed) == 0 {
-                FIRST.store(signal as i32, Ordering::Relaxed);
-                STOP.store(true, Ordering::Relaxed);
-                continue;
+            let first =
+                FIRST.compare_exchange(0, signal as i32, Ordering::Relaxed, Ordering::Relaxed);
+            match STOP.get() {
+                Some(stop) if first.is_ok() => {
+                    stop.set();
+                    store::interrupt();
+                    DEADLINE.get().inspect(|thread| thread.unpark());
+                }
+                // Nothing but files is to be cleared away.
+                None => {
+                    Staged::abandon_all();
+                    end_by(signal);
+                    process::exit(status(signal));
+                }
+                Some(_) => at_once(signal),
             }
-            Staged::abandon_all();
-            let _ = SigSet::from(signal).thread_unblock();
-            let _ = raise(signal);
         }
     };
     if thread::Builder::new().name("signals".into()).spawn(wait).is_err() {
@@ -52,19 +86,106 @@ pub fn watch() {
     }
 }
 
-/// From now on the first signal only sets what is returned, and the second ends the process.
-pub fn at_first() -> &'static AtomicBool {
-    GENTLY.store(true, Ordering::Relaxed);
-    &STOP
+/// From now on the first signal only sets what is returned, and says so. A second one, or a verb that has not ended some
+/// time after the first, ends the process.
+pub fn at_first() -> Stop {
+    let stop = STOP.get_or_init(Stop::default);
+    DEADLINE.get_or_init(|| {
+        let deadline = thread::Builder::new().name("bench stop".into()).spawn(|| {
+            while !stop.is_set() {
+                thread::park();
+            }
+            // On a thread of its own: a terminal that was stopped (Ctrl-S) takes no line.
+            let _ = thread::Builder::new().spawn(|| tell(SAID));
+            thread::sleep(GRACE);
+            if let Ok(signal) = Signal::try_from(FIRST.load(Ordering::Relaxed)) {
+                at_once(signal);
+            }
+        });
+        match deadline {
+            Ok(deadline) => deadline.thread().clone(),
+            // Whoever has no thread left is told nothing, and ends by the second signal.
+            Err(_) => thread::current(),
+        }
+    });
+    stop.clone()
+}
+
+/// The file of results that a bench keeps up to date: named where the process ends without a report.
+pub fn keeps(results: PathBuf) {
+    let _ = RESULTS.set((results, SystemTime::now()));
+}
+
+/// What is said is said above these lines, until [`undrawn`].
+pub fn drawn(lines: &MultiProgress) {
+    *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(lines.clone());
+}
+
+/// No lines are drawn any more.
+pub fn undrawn() {
+    *DRAWN.lock().unwrap_or_else(PoisonError::into_inner) = None;
 }
 
 /// Ends the process by the signal that a verb was ended by, so that whoever runs us knows; does nothing
 /// where none came.
 pub fn pass_on() {
     if let Ok(signal) = Signal::try_from(FIRST.load(Ordering::Relaxed)) {
-        let _ = SigSet::from(signal).thread_unblock();
-        let _ = raise(signal);
+        end_by(signal);
     }
+}
+
+fn tell(line: &str) {
+    let lines = DRAWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    match lines {
+        Some(lines) => lines.suspend(|| say(line)),
+        None => say(line),
+    }
+}
+
+/// Clears away what the process leaves, and ends it by this signal, whatever its threads are doing.
+fn at_once(signal: Signal) {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    while ENDS.swap(true, Ordering::Relaxed) {
+        // Another thread does so.
+        thread::park();
+    }
+    let (done, cleared) = mpsc::channel();
+    let clear = move || {
+        Staged::abandon_all();
+        let left = cleanup::all();
+        let _ = done.send(());
+        left.iter().for_each(|line| tell(line));
+        if let Some(line) = kept() {
+            tell(&line);
+        }
+        let _ = done.send(());
+    };
+    if thread::Builder::new().spawn(clear).is_ok() {
+        let _ = cleared.recv_timeout(CLEARING);
+        // What it says is worth a moment more, and nobody may be reading it.
+        let _ = cleared.recv_timeout(CLEARING / 4);
+    }
+    end_by(signal);
+    process::exit(status(signal))
+}
+
+/// Where the rounds that were complete are.
+fn kept() -> Option<String> {
+    let (path, begun) = RESULTS.get()?;
+    let written = fs::metadata(path).and_then(|data| data.modified()).ok()?;
+    let path = path.display();
+    (written >= *begun).then(|| format!("what was measured: steelyard report {path}"))
+}
+
+/// Returns where the signal ends nothing: it does not end the first process of a container.
+fn end_by(signal: Signal) {
+    let _ = SigSet::from(signal).thread_unblock();
+    let _ = raise(signal);
+}
+
+/// What a shell says of a process that was ended by a signal.
+fn status(signal: Signal) -> i32 {
+    128 + signal as i32
 }
 
 /// The signals that are ignored, a bit each from the lowest: proc(5). None where it cannot be told.

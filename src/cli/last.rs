@@ -14,10 +14,13 @@ use steelyard::{
 /// Packed, as results of many rounds are large.
 const NAME: &str = "last-results.json.zst";
 
-/// `$XDG_CACHE_HOME/steelyard`, else `~/.cache/steelyard`.
+/// `$STEELYARD_CACHE`, else `$XDG_CACHE_HOME/steelyard`, else `~/.cache/steelyard`.
 fn folder() -> Option<PathBuf> {
     let absolute =
         |name: &str| env::var_os(name).map(PathBuf::from).filter(|folder| folder.is_absolute());
+    if let Some(own) = absolute("STEELYARD_CACHE") {
+        return Some(own);
+    }
     let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(cache.join("steelyard"))
 }

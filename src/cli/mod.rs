@@ -130,7 +130,10 @@ pub fn run() -> ExitCode {
         Err(e) => {
             // What other threads still write to will not become whole.
             Staged::abandon_all();
-            say(format_args!("steelyard: {}", e.chain()));
+            say(format_args!("error: {}", e.chain()));
+            if let Some(hint) = e.hint() {
+                say(format_args!("hint: {hint}"));
+            }
             ExitCode::from(if e.kind() == ErrorKind::Invalid { 2 } else { 3 })
         }
     };
@@ -197,8 +200,8 @@ fn is_broken_pipe(error: &Error) -> bool {
 fn file_to_write<T: From<String>>(text: &str) -> Result<T, String> {
     match is_url(text) {
         false => Ok(text.to_owned().into()),
-        true => Err("a file is wanted, and this is, or may be, the URL of a store; a file of such a name is \
-                     written ./NAME"
+        true => Err("expected a file, and this is or may be the URL of a store; write a file of \
+                     that name as ./NAME"
             .into()),
     }
 }

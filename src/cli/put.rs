@@ -90,7 +90,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     if !rows.is_empty() {
         send(&mut rows, &mut given).map_err(in_place)?;
     }
-    say(format_args!("{} kept", count(kept, "record")));
+    say(format_args!("{} stored", count(kept, "record")));
     Ok(Outcome::Well)
 }
 

@@ -19,7 +19,7 @@ use super::{Outcome, last, parsed, print, say};
 /// Prints the full report of a bench, or compares its results with earlier ones.
 ///
 /// Without a file it reports the last bench, whose results are kept in the user's cache folder
-/// ($XDG_CACHE_HOME/steelyard, else ~/.cache/steelyard).
+/// ($STEELYARD_CACHE, else $XDG_CACHE_HOME/steelyard or ~/.cache/steelyard).
 ///
 /// With more than one file, the first is compared with each of the others: for every competitor and
 /// phase that both have, the ratio of their times with its 95 % interval, and whether that is faster or

@@ -63,7 +63,7 @@ struct Range(u64, u64);
 impl std::str::FromStr for Range {
     type Err = String;
     fn from_str(text: &str) -> Result<Range, String> {
-        let wrong = || format!("{text:?} is no record number (from 1) and no range such as 7-12");
+        let wrong = || format!("{text:?} is not a record number (from 1) or a range such as 7-12");
         let number = |s: &str| s.parse::<u64>().ok().filter(|n| *n > 0).ok_or_else(wrong);
         match text.split_once('-') {
             None => number(text).map(|n| Range(n, n)),

@@ -4,7 +4,7 @@
 use super::{
     chart::{Chart, Plot, Ratio, Ratios},
     csv::{push_row, show, verdict as word},
-    html::{self, Document},
+    html::{self, Document, Front},
     markup::escaped,
     number::{NONE, fixed, ranged, short, times, whole},
     page::{Page, Section, Table},
@@ -38,8 +38,14 @@ pub fn svg(comparisons: &[Comparison]) -> String {
 /// As an HTML page in one file.
 pub fn html(comparisons: &[Comparison]) -> String {
     let comparisons = &seen(comparisons)[..];
+    let page = page(comparisons);
     Document {
-        page: &page(comparisons),
+        front: Front {
+            question: question(comparisons),
+            answer: page.lead.clone(),
+            ..Front::default()
+        },
+        page: &page,
         kicker: "steelyard report".into(),
         about: about(comparisons),
         json: serde_json::to_string(comparisons).expect("comparisons are plain data"),
@@ -111,6 +117,16 @@ fn title(comparisons: &[Comparison]) -> String {
         several => format!("{} earlier ones", several.len()),
     };
     format!("{}: the run of {} and {than}", first.bench, moment(&first.new.started))
+}
+
+/// The title of the page.
+fn question(comparisons: &[Comparison]) -> String {
+    match comparisons {
+        [] => "Nothing to compare".into(),
+        [one] if one.interleaved => "Is the newer program faster than the older one?".into(),
+        [one] => format!("What changed since {}?", with(one)),
+        several => format!("What changed since {} earlier runs?", several.len()),
+    }
 }
 
 /// What a run is compared with: `the run of 2026-11-22 09:00`.
@@ -427,12 +443,12 @@ fn charts(c: &Comparison) -> Vec<Chart> {
         let of = c.pairs.iter().filter(|p| p.phase == phase);
         let ratios = of.map(|p| Ratio {
             name: p.competitor.clone(),
-            ratio: p.versus.ratio,
+            ratio: p.versus.ratio.inverse(1.0),
             verdict: if c.holds(p) { p.versus.verdict } else { Verdict::Untested },
         });
         Chart {
             title: phase.to_owned(),
-            unit: "time now / then: right of 1 is slower".into(),
+            unit: "speed now over speed then: right of 1 is faster".into(),
             plot: Plot::Ratios(Ratios(ratios.collect())),
         }
     };
@@ -497,5 +513,5 @@ fn about(comparisons: &[Comparison]) -> String {
     let runs: String = std::iter::once(line("now", &first.new))
         .chain(comparisons.iter().map(|c| line("then", &c.old)))
         .collect();
-    html::part("runs", "The runs", &format!("<dl>\n{runs}</dl>\n"))
+    html::fold("Runs", &format!("<dl>\n{runs}</dl>\n"))
 }

@@ -3,6 +3,7 @@
 use super::{
     lead::{Known, Lead, be_faster, has_ranks, lead},
     marks,
+    names::is_format,
     number::{bytes, fixed, percent, short, times},
     page::Page,
     tables,
@@ -135,7 +136,7 @@ fn is_trial(contender: &Contender) -> bool {
 }
 
 /// True where every record comes back as it was.
-fn keeps_all(contender: &Contender) -> bool {
+pub(super) fn keeps_all(contender: &Contender) -> bool {
     !is_trial(contender) && contender.proof.as_ref().is_some_and(|p| p.equal == p.records)
 }
 
@@ -169,7 +170,8 @@ fn against(results: &Results) -> String {
 /// What compressed newline-delimited JSON costs, the conclusion of the published study: beside the
 /// baseline compressed in the same way, and beside the baseline as it is.
 fn originals(results: &Results) -> Option<String> {
-    let json = results.competitor("json").filter(|_| results.baseline != "json")?;
+    let is_json = |c: &&Contender| is_format(&c.name, "json");
+    let json = results.competitors.iter().find(is_json).filter(|c| c.name != results.baseline)?;
     let base = results.competitor(&results.baseline)?;
     let (packed, plain) = (*json.sizes.get("gzip")?, *base.sizes.get("")?);
     let mut text = format!(
@@ -185,21 +187,21 @@ fn originals(results: &Results) -> Option<String> {
     text.push(')');
     text.push('.');
     for pack in ["gzip", "zstd"] {
-        text.extend(packed_json(results, pack));
+        text.extend(packed_json(results, &json.name, pack));
     }
     Some(text)
 }
 
 /// What files of JSON in one pack cost to read and write: like with like first.
-fn packed_json(results: &Results, pack: &str) -> Option<String> {
+fn packed_json(results: &Results, json: &str, pack: &str) -> Option<String> {
     let base = &results.baseline;
     let sure = |v: &Versus| v.ratio.low.is_some();
     let alike = |way: &str| {
-        let cell = results.cell("json", &format!("{way}-{pack}"))?;
+        let cell = results.cell(json, &format!("{way}-{pack}"))?;
         cell.summary.as_ref()?.versus.filter(sure)
     };
     let plain = |way: &str| {
-        let of = ("json".to_owned(), format!("{way}-{pack}"));
+        let of = (json.to_owned(), format!("{way}-{pack}"));
         let to = (base.clone(), way.to_owned());
         results.contrasts.iter().find(|c| c.of == of && c.to == to)?.versus.filter(sure)
     };

@@ -23,6 +23,7 @@ mod html;
 mod lead;
 mod marks;
 mod markup;
+mod names;
 mod number;
 mod objects;
 mod page;
@@ -31,10 +32,12 @@ pub mod screen;
 pub mod several;
 pub mod slabs;
 mod stores;
+mod summary;
 mod svg;
 mod tables;
 mod text;
 mod visible;
+mod warnings;
 mod words;
 
 pub use marks::over_budget;
@@ -63,11 +66,12 @@ pub fn svg(results: &Results) -> String {
     svg::svg(&page(&made_visible(results)))
 }
 
-/// As an HTML page in one file, which needs no network: the verdict, charts, tables, and the
-/// results themselves.
+/// As an HTML page in one file, which needs no network: the answer, charts, tables, and the results
+/// themselves. Competitors have the names of their products.
 pub fn html(results: &Results) -> String {
     let results = &*made_visible(results);
-    html::html(results, &page(results))
+    let named = names::with_product_names(results);
+    html::html(results, &named, &page(&named))
 }
 
 fn page(results: &Results) -> page::Page {

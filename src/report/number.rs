@@ -141,6 +141,16 @@ pub(super) fn bytes(n: u64) -> String {
     }
 }
 
+/// A time with its unit: `850 ns`, `53.1 µs`, `1.20 ms`, `2.00 s`.
+pub(super) fn duration(ns: f64) -> String {
+    match ns {
+        ..999.5 => format!("{} ns", short(ns)),
+        ..999_500.0 => format!("{} µs", short(ns / 1e3)),
+        ..999_500_000.0 => format!("{} ms", short(ns / 1e6)),
+        _ => format!("{} s", short(ns / 1e9)),
+    }
+}
+
 /// How many times: `4.1 times`, `1.2 times`.
 pub(super) fn times(ratio: f64) -> String {
     match ratio {
@@ -192,6 +202,10 @@ mod tests {
         assert_eq!(
             (bytes(812), bytes(4100), bytes(31_200_000)),
             ("812 B".into(), "4.10 kB".into(), "31.2 MB".into())
+        );
+        assert_eq!(
+            [850.0, 53_120.0, 999_700.0, 2e9].map(duration),
+            ["850 ns", "53.1 µs", "1.00 ms", "2.00 s"]
         );
         assert_eq!(percent(1.0, 3.0), "33.3");
         assert_eq!(percent(1.0, 0.0), "-");

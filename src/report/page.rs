@@ -22,6 +22,9 @@ pub struct Section {
     pub title: String,
     /// What was measured, and how often.
     pub about: String,
+    /// The same without what is only of the table, for looks that have it behind a fold; empty where that is
+    /// all of it.
+    pub brief: String,
     /// The table.
     pub table: Table,
     /// What the marks in it mean; one line each.
@@ -30,6 +33,22 @@ pub struct Section {
     pub charts: Vec<Chart>,
     /// The statements that were measured.
     pub listings: Vec<Listing>,
+    /// What it is, for looks that lay out sections by that.
+    pub role: Role,
+}
+
+/// What a section is on its page.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Role {
+    /// A result like any other.
+    #[default]
+    Result,
+    /// All operations together, for looks that have no picture of that.
+    Glance,
+    /// One operation, by the id of its phase.
+    Operation(String),
+    /// What has to be known to judge the results.
+    Method,
 }
 
 /// A statement as it was sent, and how it was answered.

@@ -1,8 +1,8 @@
 //! Reports of several runs that belong together: those of the tour. Of one run they are that run's own report.
 
 use super::{
-    csv::csv as table, html::of_runs, made_visible, page, page::Page, svg::svg as picture,
-    text as look,
+    csv::csv as table, html::of_runs, made_visible, names::with_product_names, page, page::Page,
+    svg::svg as picture, text as look,
 };
 use crate::bench::results::Results;
 
@@ -53,5 +53,6 @@ pub fn svg(runs: &[Results]) -> String {
 /// As one HTML page.
 pub fn html(runs: &[Results]) -> String {
     let runs = visible(runs);
-    of_runs(&runs, &pages(&runs), csv(&runs))
+    let named: Vec<Results> = runs.iter().map(with_product_names).collect();
+    of_runs(&runs, &named, &pages(&named), csv(&runs))
 }

@@ -4,7 +4,7 @@
 use super::{
     chart::{Bar, Bars, Chart, Plot},
     csv::push_row,
-    html::Document,
+    html::{Document, Front},
     number::{bytes, fixed, percent, whole},
     page::{Page, Section, Table},
     svg::svg as drawn,
@@ -51,8 +51,14 @@ pub fn svg(slabs: &Slabs<'_>) -> String {
 
 /// As an HTML page in one file.
 pub fn html(slabs: &Slabs<'_>) -> String {
+    let page = page(slabs);
     Document {
-        page: &page(slabs),
+        front: Front {
+            question: "How much memory does memcached need for these items?".into(),
+            answer: page.lead.clone(),
+            ..Front::default()
+        },
+        page: &page,
         kicker: "steelyard slabs".into(),
         about: String::new(),
         json: json(slabs),

@@ -4,7 +4,7 @@ use super::{
     lead::{hides_processor_time, on_processor_time, processor},
     marks::Marks,
     number::{NONE, beside, bytes, fixed, megabytes, percent, ranged, short, whole},
-    page::{Section, Table},
+    page::{Role, Section, Table},
     pictures,
 };
 use crate::bench::results::{Basis, Cell, Contender, Contrast, Phase, Proof, Results, Summary};
@@ -98,9 +98,11 @@ pub(super) fn phase(results: &Results, phase: &Phase, about: &str) -> Section {
     Section {
         title: about.to_owned(),
         about: format!("{} One pass is {} records.", phase.about, whole(phase.units)),
+        brief: phase.about.clone(),
         table: table.without_empty_columns(),
         footnotes,
         charts: pictures::pass(results, phase).into_iter().collect(),
+        role: Role::Operation(phase.id.clone()),
         ..Section::default()
     }
 }
@@ -190,7 +192,7 @@ pub(super) fn sizes(results: &Results, about: &str) -> Section {
         ),
         table: table.without_empty_columns(),
         footnotes: marks.footnotes(),
-        charts: pictures::sizes(results),
+        charts: pictures::trade_offs(results),
         ..Section::default()
     }
 }
@@ -234,6 +236,7 @@ pub(super) fn code(results: &Results) -> Option<Section> {
             results.dataset.kind
         ),
         table,
+        role: Role::Method,
         ..Section::default()
     })
 }
@@ -277,6 +280,7 @@ pub(super) fn fidelity(results: &Results) -> Option<Section> {
         about: format!("{} What is not named here came back equal.", tried(results)),
         table: Table::default(),
         footnotes: lines,
+        role: Role::Method,
         ..Section::default()
     })
 }

@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead, BufReader, Write},
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
 use steelyard::{
@@ -15,7 +15,10 @@ use steelyard::{
     server::{Server, Wish},
 };
 
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 const OWN: [&str; 3] = ["floor", "steelyard", "steelyard-async"];
 

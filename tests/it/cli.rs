@@ -26,15 +26,13 @@ mod terminal;
 mod zeros;
 
 use std::{
-    ffi::OsStr,
-    io::Write,
-    os::unix::process::ExitStatusExt,
-    path::Path,
-    process::{Command, Stdio},
+    ffi::OsStr, io::Write, os::unix::process::ExitStatusExt, path::Path, process::Stdio,
     sync::LazyLock,
 };
 
 use tempfile::TempDir;
+
+use crate::children::Command;
 
 /// The built program.
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
@@ -106,7 +104,7 @@ impl Desk {
         let mut command = Command::new(STEELYARD);
         command.args(args).current_dir(self.path()).env_remove("NO_COLOR").stdin(Stdio::null());
         // The last results are not those of whoever runs the tests.
-        command.env("XDG_CACHE_HOME", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
+        command.env("STEELYARD_CACHE", concat!(env!("CARGO_TARGET_TMPDIR"), "/cache"));
         command
     }
 

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Output, Stdio},
+    process::{Output, Stdio},
     sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
 
@@ -18,7 +18,10 @@ use steelyard::{
     store::DRIVERS,
 };
 
-use crate::programs::{self, Missing, Need, need};
+use crate::{
+    children::{Child, Command},
+    programs::{self, Missing, Need, need},
+};
 
 /// The built program.
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
@@ -349,6 +352,7 @@ fn an_overlay_on_memory_is_memory() {
                   mount -t tmpfs none /var/tmp; mount -t tmpfs none \"$1\"; export HOME=/dev/shm TMPDIR=\"$1\"\n\
                   exec \"$0\" audit sqlite:/dev/shm/merged/x.db 'sqlite?durability=t3'";
     let folder = need!(in_memory());
+    need!(programs::root("memory wherever data could lie"));
     let place = tempfile::tempdir().unwrap();
     let mut unshare = Command::new("unshare");
     unshare.args(["--mount", "sh", "-c", mounts, STEELYARD]).arg(place.path());

@@ -231,7 +231,7 @@ fn a_bad_record_costs_no_more_than_itself() {
     bytes[4] = 0xc1;
     let damaged = read_all("msgpack", &bytes);
     assert_eq!(damaged.records.len(), 1);
-    assert!(damaged.bad[0].2.contains("no record after it can be told apart"), "{damaged:?}");
+    assert!(damaged.bad[0].2.contains("the records after it cannot be found"), "{damaged:?}");
 }
 
 const LIMIT: usize = 50;

@@ -22,8 +22,8 @@ use steelyard::{
     },
     record::Document,
     store::{
-        Abilities, DRIVERS, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
-        Rows, Shape, Store,
+        self, Abilities, DRIVERS, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query,
+        Row, Rows, Shape, Store,
     },
 };
 
@@ -258,4 +258,48 @@ fn its_operations_are_done_by_the_thread_that_counts_them() {
         }
     }
     assert!(tried >= 3, "{tried} layouts of stores in this process");
+}
+
+/// In a process of its own: it would end what SQLite does for the tests beside it.
+#[test]
+fn a_statement_that_runs_is_interrupted_and_what_follows_is_not() {
+    if !crate::programs::alone(
+        "in_process::a_statement_that_runs_is_interrupted_and_what_follows_is_not",
+    ) {
+        // Not a skip: the other process has tried it.
+        return;
+    }
+    run(async {
+        let place = store::open("sqlite:").await.unwrap();
+        place.prepare(&Layout::plain()).await.unwrap();
+        let row = |n: u64| Row {
+            key: Key::new(n.to_string()).unwrap(),
+            record: Document::from_iter([("n", n as i64)]),
+        };
+        let rows: Vec<Row> = (0..50_000).map(row).collect();
+        place.load(&rows).await.unwrap();
+        let none: Filter = "n<0".parse().unwrap();
+        let (ended, end) = std::sync::mpsc::channel::<()>();
+        let interrupts = thread::spawn(move || {
+            while end.try_recv() != Err(std::sync::mpsc::TryRecvError::Disconnected) {
+                store::interrupt();
+                thread::yield_now();
+            }
+        });
+        for allowed in [false, true] {
+            // It may end between two interruptions.
+            let mut error = None;
+            while error.is_none() {
+                error = match allowed {
+                    true => store::blocking(place.delete(&none)).await.err(),
+                    false => place.delete(&none).await.err(),
+                };
+            }
+            assert!(error.unwrap().to_string().contains("a statement was interrupted"));
+        }
+        drop(ended);
+        interrupts.join().unwrap();
+        assert_eq!(place.count().await.unwrap(), 50_000);
+        assert_eq!(place.delete(&none).await.unwrap(), 0);
+    });
 }

@@ -1,6 +1,7 @@
 //! All integration tests, in one binary.
 
 mod cache;
+mod children;
 mod cli;
 mod durability;
 mod files;

@@ -3,7 +3,6 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use proptest::prelude::*;
@@ -19,6 +18,7 @@ use steelyard::{
 };
 
 use crate::{
+    children::Command,
     programs::{self, Need, need},
     real,
 };

@@ -4,7 +4,6 @@ use std::{
     io::{Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
     path::Path,
-    process::Command,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -12,7 +11,10 @@ use std::{
 
 use steelyard::bench::{network::Relay, results::Results};
 
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 fn program() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_steelyard"))

@@ -1,11 +1,7 @@
 //! The quiet gate on this machine: others are seen, whatever a bench waits for; its own servers are not
 //! taken for others.
 
-use std::{
-    process::{Child, Command, Stdio},
-    thread,
-    time::Duration,
-};
+use std::{process::Stdio, thread, time::Duration};
 
 use steelyard::{
     bench::{
@@ -18,7 +14,10 @@ use steelyard::{
     server::Wish,
 };
 
-use crate::programs::{self, need};
+use crate::{
+    children::{Child, Command},
+    programs::{self, need},
+};
 
 /// Reads for a second.
 const READS: &str = r#"

@@ -1,13 +1,7 @@
 //! Benches in a store of the user's own: what was there is there after them, and nothing else,
 //! however they end. Private servers play the user's.
 
-use std::{
-    collections::BTreeSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-};
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use steelyard::{
@@ -16,6 +10,7 @@ use steelyard::{
         results::Results,
         run::Stage,
         schedule::StopRule,
+        stop::Stop,
         stores::{self, Options, Target},
         workload::Workload,
     },
@@ -145,11 +140,13 @@ fn leaves_all_as_it_was(on: &str, list: List<'_>) {
     assert!(error.to_string().contains("load, round 1"), "{error}");
     assert_eq!(list(), before, "after a run that failed");
 
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let mut interrupted = options(on);
     interrupted.stop = Some(&stop);
     let results = stores::run(&interrupted, &mut |p| {
-        stop.fetch_or(p.phase == "get" && p.competitor != "null", Ordering::Relaxed);
+        if p.phase == "get" && p.competitor != "null" {
+            stop.set();
+        }
     });
     let error = results.unwrap_err().to_string();
     assert!(error.contains("interrupted before the first round was done"), "{error}");

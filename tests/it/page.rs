@@ -5,12 +5,14 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use steelyard::bench as measured;
 
-use crate::programs::{self, Need, need};
+use crate::{
+    children::Command,
+    programs::{self, Need, need},
+};
 
 #[path = "../samples/stores.rs"]
 mod samples;

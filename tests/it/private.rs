@@ -6,12 +6,9 @@ use std::{
     fs,
     io::{Read, Write},
     net::TcpListener,
-    os::unix::{
-        fs::{MetadataExt, PermissionsExt},
-        process::CommandExt,
-    },
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Path, PathBuf},
-    process::{Command, Output},
+    process::Output,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -23,7 +20,10 @@ use steelyard::{
     store::{self, Key, Layout, Row},
 };
 
-use crate::programs::{self, need, password};
+use crate::{
+    children::{Command, descendants},
+    programs::{self, need, password},
+};
 
 /// A user of no program here, whom no server trusts.
 const STRANGER: u32 = 65_533;
@@ -74,14 +74,11 @@ fn opened(user: u32, paths: &[&str]) -> Vec<String> {
 
 #[test]
 fn nobody_else_reads_the_files_of_a_server() {
-    let root = nix::unistd::geteuid().is_root();
     each(|program, server| {
         let folder = folder(server);
         let mode = fs::metadata(&folder).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{}: {}", program.name, folder.display());
-        if !root {
-            return programs::skip("only root can look as another user");
-        }
+        need!(programs::root("nobody else can look as another user"));
         let found = as_user(STRANGER, "find", &[folder.to_str().unwrap()]);
         let told = String::from_utf8_lossy(&found.stdout).into_owned();
         assert!(!found.status.success() && told.lines().count() <= 1, "{}: {told}", program.name);
@@ -130,9 +127,7 @@ fn users(process: u32) -> Vec<u32> {
 
 #[test]
 fn each_server_runs_as_a_user_of_its_own() {
-    if !nix::unistd::geteuid().is_root() {
-        return programs::skip("only root can have servers run as other users");
-    }
+    need!(programs::root("servers run as this user"));
     let mut seen = Vec::new();
     each(|program, server| {
         // What is in root's home, with all that it needs, can be run by nobody else; a single file can.
@@ -274,7 +269,7 @@ fn a_password_need_not_be_in_the_url() {
             let said = String::from_utf8_lossy(&done.stderr).into_owned();
             assert!(!said.contains(password), "{}: {said}", program.name);
             // There is no such key, or no table yet.
-            let let_in = ["no record with the key", "no table", "no database"];
+            let let_in = ["no record with key", "no table", "no database"];
             (!let_in.iter().any(|says| said.contains(says))).then_some(said)
         };
         let sign = if without.contains('?') { '&' } else { '?' };
@@ -475,10 +470,8 @@ fn memory_of(user: u32) -> usize {
 
 #[test]
 fn no_server_leaves_memory_behind_however_it_ends() {
-    if !nix::unistd::geteuid().is_root() {
-        // What belongs to this user may be of another program.
-        return crate::skips::Missing::allowed("not root: servers run as this user").say();
-    }
+    // What belongs to this user may be of another program.
+    need!(programs::root("servers run as this user"));
     for name in ["postgres", "ferretdb"] {
         let there = || programs::server(name, &Wish::default());
         let server = need!(there(), continue);
@@ -518,12 +511,4 @@ fn no_server_leaves_memory_behind_however_it_ends() {
         }
         assert_eq!(memory_of(user), 0, "{name}: steelyard was killed");
     }
-}
-
-/// All processes that come from one.
-fn descendants(process: u32) -> Vec<u32> {
-    let children = fs::read_to_string(format!("/proc/{process}/task/{process}/children"));
-    let children = children.unwrap_or_default();
-    let children = children.split_whitespace().map(|child| child.parse().unwrap());
-    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
 }

@@ -1,10 +1,7 @@
 //! What tests need of the machine they run on: servers, programs, real records. What is not there is a
 //! [`Missing`], and [`need!`] leaves the test with it (`skips.rs`).
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
 
 use steelyard::{
     ErrorKind,
@@ -12,6 +9,7 @@ use steelyard::{
     server::{self, Server, Wish},
 };
 
+use crate::children::Command;
 pub(crate) use crate::skips::need;
 pub use crate::skips::{Missing, Need, skip};
 
@@ -71,6 +69,15 @@ pub fn password(url: &str) -> Option<&str> {
 pub fn installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+}
+
+/// What only root can do: nothing that can be installed lets another user do it.
+#[track_caller]
+pub fn root(what: &str) -> Need {
+    match nix::unistd::geteuid().is_root() {
+        true => Ok(()),
+        false => Err(Missing::allowed(format_args!("not root: {what}"))),
+    }
 }
 
 /// A program that a test needs.

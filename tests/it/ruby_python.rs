@@ -2,11 +2,7 @@
 //! of both: they read what we write as what it is, and we read what they write, thousands of made
 //! objects each; and against ourselves, for any value.
 
-use std::{
-    fmt::Write as _,
-    io::Write as _,
-    process::{Command, Stdio},
-};
+use std::{fmt::Write as _, io::Write as _, process::Stdio};
 
 use proptest::{prelude::*, strategy::ValueTree, test_runner::TestRunner};
 use steelyard::{
@@ -15,7 +11,10 @@ use steelyard::{
     record::{Document, Time, Value, dataset::catalogue::Catalogue},
 };
 
-use crate::programs::{self, Missing, Need, need};
+use crate::{
+    children::Command,
+    programs::{self, Missing, Need, need},
+};
 
 /// Any value; in maps, no name twice.
 fn values() -> impl Strategy<Value = Value> {

@@ -198,7 +198,7 @@ async fn a_key_that_is_taken_is_named() {
     place.load(&some(&["a", "b"])).await.unwrap();
     let error = place.load(&some(&["c", "b", "d", "a", "e"])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.to_string().contains("key \"b\" is taken, and 1 more"), "{error}");
+    assert!(error.to_string().contains("key \"b\" already exists, and 1 more"), "{error}");
     let keys = async |place: &Place| -> Vec<String> {
         all(place).await.into_iter().map(|row| row.key.to_string()).collect()
     };
@@ -207,7 +207,7 @@ async fn a_key_that_is_taken_is_named() {
     let ordered = open("table=taken&ordered=true").await.unwrap();
     let error = ordered.load(&some(&["f", "b", "g", "a"])).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.to_string().ends_with("key \"b\" is taken"), "{error}");
+    assert!(error.to_string().ends_with("key \"b\" already exists"), "{error}");
     assert_eq!(keys(&ordered).await, ["a", "b", "c", "d", "e", "f"]);
     // Twice in one batch: put keeps the last.
     let twice = [row("z", [("v", 1i64)]), row("z", [("v", 2i64)])];

@@ -68,6 +68,8 @@ const ROOMS: &[(&str, &[&str])] = &[
 const PRINTS: [&str; 2] = ["src/cli/", "src/main.rs"];
 /// Files that may have `unsafe` in them.
 const UNSAFE: [&str; 2] = ["crates/marc/src/iso2709/simd.rs", "src/bench/allocations.rs"];
+/// The file by which tests start programs, and this one, which names what it looks for.
+const CHILDREN: [&str; 2] = ["tests/it/children.rs", "tests/it/tidy.rs"];
 /// No file is longer, in lines.
 const LONGEST: usize = 600;
 
@@ -167,6 +169,26 @@ fn unsafe_code(file: &File) -> Vec<String> {
     words.map(|t| file.at(t.line, "unsafe outside the list of tests/it/tidy.rs")).collect()
 }
 
+/// Programs that a test starts in a way of its own: they would hear no signals that this process ignores, and could keep
+/// the test waiting for ever.
+fn own_children(file: &File) -> Vec<String> {
+    if CHILDREN.contains(&file.name.as_str()) {
+        return Vec::new();
+    }
+    let texts: Vec<&str> = file.source().tokens.iter().map(|t| t.text.as_str()).collect();
+    let of_std = |at: usize, name: &str| {
+        let before = &texts[at.saturating_sub(60)..at];
+        // In a path, or in the braces of a `use` of it.
+        let process = before.iter().rposition(|text| *text == "process");
+        process.is_some_and(|p| !before[p..].contains(&";") && !before[p..].contains(&"}"))
+            && (name == "Command" || name == "Child")
+    };
+    let tokens = file.source().tokens.iter().enumerate();
+    let found = tokens.filter(|(at, token)| of_std(*at, &token.text));
+    let what = |name: &str| format!("std::process::{name}; use the one of tests/it/children.rs");
+    found.map(|(_, token)| file.at(token.line, what(&token.text))).collect()
+}
+
 /// Paths that exist on one machine only.
 fn homes(file: &File) -> Vec<String> {
     let homes = ["home", "root", "Users", "work"].map(|name| format!("/{name}/"));
@@ -255,6 +277,11 @@ fn every_file_says_what_it_is_for_and_is_short() {
 #[test]
 fn unsafe_stands_where_it_may() {
     none(SRC.iter().flat_map(unsafe_code).collect());
+}
+
+#[test]
+fn programs_of_tests_hear_signals_and_have_a_deadline() {
+    none(files("tests/it").iter().flat_map(own_children).collect());
 }
 
 #[test]
@@ -395,6 +422,12 @@ mod checks {
         caught(unsafe_code(&file("fn f() {\n unsafe { g() }\n}")), &[":2: unsafe"]);
         none(unsafe_code(&file("#![deny(unsafe_code)] // unsafe\nconst S: &str = \"unsafe\";")));
         none(unsafe_code(&File::new(UNSAFE[0], "unsafe fn f() {}")));
+        let programs = "use std::{fs, process::{Child, Stdio}};\nfn f() { std::process::Command::new(\"x\"); }\n\
+                        use std::process::Output; use crate::children::Command;";
+        caught(
+            own_children(&file(programs)),
+            &["1: std::process::Child", "2: std::process::Command"],
+        );
         let home = format!("const F: &str = \"/{}/me/x\";", "home");
         caught(homes(&file(&home)), &["a path under"]);
         none(homes(&file("const U: &str = \"http://example.com/home/x\"; // a/root/b")));

@@ -90,6 +90,6 @@ async fn an_authority_is_named_and_no_other_is_trusted() {
         // Where nothing is encrypted, an authority is a slip.
         let sign = if server.url().contains('?') { '&' } else { '?' };
         let error = kept(&format!("{}{sign}ca={certificate}", server.url())).await.unwrap_err();
-        assert!(error.to_string().contains("?ca= is for"), "{name}: {error}");
+        assert!(error.to_string().contains("?ca= needs"), "{name}: {error}");
     }
 }

@@ -15,6 +15,7 @@ use steelyard::{
     bench::{
         results::Results,
         schedule::StopRule,
+        stop::Stop,
         stores::{self, Options, Target},
         workload::{BUILT_IN, Workload},
     },
@@ -87,7 +88,7 @@ fn joins_are_for_those_that_can_and_for_layouts_that_hold_their_tables() {
     for phase in ["load owners", "load families", "embedded", "references", "indexed field"] {
         assert_eq!(refused("sqlite", phase), "");
         let why = refused("sqlite?layout=columns", phase);
-        assert!(why.contains("\"pets\" holds a list"), "{phase}: {why}");
+        assert!(why.contains("\"pets\" is a list"), "{phase}: {why}");
     }
     // A table without its indexes is there all the same.
     assert_eq!(refused("memory?format=json", "load pets"), "");
@@ -104,6 +105,23 @@ fn people(count: u64, phases: &str) -> Workload {
          key = \"key\"\n[[phase]]\nname = \"load\"\ndo = \"load\"\n{phases}"
     );
     Workload::parse(&text).unwrap_or_else(|e| panic!("{e:?}"))
+}
+
+#[test]
+fn keys_that_no_record_has_are_not_found() {
+    let phases = "[[phase]]\nname = \"one\"\ndo = \"absent\"\ncount = 200\nconcurrency = [1, 4]\n\
+                  [[phase]]\nname = \"add\"\ndo = \"mix\"\nshares = { insert = 1 }\ncount = 50\n\
+                  [[phase]]\nname = \"ten\"\ndo = \"absent\"\nbatch = 10\ncount = 40\n";
+    let stores = ["sqlite", "sqlite?layout=columns", "memory", "dir"];
+    let results = run(&options(people(300, phases), &stores)).unwrap();
+    for (phase, count) in [("one x1", 200), ("one x4", 200), ("ten", 40)] {
+        for store in stores {
+            let cell = results.cell(store, phase).unwrap();
+            let tally =
+                cell.tally.unwrap_or_else(|| panic!("{store}, {phase}: {:?}", cell.refused));
+            assert_eq!((tally.done, cell.items), (count, 0), "{store}, {phase}");
+        }
+    }
 }
 
 #[test]
@@ -341,13 +359,15 @@ fn a_record_that_is_dropped_silently_fails_the_run_and_is_named() {
 
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
-    let stop = AtomicBool::new(false);
+    let stop = Stop::default();
     let workload = Workload::named("keep").unwrap().scaled(0.02);
     let mut options = options(workload, &["memory", "sqlite"]);
     options.plan.stop.max_rounds = 1000;
     options.stop = Some(&stop);
     let results = stores::run(&options, &mut |p| {
-        stop.store(p.rounds >= 2, Ordering::Relaxed);
+        if p.rounds >= 2 {
+            stop.set();
+        }
     });
     let results = results.unwrap();
     assert_eq!(results.stopped, Some(steelyard::bench::schedule::Stopped::Interrupted));

@@ -18,6 +18,9 @@ const AROUND: usize = 500;
 #[doc(hidden)]
 pub const CUT: &str = "… (";
 
+/// What errors of servers that cannot be reached begin with, before the place and the cause.
+const CANNOT_CONNECT: &str = "cannot connect";
+
 /// Whether a terminal or a browser takes a character for an order: control characters, and those that turn the
 /// direction of text.
 pub fn gives_orders(c: char) -> bool {
@@ -101,6 +104,7 @@ struct Inner {
     kind: ErrorKind,
     context: String,
     place: Place,
+    hint: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
@@ -111,7 +115,7 @@ impl Error {
         if let Cow::Owned(short) = cut(&context) {
             context = short;
         }
-        Error(Box::new(Inner { kind, context, place: Place::default(), source: None }))
+        Error(Box::new(Inner { kind, context, place: Place::default(), hint: None, source: None }))
     }
 
     /// Shorthand for [`ErrorKind::Malformed`].
@@ -137,6 +141,18 @@ impl Error {
     /// Shorthand for [`ErrorKind::Timeout`].
     pub fn timeout(context: impl Into<String>) -> Self {
         Self::new(ErrorKind::Timeout, context)
+    }
+
+    /// A server that cannot be reached: `cannot connect to PLACE: CAUSE`, where [`in_place`](Error::in_place)
+    /// names the place.
+    pub fn cannot_connect(kind: ErrorKind, cause: impl fmt::Display) -> Self {
+        Self::new(kind, format!("{CANNOT_CONNECT}: {}", plain(&cause.to_string())))
+    }
+
+    /// The same error with what to do about it, which the command line prints as a line of its own.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
+        self
     }
 
     /// The same error with what caused it.
@@ -197,6 +213,11 @@ impl Error {
             .map(|cause| cut(&cause.to_string()).into_owned())
     }
 
+    /// What to do about it, where there is more to say than the error itself does.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
     /// What is wrong, without place and source.
     pub fn context(&self) -> &str {
         &self.0.context
@@ -213,6 +234,10 @@ impl Error {
     }
 
     fn caused(&self, mut text: String) -> String {
+        // It names its cause already, in fewer words than the cause does.
+        if self.unreached().is_some() {
+            return text;
+        }
         for cause in self.causes() {
             // An I/O error is its own cause, and what wraps one says the same.
             let last = text.rfind(": ").map_or(0, |at| at + 2);
@@ -224,10 +249,32 @@ impl Error {
         }
         text
     }
+
+    /// Why a server cannot be reached, if that is the error.
+    fn unreached(&self) -> Option<&str> {
+        self.0.context.strip_prefix(CANNOT_CONNECT)?.strip_prefix(": ")
+    }
+}
+
+/// A system's error as a part of a sentence: "Connection refused (os error 111)" is "connection refused".
+fn plain(cause: &str) -> String {
+    let cause = cause.strip_prefix("failed to lookup address information: ").unwrap_or(cause);
+    let cause = cause.split_once(" (os error ").map_or(cause, |(cause, _)| cause);
+    let mut chars = cause.chars();
+    match (chars.next(), chars.next()) {
+        // Not the first letter of an abbreviation.
+        (Some(first), Some(second)) if first.is_ascii_uppercase() && second.is_lowercase() => {
+            format!("{}{}", first.to_ascii_lowercase(), &cause[1..])
+        }
+        _ => cause.to_owned(),
+    }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let (Some(cause), false) = (self.unreached(), self.0.place.name.is_empty()) {
+            return write!(f, "{CANNOT_CONNECT} to {}: {cause}", self.0.place);
+        }
         if self.0.place != Place::default() {
             write!(f, "{}: ", self.0.place)?;
         }
@@ -310,6 +357,20 @@ mod tests {
         assert_eq!(of("line 3", "byte 13"), "line 3: byte 13");
         assert_eq!(of("at: 3", "byte 13"), "at: 3: byte 13");
         assert_eq!(of("x", "refused (os error 3)"), "x: refused (os error 3)");
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_is_told_once() {
+        let refused = std::io::Error::from_raw_os_error(111);
+        let error = Error::cannot_connect(ErrorKind::Unavailable, &refused).with_source(refused);
+        assert_eq!(error.chain(), "cannot connect: connection refused");
+        let error = error.in_place("db:5432").with_hint("start it");
+        assert_eq!(error.chain(), "cannot connect to db:5432: connection refused");
+        assert_eq!(error.reason(), "cannot connect: connection refused");
+        assert_eq!((error.kind(), error.hint()), (ErrorKind::Unavailable, Some("start it")));
+        let of = |cause: &str| Error::cannot_connect(ErrorKind::Unavailable, cause).reason();
+        assert_eq!(of("TLS is needed"), "cannot connect: TLS is needed");
+        assert_eq!(of(""), "cannot connect: ");
     }
 
     #[test]

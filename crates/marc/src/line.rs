@@ -144,7 +144,7 @@ pub fn read(bytes: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> R
         return Err(Error::malformed("no line that begins with = and a tag"));
     }
     if !has_leader {
-        let detail = format!("no leader; {} taken", Leader::NEW);
+        let detail = format!("no leader; {} is used", Leader::NEW);
         troubles.push(TroubleKind::Leader, 0, detail);
     }
     troubles.end(bytes.len());

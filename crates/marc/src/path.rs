@@ -72,7 +72,7 @@ impl Path {
             let end = inside.iter().position(|b| *b == b']');
             let number = end.and_then(|end| std::str::from_utf8(&inside[..end]).ok()?.parse().ok());
             let (Some(end), Some(number)) = (end, number) else {
-                return wrong(at(rest), "[ ] holds which of the fields is meant, from 1: 650[2]a");
+                return wrong(at(rest), "[ ] takes the number of the field, from 1: 650[2]a");
             };
             (nth, rest) = (Some(number), &inside[end + 1..]);
         }
@@ -97,7 +97,8 @@ impl Path {
                     return wrong(
                         at(rest),
                         &format!(
-                            "{c:?} is no subfield code; codes are a to z and 0 to 9, others are written ${c}"
+                            "{c:?} is not a subfield code; codes are a to z and 0 to 9, others \
+                             are written ${c}"
                         ),
                     );
                 }
@@ -231,7 +232,7 @@ impl FromStr for Path {
     type Err = Error;
     fn from_str(text: &str) -> Result<Path> {
         Path::parse(text).map_err(|wrong| {
-            Error::invalid(format!("{text:?} names no part of a MARC record: {}", wrong.why))
+            Error::invalid(format!("{text:?} is not a path into a MARC record: {}", wrong.why))
         })
     }
 }

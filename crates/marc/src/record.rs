@@ -321,7 +321,7 @@ impl Record {
                 None
             }
         });
-        let (tag, bad) = wrong.unwrap_or((*b"   ", "a delimiter where none can be"));
+        let (tag, bad) = wrong.unwrap_or((*b"   ", "an unexpected delimiter"));
         let tag = String::from_utf8_lossy(&tag).into_owned();
         Err(Error::invalid(format!("field {tag}: {bad}")))
     }

@@ -43,31 +43,37 @@ kinds! {
     OddCode "odd-subfield-code" Note "a subfield code that is not a letter, digit or punctuation mark";
     Control "control-character" Note "a control character in text";
     Sequence "directory-order" Note "the directory does not follow the order of the data";
-    NoText "empty-field" Note "a field with nothing in it";
-    Encoding "encoding-mark" Note "leader 9 and the bytes disagree about the encoding; the bytes were believed";
-    Shape "field-shape" Note "a field that is not what its tag says; kept as it is";
+    NoText "empty-field" Note "an empty field";
+    Encoding "encoding-mark" Note "leader 9 and the text disagree about the encoding; the leader \
+                                   was ignored";
+    Shape "field-shape" Note "a control field with the tag of a data field, or the reverse; kept \
+                              as it is";
     Oversized "oversized" Note "over 99,999 bytes or a field over 9,999: read by its terminators";
-    Padding "padding" Note "zeros behind the last record, 64 KiB at most; passed over";
-    Junk "junk-between-records" Repaired "bytes before the record that belong to none; passed over";
+    Padding "padding" Note "up to 64 KiB of zeros after the last record; skipped";
+    Junk "junk-between-records" Repaired "bytes between records; skipped";
     RecordLength "record-length" Repaired "the length in the leader is wrong; the record was cut at its terminator";
-    BaseAddress "base-address" Repaired "the base address in the leader is wrong; the end of the directory was searched";
+    BaseAddress "base-address" Repaired "the base address in the leader is wrong; the end of the \
+                                         directory was used";
     DirectoryEntry "directory-entry" Repaired "a directory entry is not what its field says; the field was cut at its terminators";
     DirectoryLength "directory-length" Repaired "the directory is not a whole number of entries";
     FieldEnd "field-end" Repaired "a field does not end with its terminator, or has one inside";
     Indicators "indicators" Repaired "a field has not exactly two indicators; kept as plain text";
     ControlSubfields "subfields-in-control-field" Repaired "a control field has subfields; kept as plain text";
     Leader "leader" Repaired "the leader is damaged";
-    TooLong "too-long" Repaired "longer than ISO 2709 can say: written with zeros for the length, which few programs read";
+    TooLong "too-long" Repaired "too long for ISO 2709: written with zeros for the length, which \
+                                 few programs read";
     BadText "bad-encoding" Repaired "bytes that are not text in the record's encoding; kept as they are";
     Tag "tag" Repaired "a tag that is not three bytes; padded with blanks or cut";
     Code "subfield-code" Repaired "a subfield whose code is not one character";
-    Markup "markup" Repaired "a reference or sign that means nothing here; kept as written";
-    Replaced "replaced" Lost "a character that cannot stand here; U+FFFD was put in its place";
-    Skipped "skipped" Lost "an element, a line or text that has no place in a record; left out";
+    Markup "markup" Repaired "an unknown reference or escape; kept as written";
+    Replaced "replaced" Lost "a character that is not allowed here; replaced by U+FFFD";
+    Skipped "skipped" Lost "an element, a line or text that does not belong in a record; dropped";
     Truncated "truncated" Lost "the file ends, or another record begins, inside the record";
-    NoDirectory "no-directory" Lost "no directory to tell the fields by";
-    FieldLost "field-lost" Lost "a directory entry points outside the record; that field was left out";
-    Overlap "overlapping-fields" Lost "directory entries share bytes and name more than the record has; the rest were left out";
+    NoDirectory "no-directory" Lost "no directory, so the fields cannot be found";
+    FieldLost "field-lost" Lost "a directory entry points outside the record; that field was \
+                                 dropped";
+    Overlap "overlapping-fields" Lost "overlapping directory entries claim more bytes than the \
+                                       record has; the rest were dropped";
     NoFields "no-fields" Lost "a record without any field";
     Unreadable "unreadable" Lost "not a record";
     Syntax "syntax" Lost "not well-formed";

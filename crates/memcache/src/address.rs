@@ -39,7 +39,9 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Address> {
         let wrong = |what: &str| {
-            Error::invalid(format!("{text:?} is no address of a server: {what}; like cache1:11211"))
+            Error::invalid(format!(
+                "{text:?} is not a server address: {what}; expected one such as cache1:11211"
+            ))
         };
         if text.starts_with('/') {
             return Ok(Address::Unix(text.into()));
@@ -53,7 +55,7 @@ impl FromStr for Address {
             match after.strip_prefix(':') {
                 Some(port) => (host, Some(port)),
                 None if after.is_empty() => (host, None),
-                None => return Err(wrong("something after ]")),
+                None => return Err(wrong("unexpected text after ]")),
             }
         } else if rest.matches(':').count() > 1 {
             (rest, None)
@@ -65,7 +67,9 @@ impl FromStr for Address {
         }
         let port = match port {
             None => PORT,
-            Some(port) => port.parse().map_err(|_| wrong("the port is no number up to 65535"))?,
+            Some(port) => {
+                port.parse().map_err(|_| wrong("the port is not a number up to 65535"))?
+            }
         };
         let host = host.to_owned();
         Ok(if tls { Address::Tls(host, port) } else { Address::Tcp(host, port) })
@@ -103,7 +107,9 @@ impl FromStr for Server {
             && let Ok(weight) = weight.parse::<u32>()
         {
             if weight == 0 {
-                return Err(Error::invalid(format!("server {address:?} has weight 0; at least 1")));
+                return Err(Error::invalid(format!(
+                    "server {address:?} has weight 0; the least is 1"
+                )));
             }
             return Ok(Server::new(address.parse()?).weighing(weight));
         }

@@ -37,7 +37,7 @@ pub(crate) fn stats<'a>(
     into: &'a mut Result<Stats>,
 ) -> Result<Admin<impl FnMut(Reply<'_>) -> Result<bool> + use<'a>>> {
     if !kind.bytes().all(|b| b.is_ascii_alphanumeric() || b"_ ".contains(&b)) {
-        return Err(Error::invalid(format!("{kind:?} is no kind of statistics")));
+        return Err(Error::invalid(format!("unknown kind of statistics {kind:?}")));
     }
     Ok(Admin::new(format!("stats {kind}").trim_end(), |reply| match (reply, &mut *into) {
         (Reply::Stat(name, value), Ok(stats)) => {
@@ -122,10 +122,10 @@ impl Listed {
         match self {
             Listed::Whole => Ok(()),
             Listed::Busy => {
-                Err(Error::new(ErrorKind::Conflict, "somebody else lists its keys just now"))
+                Err(Error::new(ErrorKind::Conflict, "another client is listing its keys"))
             }
             Listed::Refused(says) => {
-                Err(Error::unsupported(format!("it does not list its keys: {says}")))
+                Err(Error::unsupported(format!("it does not allow listing its keys: {says}")))
             }
         }
     }

@@ -10,7 +10,7 @@ use crate::{Error, ErrorKind, Result};
 
 #[cold]
 fn odd(answer: &Answer) -> Error {
-    Error::malformed(format!("the server answers {answer:?}, which is no answer to that"))
+    Error::malformed(format!("unexpected answer from the server: {answer:?}"))
 }
 
 pub(crate) fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<Value>> {
@@ -28,7 +28,7 @@ pub(crate) fn value(cluster: &Cluster, answer: Option<Answer>) -> Result<Option<
 pub(crate) fn stored(answer: Option<Answer>) -> Result<()> {
     match answer {
         Some(Answer::Done) | None => Ok(()),
-        Some(Answer::NotStored) => Err(Error::new(ErrorKind::Conflict, "the key is taken")),
+        Some(Answer::NotStored) => Err(Error::new(ErrorKind::Conflict, "the key already exists")),
         Some(other) => Err(odd(&other)),
     }
 }

@@ -56,7 +56,7 @@ impl Node {
 
     /// The error of who is dead.
     pub(crate) fn is_dead(&self) -> Error {
-        Error::unavailable("it did not answer, and is left alone until it does")
+        Error::unavailable("it did not answer, and gets no requests until it does")
             .in_place(self.name.clone())
     }
 }
@@ -98,13 +98,13 @@ impl Cluster {
         let keys = Keys::new(&options.namespace, options.hash_long_keys)?;
         let gutters = match &options.failover {
             Failover::Gutter { servers, .. } if servers.is_empty() => {
-                return Err(Error::invalid("a gutter takes one server at least"));
+                return Err(Error::invalid("a gutter needs at least one server"));
             }
             Failover::Gutter { servers, .. } => servers.clone(),
             _ => Vec::new(),
         };
         if servers.is_empty() {
-            return Err(Error::invalid("a memcached client takes one server at least"));
+            return Err(Error::invalid("a memcached client needs at least one server"));
         }
         if options.pool == 0 || options.timeout.is_zero() {
             return Err(Error::invalid("pool and timeout must be more than zero"));
@@ -116,7 +116,7 @@ impl Cluster {
         for server in servers.into_iter().chain(gutters) {
             let name = server.address.to_string();
             if server.weight == 0 {
-                return Err(Error::invalid(format!("server {name} has weight 0; at least 1")));
+                return Err(Error::invalid(format!("server {name} has weight 0; the least is 1")));
             }
             if nodes.iter().any(|node| node.name == name) {
                 return Err(Error::invalid(format!("server {name} is named twice")));

@@ -103,7 +103,7 @@ fn unpacked(_bytes: &[u8], _flags: u32, _limit: usize) -> Result<Vec<u8>> {
 
 #[cfg(feature = "compress")]
 fn wrong(e: std::io::Error) -> Error {
-    Error::malformed("the value is marked as compressed and is not").with_source(e)
+    Error::malformed("the value is marked as compressed, but is not").with_source(e)
 }
 
 #[cfg(feature = "compress")]

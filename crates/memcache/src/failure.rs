@@ -44,10 +44,10 @@ impl Failure {
         };
         let error = match self {
             Failure::Connect(e) if e.kind() == io::ErrorKind::TimedOut => {
-                Error::timeout(e.to_string()).with_source(again(e))
+                Error::cannot_connect(ErrorKind::Timeout, e).with_source(again(e))
             }
             Failure::Connect(e) => {
-                Error::unavailable(format!("cannot connect: {e}")).with_source(again(e))
+                Error::cannot_connect(ErrorKind::Unavailable, e).with_source(again(e))
             }
             Failure::Closed(e) => {
                 Error::unavailable(format!("the connection broke: {e}")).with_source(again(e))

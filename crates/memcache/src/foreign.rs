@@ -73,7 +73,7 @@ impl Foreign {
         };
         let text = || {
             std::str::from_utf8(bytes)
-                .map_err(|_| Error::malformed("the value is marked as text and is none"))
+                .map_err(|_| Error::malformed("the value is marked as text, but is not UTF-8"))
         };
         match value.flags & !PYTHON_ZLIB {
             0 => T::deserialize(BytesDeserializer::<Error>::new(bytes)),

@@ -58,7 +58,8 @@ impl Keys {
         if namespace.len() > 150 || namespace.iter().any(unsafe_byte) {
             let shown = shown(namespace);
             return Err(Error::invalid(format!(
-                "{shown} is no namespace: 150 bytes at most, without blanks and control characters"
+                "{shown} is not a valid namespace: at most 150 bytes, no spaces or control \
+                 characters"
             )));
         }
         Ok(Keys { namespace: namespace.into(), hash_long })
@@ -81,7 +82,7 @@ impl Keys {
     #[cold]
     fn odd(&self, key: &[u8], length: usize) -> Result<Form> {
         if key.is_empty() {
-            return Err(Error::invalid("the key is empty, and memcached has no such key"));
+            return Err(Error::invalid("the key is empty, which memcached does not allow"));
         }
         let coded = key.iter().any(unsafe_byte);
         if coded && length <= LONGEST_CODED {
@@ -91,13 +92,13 @@ impl Keys {
             return Ok(Form::Hashed);
         }
         let (most, why) = match coded {
-            true => (LONGEST_CODED, ", as it goes in Base64 for its blanks or control characters"),
+            true => (LONGEST_CODED, ", as Base64 because of its spaces or control characters"),
             false => (LONGEST, ""),
         };
         Err(Error::new(
             ErrorKind::TooLarge,
             format!(
-                "key {} has {length} bytes with its namespace; {most} at most{why}; \
+                "key {} has {length} bytes with its namespace; the limit is {most}{why}; \
                  hash_long_keys sends a digest instead",
                 shown(key)
             ),

@@ -29,7 +29,7 @@ impl Late {
     pub(crate) fn refuse(&self, sorted: &mut Sorted) {
         for (at, (name, why)) in &*self.get() {
             for (n, _) in sorted.servers.remove(at).into_iter().flatten() {
-                let what = format!("not sent, since the server is late: {why}");
+                let what = format!("not sent after an earlier failure: {why}");
                 let error = Error::new(ErrorKind::Timeout, what).in_place(name.clone());
                 sorted.refused.push((n, error));
             }

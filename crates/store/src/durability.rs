@@ -99,7 +99,8 @@ impl FromStr for Tier {
         let lower = name.to_ascii_lowercase();
         Tier::ALL.into_iter().find(|tier| tier.name() == lower).ok_or_else(|| {
             Error::invalid(format!(
-                "no durability {name:?}; known: t0 (volatile), t1 (survives the process), t2 (bounded loss), t3 (durable)"
+                "unknown durability {name:?}; known: t0 (volatile), t1 (survives the process), t2 \
+                 (bounded loss), t3 (durable)"
             ))
         })
     }

@@ -9,8 +9,10 @@ use std::{
     process::Command,
 };
 
-use super::{adapter, peer::Program};
-use crate::{Error, Result};
+use nix::sys::signal::Signal;
+
+use super::{super::child, adapter, peer::Program};
+use crate::{Error, Result, bench::stop::Stop};
 
 /// The clients that are measured where nobody names any: those that are installed.
 pub const KNOWN: [&str; 6] =
@@ -24,14 +26,14 @@ const COMPILERS: [&str; 3] = ["cc", "gcc", "clang"];
 ///
 /// # Errors
 /// [`Unavailable`](crate::ErrorKind::Unavailable) with what is missing and how to install it.
-pub(super) fn program(name: &str, own: &Path, folder: &Path) -> Result<Program> {
+pub(super) fn program(name: &str, own: &Path, folder: &Path, stop: &Stop) -> Result<Program> {
     match name {
         _ if adapter::OWN.contains(&name) => {
             let args = ["bench", "cache-adapter", name].map(str::to_owned).to_vec();
             Ok(Program { path: own.to_path_buf(), args })
         }
         LIBMEMCACHED => {
-            let path = compiled(folder)?;
+            let path = compiled(folder, stop)?;
             Ok(Program { path, args: Vec::new() })
         }
         "pymemcache" | "pylibmc" => {
@@ -62,14 +64,14 @@ fn put(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
 }
 
 /// The adapter in C, made against the library that is installed.
-fn compiled(folder: &Path) -> Result<PathBuf> {
+fn compiled(folder: &Path, stop: &Stop) -> Result<PathBuf> {
     let source = put(folder, "libmemcached.c", include_str!("peers/libmemcached.c"))?;
     let program = folder.join("libmemcached");
     let install = "to install it: apt-get install libmemcached-dev gcc";
     for compiler in COMPILERS {
         let mut command = Command::new(compiler);
         command.args(["-O2", "-o"]).arg(&program).arg(&source).args(["-lmemcached", "-lpthread"]);
-        match command.output() {
+        match child::output(&mut command, &[Signal::SIGKILL], &|| stop.is_set()) {
             Ok(made) if made.status.success() => return Ok(program),
             Ok(made) => {
                 let said = String::from_utf8_lossy(&made.stderr);
@@ -77,7 +79,7 @@ fn compiled(folder: &Path) -> Result<PathBuf> {
                 let what = format!("libmemcached cannot be compiled with ({first}); {install}");
                 return Err(Error::unavailable(what));
             }
-            Err(_) => {}
+            Err(_) => stop.check()?,
         }
     }
     Err(Error::unavailable(format!("there is no C compiler; {install}")))
@@ -90,7 +92,8 @@ mod tests {
     #[test]
     fn a_client_is_a_word_or_a_program() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |name: &str| program(name, Path::new("steelyard"), folder.path());
+        let none = Stop::default();
+        let of = |name: &str| program(name, Path::new("steelyard"), folder.path(), &none);
         assert_eq!(of("floor").unwrap().args, ["bench", "cache-adapter", "floor"]);
         assert_eq!(of("pylibmc").unwrap().path, Path::new("python3"));
         let own = of("./mine --fast x").unwrap();

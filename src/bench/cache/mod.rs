@@ -31,7 +31,7 @@ use std::{
     collections::HashMap,
     path::{Path, PathBuf},
     rc::Rc,
-    sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
 };
 
 pub use self::{
@@ -51,6 +51,7 @@ use super::{
     run::{self, Entry, Progress, Stage, Watch},
     save,
     scratch::Scratch,
+    stop::Stop,
 };
 use crate::{Error, ErrorKind, Result, format::Wrapped};
 
@@ -81,8 +82,8 @@ pub struct Options<'a> {
     pub plan: Plan,
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
-    /// Ends the run after the round in which it is set.
-    pub stop: Option<&'a AtomicBool>,
+    /// Ends the run within a call.
+    pub stop: Option<&'a Stop>,
 }
 
 impl Options<'_> {
@@ -140,12 +141,15 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
     };
     let mut results = setup.results;
     let shared = Rc::new(setup.shared);
-    shared.servers.borrow_mut().begin(0)?;
+    let stop = Stop::given(options.stop);
+    shared.servers.borrow_mut().begin(0, &stop)?;
     results.settings.insert("Servers".into(), shared.servers.borrow().told()?);
-    let roster = Roster { options, folder: scratch.path(), cpu, pinned: Cell::new(true) };
+    let pinned = Cell::new(true);
+    let roster = Roster { options, folder: scratch.path(), cpu, pinned, stop: stop.clone() };
     let (mut clients, cells) = (Vec::new(), named.len() + 1);
     for (cell, name) in named.iter().map(String::as_str).chain([adapter::NULL]).enumerate() {
         let budget = options.plan.stop.budget;
+        stop.check()?;
         progress(Progress { cell, cells, competitor: name, budget, ..Progress::default() });
         let introduced = roster
             .client(name, &shared)
@@ -164,6 +168,7 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
             }),
         }
     }
+    stop.check()?;
     results.settings.insert("Processor".into(), roster.told());
     let measured = measure(options, results, clients, &shared, scratch.path(), progress);
     let cleared = shared.servers.borrow().clear_own(&rows::keys()[..rows::STORED]);
@@ -207,21 +212,24 @@ struct Roster<'o, 'a> {
     cpu: Option<usize>,
     /// Whether all could be bound to the processor.
     pinned: Cell<bool>,
+    stop: Stop,
 }
 
 impl<'o> Roster<'o, '_> {
     fn client(&self, name: &str, shared: &Rc<Shared>) -> Result<(Client<'o>, Hello)> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let program = clients::program(name, &self.options.program, self.folder)?;
+        let stop = self.stop.clone();
+        let program = clients::program(name, &self.options.program, self.folder, &stop)?;
         let log = self.folder.join(format!("client-{}.log", NEXT.fetch_add(1, Relaxed)));
-        let (process, hello, pinned) = Process::start(&program, self.cpu, &log)?;
+        let (process, hello, pinned) = Process::start(&program, self.cpu, &log, &stop)?;
         self.pinned.set(self.pinned.get() && pinned);
         let cpu = self.cpu;
         let start = move || {
-            let (process, ..) = Process::start(&program, cpu, &log)?;
+            let (process, ..) = Process::start(&program, cpu, &log, &stop)?;
             Ok(Box::new(process) as Box<dyn Peer>)
         };
         let client = Client {
+            stop: self.stop.clone(),
             name: if hello.client.is_empty() { name.to_owned() } else { hello.client.clone() },
             peer: Box::new(process),
             start: Box::new(start),
@@ -321,7 +329,7 @@ fn measure(
             }
             None => Ok(()),
         },
-        stop: &|| options.stop.is_some_and(|stop| stop.load(Relaxed)),
+        stop: &|| options.stop.is_some_and(Stop::is_set),
     };
     let mut instruments = Told::new(folder, shared);
     run::run(&mut results, &mut entries, &mut instruments, &mut watch)?;

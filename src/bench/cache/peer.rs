@@ -6,20 +6,30 @@ use std::{
     os::unix::process::CommandExt,
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc::{Receiver, channel},
-    time::Duration,
+    sync::mpsc::{Receiver, RecvTimeoutError, channel},
+    time::{Duration, Instant},
 };
 
 use super::{
     pin,
     protocol::{self, Done, Hello, LONGEST, PROTOCOL, Task},
 };
-use crate::{Error, Result};
+use crate::{
+    Error, Result,
+    bench::{
+        cleanup::{self, Due},
+        stop::Stop,
+    },
+};
 
 /// How long an adapter may take to say its first line.
 const GREETING: Duration = Duration::from_secs(20);
 /// How long it may take for a task beyond what is planned.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// How often it is looked whether the run is to end while an adapter works.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long it may take to end with its input.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Somebody who does tasks.
 pub(super) trait Peer {
@@ -49,14 +59,19 @@ pub(super) struct Process {
     lines: Receiver<std::io::Result<String>>,
     /// What it has complained of.
     log: PathBuf,
+    stop: Stop,
+    /// Until it is waited for.
+    due: Option<Due>,
 }
 
 impl Process {
-    /// Starts one on a processor and hears what it is. `log` is a file for what it complains of.
+    /// Starts one on a processor and hears what it is. `log` is a file for what it complains of. Where `stop` is set it
+    /// is no longer waited for.
     pub(super) fn start(
         program: &Program,
         cpu: Option<usize>,
         log: &Path,
+        stop: &Stop,
     ) -> Result<(Process, Hello, bool)> {
         let name = program.path.display().to_string();
         let place = |e: std::io::Error| Error::from(e).in_place(name.as_str());
@@ -87,7 +102,9 @@ impl Process {
                 }
             }
         });
-        let mut process = Process { child, input, lines, log: log.to_path_buf() };
+        let (log, stop) = (log.to_path_buf(), stop.clone());
+        let due = Some(cleanup::kills(&child));
+        let mut process = Process { child, input, lines, log, stop, due };
         let hello: Hello = protocol::read(&process.hear(GREETING)?)?;
         if let Some(error) = &hello.error {
             return Err(Error::unavailable(error.clone()));
@@ -103,16 +120,23 @@ impl Process {
 
     /// The next line.
     fn hear(&mut self, patience: Duration) -> Result<String> {
-        match self.lines.recv_timeout(patience) {
-            Ok(line) => Ok(line?),
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => Err(Error::unavailable(format!(
-                "the adapter has said nothing for {} s",
-                patience.as_secs()
-            ))),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
-                let said = std::fs::read_to_string(&self.log).unwrap_or_default();
-                let last = said.trim_end().lines().next_back().unwrap_or("it gave no reason");
-                Err(Error::unavailable(format!("the adapter ended: {last}")))
+        let begin = Instant::now();
+        loop {
+            self.stop.check()?;
+            let left = patience.saturating_sub(begin.elapsed());
+            match self.lines.recv_timeout(left.min(LOOK)) {
+                Ok(line) => return Ok(line?),
+                Err(RecvTimeoutError::Timeout) if left > LOOK => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let seconds = patience.as_secs();
+                    let what = format!("the adapter has said nothing for {seconds} s");
+                    return Err(Error::unavailable(what));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let said = std::fs::read_to_string(&self.log).unwrap_or_default();
+                    let last = said.trim_end().lines().next_back().unwrap_or("it gave no reason");
+                    return Err(Error::unavailable(format!("the adapter ended: {last}")));
+                }
             }
         }
     }
@@ -139,7 +163,8 @@ impl Drop for Process {
     fn drop(&mut self) {
         // It ends with its input; one that does not is ended.
         drop(self.input.take());
-        while self.lines.recv_timeout(Duration::from_millis(500)).is_ok() {}
+        while !self.stop.is_set() && self.lines.recv_timeout(GRACE).is_ok() {}
+        self.due = None;
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -152,7 +177,7 @@ mod tests {
     fn shell(script: &str) -> Result<(Process, Hello, bool)> {
         let folder = tempfile::tempdir().unwrap();
         let program = Program { path: "sh".into(), args: vec!["-c".into(), script.into()] };
-        Process::start(&program, None, &folder.path().join("log"))
+        Process::start(&program, None, &folder.path().join("log"), &Stop::default())
     }
 
     #[test]
@@ -173,12 +198,12 @@ mod tests {
         assert!(error("echo hello").contains("hello"));
         let program = Program { path: "/no/such/program".into(), args: Vec::new() };
         let folder = tempfile::tempdir().unwrap();
-        let started = Process::start(&program, None, &folder.path().join("log"));
+        let started = Process::start(&program, None, &folder.path().join("log"), &Stop::default());
         assert!(started.err().unwrap().to_string().contains("/no/such/program"));
         let folder = tempfile::tempdir().unwrap();
         let program =
             Program { path: "sh".into(), args: vec!["-c".into(), "echo gone >&2".into()] };
-        let ended = Process::start(&program, None, &folder.path().join("log"));
+        let ended = Process::start(&program, None, &folder.path().join("log"), &Stop::default());
         assert!(ended.err().unwrap().to_string().contains("gone"));
     }
 }

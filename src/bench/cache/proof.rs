@@ -128,6 +128,7 @@ pub(super) fn system_calls(client: &mut Client<'_>, phases: &[Phase]) -> Result<
             checked(&mut *client.peer, &task, ask.row)?;
             let mut calls = 0;
             loop {
+                client.stop.check()?;
                 let line = watch.next();
                 let line = line.ok_or_else(|| Error::unavailable("strace shows no answer"))?;
                 calls += u64::from(call(&line).is_some());

@@ -3,6 +3,7 @@
 use super::{pin, rows};
 use crate::{
     Result,
+    bench::stop::Stop,
     memcache::{Client, Expiry, Options},
     server::{self, Server, Wish},
 };
@@ -38,8 +39,8 @@ impl Servers {
     /// Starts them anew, once for each start of the run.
     ///
     /// # Errors
-    /// As those of [`Program::start`](server::Program::start).
-    pub(super) fn begin(&mut self, start: u32) -> Result<()> {
+    /// As those of [`Program::start`](server::Program::start); where the run is to end.
+    pub(super) fn begin(&mut self, start: u32, stop: &Stop) -> Result<()> {
         if self.own || self.start == Some(start) {
             return Ok(());
         }
@@ -49,6 +50,7 @@ impl Servers {
             let wish = Wish { settings, ..Wish::default() };
             let started = || (0..PRIVATE).map(|_| program.start(&wish)).collect::<Result<_>>();
             for _ in 0..TRIES {
+                stop.check()?;
                 self.running = pin::on(self.cpu, started).0?;
                 self.addresses = self.running.iter().map(address).collect();
                 if self.all_have_some()? {

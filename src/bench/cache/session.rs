@@ -24,6 +24,7 @@ use crate::{
         instruments::{Instruments, Real, Work},
         results::{self, Latency, Memory, Phase, Probe, Results, Tally},
         run::{Competitor, Counts, Stage},
+        stop::Stop,
     },
 };
 
@@ -155,6 +156,7 @@ pub(super) struct Client<'a> {
     pub shared: Rc<Shared>,
     /// Phases that are not for it, and why.
     pub refused: HashMap<String, String>,
+    pub stop: Stop,
 }
 
 impl Competitor for Client<'_> {
@@ -163,7 +165,7 @@ impl Competitor for Client<'_> {
     }
 
     fn prepare(&mut self, start: u32) -> Result<()> {
-        self.shared.servers.borrow_mut().begin(start)?;
+        self.shared.servers.borrow_mut().begin(start, &self.stop)?;
         if start > 0 {
             // A process has its luck with where things lie, too: another one for each start.
             self.peer = (self.start)()?;

@@ -83,6 +83,7 @@ fn ran(options: &Options<'_>, clients: &[(&str, u64)], wrong: Wrong) -> Result<R
             start: Box::new(fake),
             shared: Rc::clone(&shared),
             refused: HashMap::new(),
+            stop: Stop::default(),
         };
         let hello = Hello { noblock: name != "slow", ..Hello::default() };
         let proof = proof::rows(&mut client, &hello, &results.phases)?;

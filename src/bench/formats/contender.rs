@@ -13,6 +13,7 @@ use crate::{
         layout::{Laid, shift},
         results::{Phase, Proof},
         run::{Competitor, Counts},
+        stop::Stop,
     },
     format::{Format, Wrapped, framing::Framer},
 };
@@ -31,6 +32,8 @@ pub(super) struct Contender<'a, I> {
     equal: u64,
     /// Why it cannot be put into files.
     unfiled: Option<String>,
+    /// Ends a window within a record.
+    pub stop: Stop,
 }
 
 /// The record that is read into. All contenders share one, as one reads at a time: a large record takes several times
@@ -47,7 +50,10 @@ pub(super) struct Proved {
 }
 
 /// Writes every record, reads it back and compares it by value (rule 1).
-pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
+///
+/// # Errors
+/// Where the run is to end.
+pub(super) fn prove<I: Item>(format: Format, records: &[I], stop: &Stop) -> Result<Proved> {
     let mut proof = Proof {
         records: records.len() as u64,
         of: records.len() as u64,
@@ -58,6 +64,7 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
     let mut first_reordered = None;
     let (mut bytes, mut back) = (Vec::new(), I::empty());
     for (i, record) in records.iter().enumerate() {
+        stop.check()?;
         bytes.clear();
         let mut note = |text: String| {
             proof.first.get_or_insert_with(|| format!("record {}: {text}", i + 1));
@@ -82,7 +89,7 @@ pub(super) fn prove<I: Item>(format: Format, records: &[I]) -> Proved {
     proof.first = proof.first.or(first_reordered);
     proof.refused = refused.len() as u64;
     proof.equal = proof.records - proof.refused - changed.len() as u64;
-    Proved { proof, refused, changed }
+    Ok(Proved { proof, refused, changed })
 }
 
 impl<'a, I: Item> Contender<'a, I> {
@@ -107,6 +114,7 @@ impl<'a, I: Item> Contender<'a, I> {
             start: 0,
             equal,
             unfiled: None,
+            stop: Stop::default(),
         }
     }
 
@@ -146,13 +154,17 @@ impl<'a, I: Item> Contender<'a, I> {
     }
 
     fn laid(&self, start: u32) -> Result<Laid> {
-        Laid::out(start, self.records, |record, out| record.encode(self.format, out))
+        Laid::out(start, self.records, |record, out| {
+            self.stop.check()?;
+            record.encode(self.format, out)
+        })
     }
 
     /// A file of this contender's.
     fn place(&self, name: &str, pack: Pack) -> Result<Place> {
         let name = files::name(&self.folder.join(format!("{name}-{}", pack.name())))?;
-        Ok(Place { name, format: self.format, pack, threads: self.threads })
+        let (format, threads, stop) = (self.format, self.threads, self.stop.clone());
+        Ok(Place { name, format, pack, threads, stop })
     }
 
     /// What was written when the round trip was proved; each start copies it to a new place.
@@ -174,6 +186,7 @@ impl<'a, I: Item> Contender<'a, I> {
         let mut counts = Counts::default();
         let record = &mut *self.record.borrow_mut();
         for bytes in self.encoded.spans().cycle().take(units as usize) {
+            self.stop.check()?;
             record.decode(self.format, bytes)?;
             black_box(&*record);
             counts.done += 1;
@@ -187,6 +200,7 @@ impl<'a, I: Item> Contender<'a, I> {
         let shift = shift(self.start);
         let mut counts = Counts::default();
         for record in self.records.iter().cycle().take(units as usize) {
+            self.stop.check()?;
             self.out.truncate(shift);
             record.encode(self.format, &mut self.out)?;
             black_box(self.out.as_slice());
@@ -274,11 +288,15 @@ impl<I: Item> Competitor for Contender<'_, I> {
 }
 
 /// What the loops cost without the formats: the same records, looked at and not touched.
-pub(super) struct Null<'a, I>(pub &'a [I], pub Laid);
+pub(super) struct Null<'a, I> {
+    records: &'a [I],
+    laid: Laid,
+    stop: Stop,
+}
 
 impl<'a, I: Item> Null<'a, I> {
-    pub(super) fn new(records: &'a [I]) -> Self {
-        Null(records, Laid::default())
+    pub(super) fn new(records: &'a [I], stop: Stop) -> Self {
+        Null { records, laid: Laid::default(), stop }
     }
 }
 
@@ -288,7 +306,7 @@ impl<I: Item> Competitor for Null<'_, I> {
             out.extend_from_slice(&[b'x'; 64]);
             Ok(())
         };
-        self.1 = Laid::out(start, self.0, stand_in)?;
+        self.laid = Laid::out(start, self.records, stand_in)?;
         Ok(())
     }
 
@@ -296,13 +314,15 @@ impl<I: Item> Competitor for Null<'_, I> {
         let mut counts = Counts::default();
         match Task::of(phase)? {
             Task::Decode | Task::Read(_) => {
-                for bytes in self.1.spans().cycle().take(units as usize) {
+                for bytes in self.laid.spans().cycle().take(units as usize) {
+                    self.stop.check()?;
                     counts.bytes += black_box(bytes).len() as u64;
                     counts.done += 1;
                 }
             }
             Task::Encode | Task::Write(_) => {
-                for record in self.0.iter().cycle().take(units as usize) {
+                for record in self.records.iter().cycle().take(units as usize) {
+                    self.stop.check()?;
                     black_box(record);
                     counts.done += 1;
                 }

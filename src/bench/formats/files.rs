@@ -5,7 +5,7 @@ use std::path::Path;
 use super::records::Item;
 use crate::{
     Error, Result,
-    bench::run::Counts,
+    bench::{run::Counts, stop::Stop},
     file::{Frames, Packing, Reading, Sink, Writing},
     format::{Coder, Format, Wrap, Wrapped},
 };
@@ -50,6 +50,8 @@ pub(super) struct Place {
     pub format: Format,
     pub pack: Pack,
     pub threads: usize,
+    /// Ends reading and writing within a record.
+    pub stop: Stop,
 }
 
 impl Place {
@@ -75,6 +77,7 @@ impl Place {
         let mut coder = Coder::new(wrapped)?;
         let mut counts = Counts::default();
         while counts.done < limit {
+            self.stop.check()?;
             let Some(frame) = frames.next()? else { break };
             if let Some(bad) = frame.bad {
                 return Err(bad);
@@ -102,6 +105,7 @@ impl Place {
         let mut sink = Sink::create(&self.name, &writing)?;
         let mut counts = Counts::default();
         for record in records {
+            self.stop.check()?;
             record.put(&mut sink)?;
             counts.items += record.parts();
         }

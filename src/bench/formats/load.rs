@@ -3,7 +3,7 @@
 use super::Records;
 use crate::{
     Error, Result,
-    bench::{random::Random, results::Dataset},
+    bench::{random::Random, results::Dataset, stop::Stop},
     file::{Frames, Reading},
     format::{Coder, Format, Takes},
     marc::{
@@ -21,10 +21,11 @@ pub const USUAL: u64 = 20_000;
 /// Makes `count` records of the built-in catalogue, of 1,650 bytes on average as published.
 ///
 /// # Errors
-/// None that is known: the size is one that can be made.
-pub fn catalogue(count: u64, seed: u64) -> Result<(Records, Dataset)> {
+/// [`Unavailable`](crate::ErrorKind::Unavailable) where `stop` is set.
+pub fn catalogue(count: u64, seed: u64, stop: &Stop) -> Result<(Records, Dataset)> {
     let catalogue = Catalogue::new(seed).mean_bytes(1_650)?;
-    let records = (0..count).map(|n| settled(catalogue.record(n))).collect();
+    let record = |n| stop.check().map(|()| settled(catalogue.record(n)));
+    let records = (0..count).map(record).collect::<Result<_>>()?;
     let dataset = Dataset {
         name: format!("generated catalogue, seed {seed}"),
         records: count,
@@ -39,12 +40,14 @@ pub fn catalogue(count: u64, seed: u64) -> Result<(Records, Dataset)> {
 /// left out or changed stands in the dataset's remarks.
 ///
 /// # Errors
-/// Where a file cannot be read, or there is no record in any.
+/// Where a file cannot be read, or there is no record in any;
+/// [`Unavailable`](crate::ErrorKind::Unavailable) where `stop` is set.
 pub fn read(
     names: &[String],
     reading: &Reading,
     limit: u64,
     seed: u64,
+    stop: &Stop,
 ) -> Result<(Records, Dataset)> {
     let mut tally = Tally::new(limit, seed);
     let (mut records, mut documents) = (Vec::new(), Vec::new());
@@ -55,6 +58,7 @@ pub fn read(
         let format = frames.format().format;
         let mut coder = Coder::new(frames.format().clone())?;
         while let Some(frame) = frames.next()? {
+            stop.check()?;
             tally.seen += 1;
             if frame.bad.is_some() {
                 tally.bad += 1;
@@ -194,7 +198,8 @@ mod tests {
     fn a_file_of_marc_records_is_sampled_in_order() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.mrc");
-        let (all, dataset) = catalogue(300, 1).unwrap();
+        let none = Stop::default();
+        let (all, dataset) = catalogue(300, 1, &none).unwrap();
         assert_eq!((all.len(), dataset.of), (300, 300));
         let Records::Marc(all) = all else { panic!("MARC records") };
         let mut bytes = Vec::new();
@@ -203,7 +208,7 @@ mod tests {
         fs::write(&path, &bytes).unwrap();
         let names = [path.to_str().unwrap().to_owned()];
 
-        let (some, dataset) = read(&names, &Reading::default(), 50, 7).unwrap();
+        let (some, dataset) = read(&names, &Reading::default(), 50, 7, &none).unwrap();
         assert_eq!((some.len(), dataset.of, dataset.name.as_str()), (50, 300, "a.mrc"));
         assert_eq!(
             dataset.remarks,
@@ -213,7 +218,7 @@ mod tests {
         let places: Vec<_> =
             some.iter().map(|s| all.iter().position(|a| a == s).unwrap()).collect();
         assert!(places.is_sorted() && places[49] > 150, "{places:?}");
-        let (whole, _) = read(&names, &Reading::default(), 1000, 7).unwrap();
+        let (whole, _) = read(&names, &Reading::default(), 1000, 7, &none).unwrap();
         assert_eq!(whole.len(), 300);
     }
 
@@ -223,7 +228,8 @@ mod tests {
         let file = |name: &str, text: &str| {
             let path = folder.path().join(name);
             fs::write(&path, text).unwrap();
-            read(&[path.to_str().unwrap().to_owned()], &Reading::default(), 10, 1)
+            let names = [path.to_str().unwrap().to_owned()];
+            read(&names, &Reading::default(), 10, 1, &Stop::default())
         };
         let (records, _) = file("a.json", "{\"a\":1}\n{\"a\":2}\n").unwrap();
         assert!(matches!(records, Records::Documents(d) if d.len() == 2));

@@ -20,7 +20,6 @@ use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
     rc::Rc,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 pub use records::Records;
@@ -37,6 +36,7 @@ use super::{
     run::{self, Competitor, Entry, Progress, Watch},
     save,
     scratch::Scratch,
+    stop::Stop,
     trial,
 };
 use crate::{Error, ErrorKind, Result, format::Format};
@@ -69,8 +69,8 @@ pub struct Options<'a> {
     pub folder: Option<PathBuf>,
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
-    /// Ends the run after the round in which it is set.
-    pub stop: Option<&'a AtomicBool>,
+    /// Ends the run within a record.
+    pub stop: Option<&'a Stop>,
 }
 
 impl<'a> Options<'a> {
@@ -131,7 +131,7 @@ fn weigh<I: Item>(
     }
     let mut results = blank(options);
     let scratch = Scratch::new(options.folder.as_deref())?;
-    let (taking, left_out) = prove_all(options, records, &mut results, progress);
+    let (taking, left_out) = prove_all(options, records, &mut results, progress)?;
     let records = &remaining(records, &left_out, &mut results)[..];
     if records.is_empty() {
         return Err(Error::invalid(
@@ -144,7 +144,8 @@ fn weigh<I: Item>(
         null: true,
         ..Default::default()
     });
-    entries.push(Entry { name: "null".into(), competitor: Box::new(Null::new(records)) });
+    let null = Null::new(records, Stop::given(options.stop));
+    entries.push(Entry { name: "null".into(), competitor: Box::new(null) });
 
     let mut watch = Watch {
         progress,
@@ -152,7 +153,7 @@ fn weigh<I: Item>(
             Some(path) => save::write(results, path),
             None => Ok(()),
         },
-        stop: &|| options.stop.is_some_and(|stop| stop.load(Relaxed)),
+        stop: &|| options.stop.is_some_and(Stop::is_set),
     };
     run::run(&mut results, &mut entries, &mut Real::new(scratch.path()), &mut watch)?;
     Ok(results)
@@ -167,12 +168,16 @@ struct Taking {
 
 /// Proves every format. Returns those that take part, and the records that one or another of them
 /// cannot hold.
+///
+/// # Errors
+/// Where the run is to end.
 fn prove_all<I: Item>(
     options: &Options<'_>,
     records: &[I],
     results: &mut Results,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> (Vec<Taking>, BTreeSet<usize>) {
+) -> Result<(Vec<Taking>, BTreeSet<usize>)> {
+    let stop = Stop::given(options.stop);
     let mut wanted: Vec<Format> = Vec::new();
     for &format in if options.formats.is_empty() { Format::ALL } else { &options.formats } {
         if !wanted.contains(&format) {
@@ -182,7 +187,7 @@ fn prove_all<I: Item>(
     let (mut taking, mut left_out) = (Vec::new(), BTreeSet::new());
     for (i, &format) in wanted.iter().enumerate() {
         proving(options, format, (i, 2 * wanted.len()), progress);
-        let proved = contender::prove(format, records);
+        let proved = contender::prove(format, records, &stop)?;
         let takes = proved.refused.len() as f64 <= FEW * records.len() as f64;
         results.competitors.push(results::Contender {
             name: format.name().into(),
@@ -200,7 +205,7 @@ fn prove_all<I: Item>(
     let changed = |of: &[usize]| of.iter().filter(|i| !left_out.contains(i)).count() as u64;
     let taking =
         taking.iter().map(|(format, c)| Taking { format: *format, equal: kept - changed(c) });
-    (taking.collect(), left_out)
+    Ok((taking.collect(), left_out))
 }
 
 /// Makes a competitor of every format that takes part, with its files, and plans the phases.
@@ -221,6 +226,7 @@ fn enter_all<'a, I: Item>(
         let (format, equal) = (taking.format, taking.equal);
         let (folder, record) = (folder.join(name), record.clone());
         let mut made = Contender::new(format, records, equal, folder, options.threads, record);
+        made.stop = Stop::given(options.stop);
         let sizes = made.put_into_files(packs).map_err(|e| e.in_place(name))?;
         Ok((made, sizes))
     };

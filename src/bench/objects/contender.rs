@@ -9,6 +9,7 @@ use crate::{
         layout::{Laid, shift},
         results::{Phase, Proof},
         run::{Competitor, Counts},
+        stop::Stop,
     },
     format::{Coder, Format, Wrap, Wrapped},
     record::dataset::objects::Object,
@@ -35,18 +36,27 @@ pub(super) struct Contender<'a> {
     out: Vec<u8>,
     /// What is written begins so far into `out`.
     shift: usize,
+    stop: Stop,
 }
 
 impl<'a> Contender<'a> {
-    pub(super) fn new(format: Format, wraps: &[Wrap], objects: &'a [Object]) -> Result<Self> {
+    pub(super) fn new(
+        format: Format,
+        wraps: &[Wrap],
+        objects: &'a [Object],
+        stop: &Stop,
+    ) -> Result<Self> {
         let ways = [None].into_iter().chain(wraps.iter().copied().map(Some));
         let ways = ways.map(|wrap| Way::new(format, wrap)).collect::<Result<_>>()?;
-        Ok(Contender { objects, ways, out: Vec::new(), shift: 0 })
+        Ok(Contender { objects, ways, out: Vec::new(), shift: 0, stop: stop.clone() })
     }
 
     /// Writes every object in every way, reads it back and compares (rule 1). Returns what came
     /// back, and how many bytes each way made.
-    pub(super) fn prove(&mut self) -> (Proof, Vec<u64>) {
+    ///
+    /// # Errors
+    /// Where the run is to end.
+    pub(super) fn prove(&mut self) -> Result<(Proof, Vec<u64>)> {
         let info = self.ways[0].coder.wrapped().format.info();
         let mut proof = Proof {
             records: self.objects.len() as u64,
@@ -56,6 +66,7 @@ impl<'a> Contender<'a> {
         };
         let mut sizes = vec![0; self.ways.len()];
         for (i, object) in self.objects.iter().enumerate() {
+            self.stop.check()?;
             let (mut equal, mut refused) = (true, false);
             for (way, size) in self.ways.iter_mut().zip(&mut sizes) {
                 self.out.clear();
@@ -80,12 +91,13 @@ impl<'a> Contender<'a> {
             proof.equal += u64::from(equal);
             proof.refused += u64::from(refused);
         }
-        (proof, sizes)
+        Ok((proof, sizes))
     }
 
     fn load(&mut self, way: usize, size: usize, units: u64, counts: &mut Counts) -> Result<()> {
         let Way { coder, laid } = &mut self.ways[way];
         for span in laid.spans().take(size).cycle().take(units as usize) {
+            self.stop.check()?;
             let object: Object = coder.decode(span)?;
             counts.items += black_box(object).tags.len() as u64;
             counts.bytes += span.len() as u64;
@@ -101,7 +113,11 @@ impl Competitor for Contender<'_> {
         self.out = vec![0; self.shift];
         for Way { coder, laid } in &mut self.ways {
             *laid = Laid::default();
-            *laid = Laid::out(start, self.objects, |object, out| coder.encode(object, out))?;
+            let stop = &self.stop;
+            *laid = Laid::out(start, self.objects, |object, out| {
+                stop.check()?;
+                coder.encode(object, out)
+            })?;
         }
         Ok(())
     }
@@ -117,6 +133,7 @@ impl Competitor for Contender<'_> {
         let coder = &mut self.ways[way].coder;
         let (out, shift) = (&mut self.out, self.shift);
         for object in self.objects[..size].iter().cycle().take(units as usize) {
+            self.stop.check()?;
             match series {
                 Series::Create => {
                     counts.items += black_box(object.clone()).tags.len() as u64;
@@ -144,7 +161,7 @@ impl Competitor for Contender<'_> {
 }
 
 /// What the loop costs by itself.
-pub(super) struct Null<'a>(pub &'a [Object]);
+pub(super) struct Null<'a>(pub &'a [Object], pub Stop);
 
 impl Competitor for Null<'_> {
     fn prepare(&mut self, _: u32) -> Result<()> {
@@ -157,6 +174,7 @@ impl Competitor for Null<'_> {
             Error::invalid(format!("{} objects asked of {}", phase.units, self.0.len()))
         })?;
         for object in objects.iter().cycle().take(units as usize) {
+            self.1.check()?;
             counts.items += black_box(object).tags.len() as u64;
             counts.done += 1;
         }

@@ -8,10 +8,7 @@
 mod contender;
 mod plan;
 
-use std::{
-    path::PathBuf,
-    sync::atomic::{AtomicBool, Ordering::Relaxed},
-};
+use std::path::PathBuf;
 
 use self::contender::{Contender, Null};
 use super::{
@@ -22,6 +19,7 @@ use super::{
     run::{self, Entry, Progress, Watch},
     save,
     scratch::Scratch,
+    stop::Stop,
 };
 use crate::{
     Error, Result,
@@ -44,8 +42,8 @@ pub struct Options<'a> {
     pub plan: Plan,
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
-    /// Ends the run after the round in which it is set.
-    pub stop: Option<&'a AtomicBool>,
+    /// Ends the run within an object.
+    pub stop: Option<&'a Stop>,
 }
 
 impl Default for Options<'_> {
@@ -103,7 +101,9 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
         return Err(Error::invalid("no objects to weigh formats with: give counts of 1 or more"));
     };
     let seed = options.plan.seed;
-    let objects: Vec<Object> = (0..most).map(|n| object(seed, n)).collect();
+    let stop = Stop::given(options.stop);
+    let made = |n| stop.check().map(|()| object(seed, n));
+    let objects = (0..most).map(made).collect::<Result<Vec<Object>>>()?;
     let wanted = match options.formats.is_empty() {
         true => Format::ALL.to_vec(),
         false => options.formats.clone(),
@@ -118,8 +118,8 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
             budget: options.plan.stop.budget,
             ..Progress::default()
         });
-        let mut contender = Contender::new(format, &options.wraps, &objects)?;
-        let (proof, sizes) = contender.prove();
+        let mut contender = Contender::new(format, &options.wraps, &objects, &stop)?;
+        let (proof, sizes) = contender.prove()?;
         let mut row = results::Contender {
             name: format.name().into(),
             code: Some(code::of(format.info().values, &results.software)),
@@ -155,7 +155,7 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
         null: true,
         ..Default::default()
     });
-    entries.push(Entry { name: "null".into(), competitor: Box::new(Null(&objects)) });
+    entries.push(Entry { name: "null".into(), competitor: Box::new(Null(&objects, stop.clone())) });
 
     let scratch = Scratch::new(None)?;
     let mut watch = Watch {
@@ -164,7 +164,7 @@ pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Res
             Some(path) => save::write(results, path),
             None => Ok(()),
         },
-        stop: &|| options.stop.is_some_and(|stop| stop.load(Relaxed)),
+        stop: &|| stop.is_set(),
     };
     run::run(&mut results, &mut entries, &mut Real::new(scratch.path()), &mut watch)?;
     Ok(results)

@@ -9,15 +9,9 @@
 use std::{
     collections::BTreeMap,
     path::Path,
-    pin::pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     time::{Duration, Instant},
 };
-
-use futures_util::future::{Either, select};
 
 use super::{
     own::Made,
@@ -34,6 +28,7 @@ use crate::{
         quiet,
         results::{Durability, Later, Lies, Limited},
         scratch::Scratch,
+        stop::Stop,
     },
     durability::{Bound, Medium, Tier},
     record::dataset::Dataset,
@@ -45,8 +40,10 @@ use crate::{
 const WRITES: u64 = 100;
 /// The most pages of a log that are filled to see it synced.
 const PAGES: u64 = 10_000;
-/// How often it is looked whether it is to stop.
+/// How often it is looked whether it is to end while a sync is waited for.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long work on other threads may take to end then.
+const GRACE: Duration = Duration::from_millis(300);
 /// How long a sync that follows later is waited for, at least and at most.
 const WAIT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 /// Synced writes that are timed where the data lie; the median is kept.
@@ -79,7 +76,7 @@ pub struct Audit {
 /// # Errors
 /// Where it cannot be opened. That syncs cannot be counted is no error, but a remark.
 pub fn audit(target: &Target) -> Result<Audit> {
-    let audit = audit_until(target, &AtomicBool::new(false))?;
+    let audit = audit_until(target, &Stop::default())?;
     audit.ok_or_else(|| Error::invalid("an audit that nobody stopped was stopped"))
 }
 
@@ -87,50 +84,45 @@ pub fn audit(target: &Target) -> Result<Audit> {
 ///
 /// # Errors
 /// As [`audit`].
-pub fn audit_until(target: &Target, stop: &AtomicBool) -> Result<Option<Audit>> {
+pub fn audit_until(target: &Target, stop: &Stop) -> Result<Option<Audit>> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
+    let scratch = Scratch::new(Some(&data_folder()))?;
+    let done = runtime.block_on(async {
         let mut made = Made::default();
-        let audit = {
-            let stopped = async {
-                while !stop.load(Ordering::Relaxed) {
-                    tokio::time::sleep(LOOK).await;
-                }
-            };
-            let (at_work, stopped) = (pin!(audited(target, &mut made)), pin!(stopped));
-            match select(at_work, stopped).await {
-                Either::Left((audit, _)) => Some(audit),
-                // Server and folder go with the audit.
-                Either::Right(_) => None,
-            }
-        };
+        let audit = audited(target, scratch.path(), &mut made, stop).await;
         let dropped = made.drop_all().await;
         match audit {
-            Some(audit) => audit.and_then(|audit| dropped.map(|()| Some(audit))),
-            None => dropped.map(|()| None),
+            Err(_) if stop.is_set() => dropped.map(|()| None),
+            audit => audit.and_then(|audit| dropped.map(|()| Some(audit))),
         }
-    })
+    });
+    if stop.is_set() {
+        // What still works writes into the folder, which is removed next.
+        runtime.shutdown_timeout(GRACE);
+    }
+    done
 }
 
-async fn audited(target: &Target, made: &mut Made) -> Result<Audit> {
+async fn audited(target: &Target, folder: &Path, made: &mut Made, stop: &Stop) -> Result<Audit> {
     const TABLE: &str = "audit";
-    let scratch = Scratch::new(Some(&data_folder()))?;
-    let server = target.start()?;
+    let wanted = target.clone();
+    let server = stop.apart(move || wanted.start()).await?;
     // Nothing is made where nothing can be seen.
     let seen = target.own_url().map_or(Ok(()), |url| watched::of_url(url).map(drop));
     let told = if seen.is_ok() { made.make(target, 0).await? } else { None };
-    let url = made.at(target).url(server.as_ref(), scratch.path());
-    let place = store::open(&url).await?;
+    let url = made.at(target).url(server.as_ref(), folder);
+    let place = stop.interruptible(store::open(&url)).await?;
     let opened = Opened { place, url, relays: Vec::new(), server };
-    let (mut kept, bound) = prove::kept(target, &opened.place).await?;
+    let (mut kept, bound) = stop.interruptible(prove::kept(target, &opened.place)).await?;
     let mut counted = Counted::default();
-    let look = Look { target, opened: &opened, folder: scratch.path(), bound };
+    let look = Look { target, opened: &opened, folder, bound, stop };
     match seen {
         Err(why) => look.unseen(why.context(), &mut kept.durability),
         Ok(()) => {
             let store = opened.place.table(&made.name(target, TABLE))?;
             made.absent(target, TABLE, &*store).await?;
             counted = look.at(&store, &mut kept.durability).await;
+            stop.check()?;
         }
     }
     Ok(Audit {
@@ -160,6 +152,8 @@ pub(super) struct Look<'a> {
     pub folder: &'a Path,
     /// What limits the loss of t2, where the store says.
     pub bound: Option<Bound>,
+    /// Ends it; its table is dropped all the same.
+    pub stop: &'a Stop,
 }
 
 impl Look<'_> {
@@ -200,7 +194,7 @@ impl Look<'_> {
             layout = layout.with_columns(Column::infer([&row(0)?.record])?);
         }
         store.prepare(&layout).await?;
-        let seen = self.written(store, durability).await;
+        let seen = self.stop.interruptible(self.written(store, durability)).await;
         let dropped = store.drop_table().await;
         let counted = seen?;
         dropped?;
@@ -301,7 +295,9 @@ impl Look<'_> {
                 put().await?;
                 let begin = Instant::now();
                 while !sight.synced(in_memory) && begin.elapsed() < wait {
-                    sight.wait(wait.saturating_sub(begin.elapsed()));
+                    sight.wait(LOOK.min(wait.saturating_sub(begin.elapsed())));
+                    // The wait itself keeps the thread.
+                    tokio::task::yield_now().await;
                 }
                 format!("{} s", wait.as_secs_f64())
             }

@@ -13,6 +13,7 @@ use crate::{
     bench::{
         random::Random,
         results::Dataset as Described,
+        stop::Stop,
         workload::{Draw, Spread, Table, Trace},
     },
     record::{Document, Value, dataset::Dataset},
@@ -91,6 +92,8 @@ pub(in crate::bench) struct Records {
     seed: u64,
     /// The records that traces ask for, by the files of the traces.
     traces: HashMap<PathBuf, Arc<[u64]>>,
+    /// Where it is set, no record is made any more: whatever goes through many of them ends.
+    pub stop: Stop,
 }
 
 #[derive(Clone)]
@@ -109,6 +112,7 @@ impl Records {
                 key: table.key.clone(),
                 seed,
                 traces: HashMap::new(),
+                stop: Stop::default(),
             }),
             None if table.dataset.document(seed, 0).is_none() => Err(Error::unsupported(format!(
                 "table {}: dataset {} is one of MARC records; generate a file and give it with --records",
@@ -121,6 +125,7 @@ impl Records {
                 key: table.key.clone().or_else(|| Some(table.dataset.info().key?.to_owned())),
                 seed,
                 traces: HashMap::new(),
+                stop: Stop::default(),
             }),
         }
     }
@@ -212,7 +217,11 @@ impl Records {
     }
 
     /// The key of record `n`.
+    ///
+    /// # Errors
+    /// Where the run is to end.
     pub fn key(&self, n: u64) -> Result<Key> {
+        self.stop.check()?;
         match (&self.source, &self.key) {
             (Source::Held(held), _) if n < self.count => Ok(held[n as usize].key.clone()),
             (Source::Made(_), Some(field)) => Key::of(&self.document(n), field),
@@ -223,7 +232,11 @@ impl Records {
     }
 
     /// Record `n` with its key.
+    ///
+    /// # Errors
+    /// Where the run is to end.
     pub fn row(&self, n: u64) -> Result<Row> {
+        self.stop.check()?;
         let record = self.document(n);
         let key = match (&self.source, &self.key) {
             (Source::Made(_), Some(field)) => Key::of(&record, field)?,
@@ -291,7 +304,10 @@ impl Records {
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) where no record has any.
     pub fn index(&self, path: &Path) -> Result<Index> {
-        let kind = Kinds::of(self, path, self.seed).usual().ok_or_else(|| {
+        let kinds = Kinds::of(self, path, self.seed);
+        // What was interrupted has not seen all there is.
+        self.stop.check()?;
+        let kind = kinds.usual().ok_or_else(|| {
             Error::invalid(format!("no record has a field {path} to make an index of"))
         })?;
         Ok(Index { path: path.clone(), kind })

@@ -8,10 +8,7 @@
 
 use std::{
     ops::{Deref, Range},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::Arc,
 };
 
 use super::{
@@ -25,7 +22,8 @@ use crate::{
     bench::{
         clock::Monotonic,
         results::{Latency, Tally},
-        schedule::{Moments, interrupted},
+        schedule::Moments,
+        stop::Stop,
     },
 };
 
@@ -163,7 +161,7 @@ pub(super) async fn closed<O: Operation>(
 ) -> Result<Window> {
     let count = workers.count();
     let work = |worker: usize| {
-        let (stores, ops, ended) = (stores.clone(), ops.clone(), Arc::clone(&workers.ended));
+        let (stores, ops, ended) = (stores.clone(), ops.clone(), workers.ended.clone());
         async move {
             let (ops, mut window) = (&ops[..], Window::new(false));
             let mut aside = Aside::of(ops.len(), count);
@@ -185,7 +183,7 @@ pub(super) async fn closed<O: Operation>(
                 begin = end;
                 at += count;
                 let over = until.is_some_and(|until| end >= until);
-                if over || window.gave_up.is_some() || ended.load(Relaxed) {
+                if over || window.gave_up.is_some() || ended.is_set() {
                     break;
                 }
             }
@@ -202,9 +200,9 @@ pub(super) async fn closed<O: Operation>(
 /// Whether a run goes on.
 ///
 /// # Errors
-/// [`interrupted`] where it is to end.
-pub(super) fn going_on(ended: &AtomicBool) -> Result<()> {
-    if ended.load(Relaxed) { Err(interrupted()) } else { Ok(()) }
+/// Where it is to end.
+pub(super) fn going_on(ended: &Stop) -> Result<()> {
+    ended.check()
 }
 
 /// Sends operations at planned moments; as many may be on their way at once as there are workers.
@@ -222,7 +220,7 @@ pub(super) async fn open<O: Operation>(
     let schedule = Schedule::new(clock, moments, seconds);
     let work = |worker: usize| {
         let (stores, ops, schedule) = (stores.clone(), ops.clone(), schedule.clone());
-        let ended = Arc::clone(&workers.ended);
+        let ended = workers.ended.clone();
         async move {
             let (ops, mut window) = (&ops[..], Window::new(true));
             let mut aside = Aside::of(ops.len(), count);
@@ -235,7 +233,7 @@ pub(super) async fn open<O: Operation>(
                 let end = clock.now();
                 window.add_planned(outcome, planned, sent, end);
                 at += count;
-                if window.gave_up.is_some() || ended.load(Relaxed) {
+                if window.gave_up.is_some() || ended.is_set() {
                     break;
                 }
             }

@@ -60,11 +60,7 @@ mod writer;
 use std::{
     collections::{HashMap, HashSet},
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    thread,
+    sync::Arc,
     time::Duration,
 };
 
@@ -84,6 +80,7 @@ use super::{
     save,
     schedule::{Orders, Stopped, interrupted},
     scratch::Scratch,
+    stop::Stop,
     workload::{Spread, Table, Workload},
 };
 use crate::{
@@ -118,7 +115,7 @@ pub struct Options<'a> {
     /// The results are written here after each round.
     pub out: Option<PathBuf>,
     /// Ends the run, within an operation or a batch.
-    pub stop: Option<&'a AtomicBool>,
+    pub stop: Option<&'a Stop>,
     /// This program, for the process that a `recover` phase kills where a store has no server: it is
     /// run as `PROGRAM bench store-writer`, which calls [`serve_writer`]. Without one, such stores have
     /// no part in the phase.
@@ -161,8 +158,8 @@ const NULL: &str = "null";
 const STORE: &str = "store";
 /// The table of the proof.
 const PROOF: &str = "proof";
-/// How often the flag is looked at that ends a run.
-const LOOKS: Duration = Duration::from_millis(100);
+/// How long work on other threads may take to end where the run was ended early.
+const GRACE: Duration = Duration::from_millis(300);
 
 /// Proves, audits, measures and compares.
 ///
@@ -171,35 +168,8 @@ const LOOKS: Duration = Duration::from_millis(100);
 /// those of stores and servers. What was measured before stands in [`Options::out`].
 pub fn run(options: &Options<'_>, progress: &mut dyn FnMut(Progress<'_>)) -> Result<Results> {
     options.workload.bounded()?;
-    let ended = Arc::new(AtomicBool::new(false));
-    let done = AtomicBool::new(false);
-    let stop = options.stop;
-    thread::scope(|scope| {
-        // Workers are threads that outlive no run but know no borrowed flag: theirs is set after it.
-        let look = thread::Builder::new().name("bench stop".into());
-        let watching = look.spawn_scoped(scope, || {
-            while !done.load(Relaxed) && !ended.load(Relaxed) {
-                if stop.is_some_and(|stop| stop.load(Relaxed)) {
-                    ended.store(true, Relaxed);
-                }
-                thread::park_timeout(LOOKS);
-            }
-        })?;
-        let results = measure(options, &ended, progress);
-        done.store(true, Relaxed);
-        watching.thread().unpark();
-        results
-    })
-}
-
-fn measure(
-    options: &Options<'_>,
-    ended: &Arc<AtomicBool>,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<Results> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut run = Run::new(options, progress)?;
-    run.ended = Arc::clone(ended);
     let ended = runtime.block_on(run.go());
     // However it ended: what is the user's is left as it was.
     let dropped = runtime.block_on(run.made.drop_all());
@@ -219,6 +189,10 @@ fn measure(
             Err(Error::new(e.kind(), what).in_place(e.place().name.clone()))
         }
     };
+    if run.stop.is_set() {
+        // What still works writes into the run's folder, which is removed next.
+        runtime.shutdown_timeout(GRACE);
+    }
     let (mut results, rounds) = (run.results, run.rounds);
     derive(&mut results);
     save::hide(&mut results, &secrets(options));
@@ -258,19 +232,21 @@ struct Run<'o, 'a, 'p> {
     lossy: HashSet<String>,
     /// What became of the machine's processors inside the windows of this turn.
     shares: Shares,
-    /// Set where the run is to end, for workers.
-    ended: Arc<AtomicBool>,
+    stop: Stop,
 }
 
 impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     fn new(options: &'o Options<'a>, progress: &'p mut dyn FnMut(Progress<'_>)) -> Result<Self> {
         let workload = &options.workload;
         plan::bounded(workload)?;
+        let stop = Stop::given(options.stop);
         let held = options.records.as_ref().map(|own| Arc::clone(&own.rows));
         let mut records = Vec::new();
         for table in &workload.tables {
             let held = held.clone().filter(|_| table.name == workload.tables[0].name);
-            records.push((table.name.clone(), Records::new(table, held, options.plan.seed)?));
+            let mut made = Records::new(table, held, options.plan.seed)?;
+            made.stop = stop.clone();
+            records.push((table.name.clone(), made));
         }
         let mut followed = Vec::new();
         for phase in &workload.phases {
@@ -280,12 +256,10 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
                 followed.push(format!("{}: {}.", phase.name, records.follow(file)?));
             }
         }
-        let stop = || options.stop.is_some_and(|stop| stop.load(Relaxed));
-        let expected = expected::expected(workload, &records, &stop);
-        followed.extend(expected::check(workload, &records, &expected, &stop)?);
-        if stop() {
-            return Err(interrupted());
-        }
+        let is_set = || stop.is_set();
+        let expected = expected::expected(workload, &records, &is_set);
+        followed.extend(expected::check(workload, &records, &expected, &is_set)?);
+        stop.check()?;
         let mut targets = match options.targets.is_empty() {
             true => Target::usual(),
             false => options.targets.clone(),
@@ -331,14 +305,15 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             broken: HashSet::new(),
             lossy: HashSet::new(),
             shares: Shares::default(),
-            ended: Arc::default(),
+            stop,
         })
     }
 
     async fn go(&mut self) -> Result<Stopped> {
         self.results.clock = self.instruments.clock();
         if let Some(network) = &self.options.network {
-            self.results.network = Some(network.measure()?);
+            let network = network.clone();
+            self.results.network = Some(self.stop.apart(move || network.measure()).await?);
         }
         match self.prove().await {
             Err(_) if self.stopped() => return Ok(Stopped::Interrupted),
@@ -388,7 +363,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     }
 
     fn stopped(&self) -> bool {
-        self.options.stop.is_some_and(|stop| stop.load(Relaxed))
+        self.stop.is_set()
     }
 
     fn seconds(&mut self) -> f64 {
@@ -427,6 +402,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     async fn prove(&mut self) -> Result<()> {
         let mut left = Vec::new();
         for (i, target) in std::mem::take(&mut self.targets).into_iter().enumerate() {
+            self.stop.check()?;
             let count = left.len() + i;
             self.tell(Stage::Proving, &target.label, "", (i, count.max(1)));
             let mut row = results::Contender { name: target.label.clone(), ..Default::default() };
@@ -497,7 +473,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
             let named = opened.place.table(&self.made.name(target, table))?;
             self.made.absent(target, table, &*named).await?;
         }
-        let proof = prove::proofs(&store, &tables).await;
+        let proof = self.stop.interruptible(prove::proofs(&store, &tables)).await;
         if proof.is_err() && target.is_own() {
             let _ = store.drop_table().await;
         }
@@ -505,13 +481,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         if lossy {
             self.lossy.insert(target.label.clone());
         }
-        let (mut kept, bound) = prove::kept(target, &opened.place).await?;
+        let kept = self.stop.interruptible(prove::kept(target, &opened.place)).await;
+        let (mut kept, bound) = kept?;
         if let (Some(network), false) = (&self.options.network, opened.relays.is_empty()) {
             kept.connection += &format!(", round trips of {}", network.round_trip);
         }
         self.results.dataset.remarks.extend(prove::stand_in(&kept));
         let folder = &self.scratch.path().join(STORE);
-        let look = audit::Look { target, opened: &opened, folder, bound };
+        let look = audit::Look { target, opened: &opened, folder, bound, stop: &self.stop };
         match self.options.audit {
             true => drop(look.at(&store, &mut kept.durability).await),
             false => look.unseen("turned off by --no-audit", &mut kept.durability),
@@ -522,14 +499,14 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
     /// Starts a target's server and opens its store, with nothing in it.
     async fn open(&mut self, target: &Target) -> Result<Opened> {
         let folder = self.folder()?;
-        // Off the runtime's thread nothing else runs: it may stand still for a server to start.
-        let server = target.start()?;
+        let wanted = target.clone();
+        let server = self.stop.apart(move || wanted.start()).await?;
         let url = self.made.at(target).url(server.as_ref(), &folder);
         let (url, relays) = match &self.options.network {
             Some(network) if !target.is_embedded() => network.between(&url)?,
             _ => (url, Vec::new()),
         };
-        let place = store::open(&url).await?;
+        let place = self.stop.interruptible(store::open(&url)).await?;
         Ok(Opened { place, url, relays, server })
     }
 

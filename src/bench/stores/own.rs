@@ -10,6 +10,7 @@ use std::{
 use super::target::Target;
 use crate::{
     Error, ErrorKind, Result,
+    bench::cleanup::{Due, stays},
     store::{Scratch, Store},
 };
 
@@ -19,6 +20,8 @@ pub(super) struct Made {
     databases: HashMap<String, Scratch>,
     /// What names of tables begin with where there is no database.
     prefixes: HashMap<String, String>,
+    /// What is said of each of them where the process ends before it is dropped.
+    left: Vec<Due>,
 }
 
 impl Made {
@@ -38,6 +41,7 @@ impl Made {
         let why = match Scratch::make(url, &name).await {
             Ok(Some(made)) => {
                 self.databases.insert(target.label.clone(), made);
+                self.left(target, &format!("database {name}"));
                 return Ok(Some(format!(
                     "database {name}, made for this run and dropped after it"
                 )));
@@ -48,9 +52,15 @@ impl Made {
             }
             Err(e) => return Err(e),
         };
+        self.left(target, &format!("tables {name}_*"));
         let told = format!("tables {name}_*, made for this run and dropped after it{why}");
         self.prefixes.insert(target.label.clone(), name);
         Ok(Some(told))
+    }
+
+    fn left(&mut self, target: &Target, what: &str) {
+        let label = &target.label;
+        self.left.push(stays(format!("{label}: {what} of this run could not be dropped any more")));
     }
 
     /// Where the target is opened: in its database, if it has one.

@@ -134,13 +134,15 @@ fn sizes(records: &Records) -> BTreeMap<String, u64> {
         line
     };
     let step = records.count.div_ceil(MEASURED).max(1) as usize;
-    let lengths: Vec<usize> = (0..records.count).step_by(step).map(|n| line(n).len()).collect();
+    let going_on = |_: &u64| !records.stop.is_set();
+    let numbers = (0..records.count).step_by(step).take_while(going_on);
+    let lengths: Vec<usize> = numbers.map(|n| line(n).len()).collect();
     let each = lengths.iter().sum::<usize>() as f64 / lengths.len().max(1) as f64;
     let plain = each * records.count as f64;
     let mut sizes = BTreeMap::from([(String::new(), plain as u64)]);
     let mut lines = Vec::new();
     for n in 0..records.count {
-        if lines.len() >= PACKED {
+        if lines.len() >= PACKED || records.stop.is_set() {
             break;
         }
         lines.extend(line(n));

@@ -1,15 +1,7 @@
 //! One store's turn in a round: it is started, does the phases of the workload, and their results are
 //! added to those of the run.
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
-    time::Duration,
-};
+use std::{collections::HashMap, path::PathBuf, sync::Arc};
 
 use super::{NULL, Opened, Run, STORE, Target, null::Null, turn::Turn, watch};
 use crate::{
@@ -19,7 +11,6 @@ use crate::{
         processors::Shares,
         results::{self, Probe, ServerUse},
         run::{Measured, Stage},
-        schedule::interrupted,
     },
     store::Store,
 };
@@ -144,7 +135,7 @@ impl Run<'_, '_, '_> {
         };
         turn.around = target.map(|target| self.wrapping(target)).unwrap_or_default();
         turn.explains = self.rounds == 0;
-        turn.ended = Arc::clone(&self.ended);
+        turn.ended = self.stop.clone();
         turn.lossy = self.lossy.contains(label);
         let mut ended = Ok(());
         for (p, phase) in workload.phases.iter().enumerate() {
@@ -157,16 +148,12 @@ impl Run<'_, '_, '_> {
             let Some(cell) = cell else { continue };
             if self.results.cells[cell].refused.is_some() {
                 // Its table may be needed all the same.
-                let _ = turn.run(phase, &self.expected[p]).await;
+                let _ = self.stop.interruptible(turn.run(phase, &self.expected[p])).await;
                 continue;
             }
             // Also while an operation waits for a server that has stopped.
-            let acted = tokio::select! {
-                biased;
-                done = turn.run(phase, &self.expected[p]) => done,
-                () = until(&self.ended) => Err(interrupted()),
-            };
-            match acted {
+            let acted = self.stop.interruptible(turn.run(phase, &self.expected[p]));
+            match acted.await {
                 Ok(done) => {
                     let seconds = done.used.ns as f64 / 1e9;
                     let of = (p + 1, workload.phases.len());
@@ -223,14 +210,5 @@ impl Run<'_, '_, '_> {
         let remark = format!("{label}: a table of this run could not be dropped: {left}");
         self.results.dataset.remarks.push(remark);
         self.broken.insert(label.to_owned());
-    }
-}
-
-/// Waits for the end of the run.
-async fn until(ended: &AtomicBool) {
-    // So seldom that it costs nothing beside what is measured.
-    const LOOK: Duration = Duration::from_millis(100);
-    while !ended.load(Relaxed) {
-        tokio::time::sleep(LOOK).await;
     }
 }

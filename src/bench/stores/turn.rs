@@ -8,7 +8,7 @@
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
     path::PathBuf,
-    sync::{Arc, atomic::AtomicBool},
+    sync::Arc,
 };
 
 use super::{
@@ -23,6 +23,7 @@ use crate::{
         processors::{Seen, Shares},
         results::{Bloat, Bytes, IndexCost, Recovery, ServerUse, Statement},
         schedule::Pace,
+        stop::Stop,
         workload::{Phase, Table, Workload},
     },
     server::Server,
@@ -62,7 +63,7 @@ pub(in crate::bench) struct Turn<'a> {
     /// Each phase keeps the statements that it took.
     pub explains: bool,
     /// Set where the run is to end.
-    pub ended: Arc<AtomicBool>,
+    pub ended: Stop,
     /// Tables that are there.
     pub(super) prepared: HashSet<String>,
     /// Tables whose indexes the store cannot have, and why.
@@ -148,7 +149,7 @@ impl<'a> Turn<'a> {
             around: Wrapping::default(),
             embedded: false,
             explains: false,
-            ended: Arc::default(),
+            ended: Stop::default(),
             prepared: HashSet::new(),
             unindexed: HashMap::new(),
             unmade: HashMap::new(),
@@ -321,7 +322,7 @@ impl<'a> Turn<'a> {
             true => Workers::threads(count)?,
             false => Workers::tasks(count),
         };
-        workers.ended = Arc::clone(&self.ended);
+        workers.ended = self.ended.clone();
         Ok(workers)
     }
 }

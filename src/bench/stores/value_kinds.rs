@@ -24,13 +24,15 @@ impl Kinds {
         let (step, mut random) = (records.count.div_ceil(MOST).max(1), Random::new(seed));
         // One from each stretch, at random: records that alternate must not fall in with the steps.
         let at = |from: u64| (from + random.below(step)).min(records.count - 1);
-        let numbers = (0..records.count).step_by(step as usize).map(at);
+        let going_on = |_: &u64| !records.stop.is_set();
+        let numbers = (0..records.count).step_by(step as usize).take_while(going_on).map(at);
         let mut kinds = Kinds::default();
         numbers.for_each(|n| kinds.add(&records.document(n), path));
         if kinds.counts.is_empty() && step > 1 {
             // Rare: any will do.
             let has = |document: &Document| value(document, path.names()).is_some();
-            let found = (0..records.count).map(|n| records.document(n)).find(has);
+            let numbers = (0..records.count).take_while(|_| !records.stop.is_set());
+            let found = numbers.map(|n| records.document(n)).find(has);
             found.iter().for_each(|document| kinds.add(document, path));
         }
         kinds

@@ -8,14 +8,14 @@
 
 use std::{
     pin::Pin,
-    sync::{Arc, Barrier, atomic::AtomicBool, mpsc},
+    sync::{Arc, Barrier, mpsc},
     thread,
 };
 
 use tokio::{runtime, sync::mpsc as results, task::JoinSet};
 
 use super::load_loop::Window;
-use crate::{Result, store::blocking};
+use crate::{Result, bench::stop::Stop, store::blocking};
 
 /// The workers of a phase.
 pub(super) struct Workers {
@@ -23,7 +23,7 @@ pub(super) struct Workers {
     /// Where each takes its work from; none where they are tasks.
     threads: Vec<mpsc::Sender<Job>>,
     /// Set where the run is to end.
-    pub ended: Arc<AtomicBool>,
+    pub ended: Stop,
 }
 
 /// What one worker does in a window, and where what it came to is awaited.
@@ -35,7 +35,7 @@ struct Job {
 impl Workers {
     /// So many workers, as tasks of the runtime.
     pub fn tasks(count: usize) -> Workers {
-        Workers { count, threads: Vec::new(), ended: Arc::default() }
+        Workers { count, threads: Vec::new(), ended: Stop::default() }
     }
 
     /// So many workers, each a thread.
@@ -45,7 +45,7 @@ impl Workers {
     pub fn threads(count: usize) -> Result<Workers> {
         let ready = Arc::new(Barrier::new(count + 1));
         let threads = Vec::with_capacity(count);
-        let mut workers = Workers { count, threads, ended: Arc::default() };
+        let mut workers = Workers { count, threads, ended: Stop::default() };
         for _ in 0..count {
             let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
             let (jobs, mine) = mpsc::channel();

@@ -13,6 +13,7 @@ use std::{
 
 use crate::{
     Error, Result,
+    bench::stop::Stop,
     format::Format,
     record::Document,
     store::{self, Key, Row},
@@ -29,12 +30,12 @@ const LONGEST: usize = 1 << 30;
 /// it was sent, and the keys of those it has acknowledged.
 ///
 /// # Errors
-/// Where it cannot be started, or ends before, with what it said.
+/// Where it cannot be started, or ends before, with what it said; where the run is to end.
 pub(super) fn killed(
     program: &Path,
     (url, table): (&str, &str),
     mut rows: impl Iterator<Item = Result<Row>>,
-    wanted: u64,
+    (wanted, stop): (u64, &Stop),
 ) -> Result<(Vec<Row>, Vec<Key>)> {
     let mut child = Command::new(program)
         .args(["bench", "store-writer", "--table", table, url])
@@ -50,6 +51,12 @@ pub(super) fn killed(
     };
     let (mut from, mut sent, mut acknowledged) = (BufReader::new(from).bytes(), Vec::new(), 0);
     while acknowledged < wanted {
+        if let Err(e) = stop.check() {
+            // It ends with its input at the latest.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Err(e);
+        }
         while sent.len() < acknowledged as usize + AHEAD {
             let Some(row) = rows.next().transpose()? else { break };
             // Where it has ended, the next read says so.

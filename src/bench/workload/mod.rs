@@ -3,7 +3,7 @@
 //! (`docs/workloads.md`).
 //!
 //! Pure: it parses, checks and draws keys, and uses no store and no clock. What a phase does is one of
-//! the kinds of [`phase`](super::stores::phase), which reads its own options.
+//! the kinds of `bench/stores/phase`, which reads its own options.
 //!
 //! To add a built-in workload: a file in `workloads/` and its line in [`BUILT_IN`]. To add a kind of
 //! phase: see `bench/stores/phase/mod.rs`.

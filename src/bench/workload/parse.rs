@@ -409,7 +409,7 @@ mod tests {
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"find\"\nwhere = {age = {\"$gt\" = 1, \"$x\" = 2}}\n",
-                ["line 8", "no operator"],
+                ["line 8", "unknown operator"],
             ),
             (
                 "[[phase]]\nname = \"a\"\ndo = \"scan\"\n[[phase]]\nname = \"a\"\ndo = \"scan\"\n",

@@ -41,7 +41,7 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
         args,
         plan: common.plan(Plan::default(), None),
         out: common.out.clone(),
-        stop: &|| stop.load(std::sync::atomic::Ordering::Relaxed),
+        stop: &|| stop.is_set(),
     };
     let mut lines = Lines::new();
     let both = against::run(&options, &mut |p: Progress<'_>| lines.tell(&p));

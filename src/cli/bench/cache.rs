@@ -1,6 +1,6 @@
 //! `steelyard bench cache`, and the adapters of our own clients that it runs.
 
-use std::{io, sync::atomic::AtomicBool};
+use std::io;
 
 use steelyard::{
     Result,
@@ -8,6 +8,7 @@ use steelyard::{
         self,
         cache::{Options, Wanted, Wish, adapter},
         formats::load,
+        stop::Stop,
     },
     format::Wrapped,
 };
@@ -99,7 +100,7 @@ pub fn adapter(args: Adapter) -> Result<Outcome> {
     Ok(Outcome::Well)
 }
 
-pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
+pub fn run(args: Args, stop: &Stop) -> Result<Outcome> {
     let common = &args.common;
     let program = super::own_program()?;
     let mut options = match args.as_published {
@@ -115,7 +116,7 @@ pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
     if let Some(file) = &args.records {
         let limit = load::USUAL;
         let (records, described) =
-            stores::own(file, args.from.as_ref(), limit, common.seed.unwrap_or(1))?;
+            stores::own(file, args.from.as_ref(), limit, common.seed.unwrap_or(1), stop)?;
         unreadable = described.unreadable;
         described.remarks.iter().filter(|_| unreadable > 0).for_each(say);
         let wish = Wish::Records(records);

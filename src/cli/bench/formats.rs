@@ -1,10 +1,8 @@
 //! `steelyard bench formats`.
 
-use std::sync::atomic::AtomicBool;
-
 use steelyard::{
     Error, Result,
-    bench::{self, formats::load, results::Plan},
+    bench::{self, formats::load, results::Plan, stop::Stop},
     file::Reading,
     format::{Format, Wrapped},
 };
@@ -79,16 +77,16 @@ impl std::str::FromStr for Named {
     }
 }
 
-pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
+pub fn run(args: Args, stop: &Stop) -> Result<Outcome> {
     let common = &args.common;
     let seed = common.seed.unwrap_or(1);
     let (records, dataset) = match args.files.is_empty() {
-        true => load::catalogue(args.limit.unwrap_or(18_881), seed)?,
+        true => load::catalogue(args.limit.unwrap_or(18_881), seed, stop)?,
         false => {
             let reading = Reading { format: args.from.clone(), ..Reading::default() };
             args.files.iter().try_for_each(|file| files::no_store(file))?;
             common.written_apart(args.files.iter().map(String::as_str))?;
-            load::read(&args.files, &reading, args.limit.unwrap_or(load::USUAL), seed)?
+            load::read(&args.files, &reading, args.limit.unwrap_or(load::USUAL), seed, stop)?
         }
     };
     let mut options = bench::formats::Options::new(&records);

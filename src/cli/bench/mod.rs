@@ -8,7 +8,7 @@ mod progress;
 mod queries;
 pub mod stores;
 
-use std::{path::PathBuf, sync::atomic::AtomicBool};
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use steelyard::{
@@ -19,6 +19,7 @@ use steelyard::{
         results::{Basis, Cell, Contender, Plan, Results},
         run::Progress,
         save,
+        stop::Stop,
         workload::Workload,
     },
     format::{Format, Takes},
@@ -40,7 +41,7 @@ use super::{
 /// Alone, it is a guided tour: a seeded sample catalogue through every format, and people through the
 /// stores that need no server, in about a minute. Competitors take turns in balanced order; records
 /// are proved to come back before anything is timed; a difference is called only where its 95 %
-/// interval excludes none and it is 3 % at least. Ctrl-C ends the run: it
+/// interval excludes none and it is 3 % at least. Ctrl-C ends the run within two seconds: it
 /// reports what was measured, and then ends as that signal does; a second one ends it at once.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -148,8 +149,8 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::StoreWriter(args)) => return stores::writer(&args),
         _ => {}
     }
-    // Ctrl-C ends it within an operation; a second one at once.
-    let stop = interrupt::at_first();
+    // Ctrl-C ends it within two seconds; a second one at once.
+    let stop = &interrupt::at_first();
     match args.what {
         None => tour(&args.common, stop),
         Some(What::Formats(formats)) => formats::run(formats, stop),
@@ -179,12 +180,12 @@ fn own_program() -> Result<PathBuf> {
 /// keep, and how many seconds.
 const TOUR: (u64, f64, f64, f64) = (2_000, 28.0, 0.25, 18.0);
 
-fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
+fn tour(common: &Common, stop: &Stop) -> Result<Outcome> {
     if common.against.is_some() {
         return Err(Error::invalid("--against needs a bench: steelyard bench formats --against …"));
     }
     let (count, formats, scale, stores) = TOUR;
-    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1))?;
+    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1), stop)?;
     let mut options = bench::formats::Options::new(&records);
     options.dataset = dataset;
     options.plan = common.plan(Plan::default(), Some(formats));
@@ -201,7 +202,12 @@ fn tour(common: &Common, stop: &AtomicBool) -> Result<Outcome> {
     let mut options = bench::stores::Options::new(workload);
     options.plan = common.plan(options.plan, Some(stores));
     options.stop = Some(stop);
-    runs.push(common.measured(|told| bench::stores::run(&options, told))?);
+    let ran = |told: &mut dyn FnMut(Progress<'_>)| bench::stores::run(&options, told);
+    match stop.check().and_then(|()| common.measured(ran)) {
+        // The half that was measured is told.
+        Err(_) if stop.is_set() => {}
+        done => runs.push(done?),
+    }
     if let Some(out) = &common.out {
         save::write_runs(&runs, out)?;
     }
@@ -239,6 +245,9 @@ impl Common {
         &self,
         run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Results>,
     ) -> Result<Results> {
+        if let Some(out) = &self.out {
+            interrupt::keeps(out.clone());
+        }
         let mut lines = Lines::new();
         run(&mut |p: Progress<'_>| lines.tell(&p))
     }

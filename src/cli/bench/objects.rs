@@ -1,10 +1,8 @@
 //! `steelyard bench objects`.
 
-use std::sync::atomic::AtomicBool;
-
 use steelyard::{
     Result,
-    bench::{self, stores::Target, workload::Workload},
+    bench::{self, stop::Stop, stores::Target, workload::Workload},
     format::Wrap,
 };
 
@@ -34,7 +32,7 @@ Examples:
   steelyard bench objects --formats marshal,json --wraps base64lines --format svg > curves.svg
   steelyard bench objects --as-published --out results.json";
 
-pub fn run(args: Args, stop: &AtomicBool) -> Result<Outcome> {
+pub fn run(args: Args, stop: &Stop) -> Result<Outcome> {
     let common = &args.common;
     if args.stores.is_named() {
         let mut options = args.stores.options(Workload::named("objects")?)?;

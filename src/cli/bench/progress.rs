@@ -9,7 +9,7 @@ use std::{collections::HashMap, io::IsTerminal, time::Duration};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use steelyard::bench::run::{Measured, Progress, Stage};
 
-use super::super::{progress::grouped, say};
+use super::super::{interrupt, progress::grouped, say};
 
 /// Lines on the standard error, or nothing where that is no terminal.
 pub struct Lines {
@@ -28,6 +28,7 @@ impl Lines {
             false => ProgressDrawTarget::hidden(),
         };
         let all = MultiProgress::with_draw_target(target);
+        interrupt::drawn(&all);
         let whole = all.add(ProgressBar::new(0));
         whole.set_style(style("{bar:20} {msg}"));
         Lines { all, whole, phases: Vec::new(), told: Told::default() }
@@ -59,6 +60,7 @@ impl Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
+        interrupt::undrawn();
         // An error here would hide what is to be said.
         let _ = self.all.clear();
     }

@@ -176,6 +176,6 @@ mod tests {
         let error = limit.added(keep()).unwrap_err().to_string();
         assert!(error.contains("--sample N"), "{error}");
         let error = queries(None, &[], &["{\"a\": {\"$x\": 1}}"], &[]).added(keep()).unwrap_err();
-        assert!(error.to_string().contains("no operator"), "{error}");
+        assert!(error.to_string().contains("unknown operator"), "{error}");
     }
 }

@@ -1,6 +1,6 @@
 //! `steelyard bench WORKLOAD`: workloads on stores.
 
-use std::{sync::atomic::AtomicBool, time::Duration};
+use std::time::Duration;
 
 use clap::Parser;
 use steelyard::{
@@ -11,6 +11,7 @@ use steelyard::{
         network::{self, Network, RoundTrip},
         results::Dataset,
         schedule::Pace,
+        stop::Stop,
         stores::{Options, OwnRecords, Target, serve_writer},
         workload::{KINDS, Workload, bounds},
     },
@@ -220,12 +221,12 @@ fn phases() -> String {
     text.replace('`', "")
 }
 
-pub fn run(name: &str, args: Args, stop: &AtomicBool) -> Result<Outcome> {
+pub fn run(name: &str, args: Args, stop: &Stop) -> Result<Outcome> {
     measure(Workload::named(name)?, None, args, stop)
 }
 
 /// A workload from the file that the first word names; the others are as usual.
-pub fn run_file(words: Vec<String>, stop: &AtomicBool) -> Result<Outcome> {
+pub fn run_file(words: Vec<String>, stop: &Stop) -> Result<Outcome> {
     let file = words.first().cloned().unwrap_or_default();
     if !file.ends_with(".toml") {
         // Says which there are.
@@ -248,12 +249,7 @@ pub fn run_file(words: Vec<String>, stop: &AtomicBool) -> Result<Outcome> {
     measure(workload, key, args, stop)
 }
 
-fn measure(
-    workload: Workload,
-    key: Option<String>,
-    args: Args,
-    stop: &AtomicBool,
-) -> Result<Outcome> {
+fn measure(workload: Workload, key: Option<String>, args: Args, stop: &Stop) -> Result<Outcome> {
     let mut workload = args.queries.added(workload)?;
     for phase in &mut workload.phases {
         let single = phase.one_by_one();
@@ -270,7 +266,7 @@ fn measure(
     args.common.written_apart(args.records.iter().map(String::as_str))?;
     if let Some(file) = &args.records {
         let (sample, seed) = (args.sample.unwrap_or(load::USUAL), args.common.seed.unwrap_or(1));
-        let (documents, described) = own(file, args.from.as_ref(), sample, seed)?;
+        let (documents, described) = own(file, args.from.as_ref(), sample, seed, stop)?;
         options.records = Some(match args.queries.key().or(key.as_deref()) {
             Some(field) => OwnRecords::keyed(documents, field, described)
                 .map_err(|e| e.in_place(file.as_str()))?,
@@ -331,15 +327,16 @@ pub fn own(
     from: Option<&Wrapped>,
     limit: u64,
     seed: u64,
+    stop: &Stop,
 ) -> Result<(Vec<Document>, Dataset)> {
     let reading = Reading { format: from.cloned(), ..Reading::default() };
     files::no_store(file)?;
-    let (records, mut dataset) = load::read(&[file.to_owned()], &reading, limit, seed)?;
+    let (records, mut dataset) = load::read(&[file.to_owned()], &reading, limit, seed, stop)?;
     dataset.kind = records.kind().to_owned();
     let documents = match records {
         Records::Documents(documents) => documents,
         Records::Marc(records) => (records.into_iter())
-            .map(|record| match to_value(&record)? {
+            .map(|record| match stop.check().and_then(|()| to_value(&record))? {
                 Value::Map(document) => Ok(document),
                 _ => Err(Error::unsupported("a MARC record that is no map")),
             })

@@ -108,18 +108,18 @@ impl Report {
         let written = grouped(written);
         self.note(&match left {
             // How many were read is of no use: none of them stays.
-            Left::Old(name) => format!("it broke off; nothing was written to {name}"),
-            Left::Some => format!("{read}, {written} written before it broke off"),
+            Left::Old(name) => format!("stopped; nothing was written to {name}"),
+            Left::Some => format!("{read}, {written} written before it stopped"),
             Left::Stored { journal: Some(path), .. } => format!(
-                "{read}, {written} written before it broke off; the same command with --resume goes on there, \
-                 as {path} says"
+                "{read}, {written} written before it stopped; run the same command with --resume \
+                 to continue from there (journal {path})"
             ),
             Left::Stored { journal: None, again: true } => format!(
-                "{read}, {written} written before it broke off, and perhaps some more; the same command with \
-                 --resume writes all again in place of these, and can go on where it breaks off"
+                "{read}, {written} written before it stopped, perhaps some more; run the same \
+                 command with --resume to write all of them again, and to be able to resume"
             ),
             Left::Stored { journal: None, again: false } => {
-                format!("{read}, {written} written before it broke off, and perhaps some more")
+                format!("{read}, {written} written before it stopped, perhaps some more")
             }
         });
     }
@@ -158,8 +158,8 @@ impl Report {
             (counts.left_out, "left out"),
             (counts.repaired, "repaired"),
             (counts.rejected, "rejected"),
-            (counts.duplicates, "duplicates of others"),
-            (counts.verified, "read back and the same"),
+            (counts.duplicates, "duplicates"),
+            (counts.verified, "verified"),
         ] {
             if n > 0 {
                 line += &format!(", {} {what}", grouped(n));
@@ -241,8 +241,8 @@ fn reasons(path: &str) -> String {
 
 /// What an earlier run has rejected is not all there: what follows would not make it whole.
 fn lacking(path: &str) -> Error {
-    let what = "it lacks records that an earlier run has rejected, as the journal says; put it back as it was, or \
-                remove the journal to copy from the beginning";
+    let what = "it lacks records that the journal lists as rejected; restore it, or remove the \
+                journal to copy from the beginning";
     Error::new(ErrorKind::Conflict, what).in_place(path)
 }
 

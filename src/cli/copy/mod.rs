@@ -196,8 +196,11 @@ pub fn run(args: Args) -> Result<Outcome> {
     }
     let counts = copied.counts;
     report.summary(&counts);
+    if !copied.hints.is_empty() {
+        say(format_args!("warning: {name}: nothing was written"));
+    }
     for hint in &copied.hints {
-        say(format_args!("steelyard: {name}: nothing was written: {hint}"));
+        say(format_args!("hint: {hint}"));
     }
     if args.json {
         let json = serde_json::to_string(&Summary::from(counts)).expect("plain numbers");
@@ -205,7 +208,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     }
     let failure = failure(&copied);
     if let Some(failure) = &failure {
-        say(format_args!("steelyard: {name}: {failure}"));
+        say(format_args!("error: {name}: {failure}"));
     }
     let well = failure.is_none() && counts.rejected == 0 && counts.repaired == 0;
     Ok(if well { Outcome::Well } else { Outcome::Found })

@@ -122,7 +122,7 @@ impl Places {
         if let Some(counts) = journal.resumed() {
             report.resume(counts);
             let read = crate::cli::progress::count(counts.read, "record");
-            report.note(&format!("going on behind {read}, as {path} says"));
+            report.note(&format!("resuming after {read} (journal {path})"));
         }
         to.journal = Some(journal);
         Ok(Target::Store(to))
@@ -143,7 +143,7 @@ fn journal_of(args: &Args, places: &Places) -> Result<(String, String)> {
         return Ok((path, name));
     }
     if args.source == "-" {
-        return Err(Error::invalid("standard input cannot be read again, so not be resumed"));
+        return Err(Error::invalid("standard input cannot be read again, so it cannot be resumed"));
     }
     let meta = std::fs::metadata(&args.source)?;
     let changed = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -74,7 +74,7 @@ pub fn run(source: &Source, load: &Load, args: &Args) -> Result<Outcome> {
         ))?;
         return Ok(Outcome::Well);
     }
-    text += "they differ; keys that are there twice are one item, and the second record replaces the first\n";
+    text += "they differ; duplicate keys are one item, and the second record replaces the first\n";
     print(text)?;
     Ok(Outcome::Found)
 }

@@ -11,7 +11,7 @@ use super::{marks, page::Page};
 use crate::bench::results::{CacheRow, Contender, Phase, Results};
 
 /// What no client can be faster than.
-const FLOOR: &str = "floor";
+pub(super) const FLOOR: &str = "floor";
 
 pub(super) fn page(results: &Results) -> Page {
     let mut lead = verdict::verdict(results);

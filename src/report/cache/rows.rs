@@ -1,16 +1,14 @@
 //! The tables of single rows: what a call takes, of what, and how long single ones took.
 
-use super::{
-    super::{
-        chart::{Bar, Bars, Chart, Plot},
-        marks::Marks,
-        number::{NONE, beside, fixed, ranged, short, whole},
-        page::{Section, Table},
-        tables::{self, ranked},
-    },
-    is_first,
+use super::super::{
+    chart::{Bar, Bars, Chart, Plot},
+    marks::Marks,
+    number::{NONE, beside, fixed, ranged, short, whole},
+    page::{Role, Section, Table},
+    summary,
+    tables::{self, ranked},
 };
-use crate::bench::results::{Cell, Histogram, Phase, Results};
+use crate::bench::results::{Cell, Contender, Histogram, Phase, Results};
 
 /// The shares that are shown of every distribution.
 const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")];
@@ -66,9 +64,11 @@ pub(super) fn closed(results: &Results, phase: &Phase) -> Section {
             true => format!("{} {}.", phase.about, super::super::stores::CLOSED),
             false => phase.about.clone(),
         },
+        brief: phase.about.clone(),
         table: table.without_empty_columns(),
         footnotes,
         charts: bars(results, phase).into_iter().collect(),
+        role: Role::Operation(phase.id.clone()),
         ..Section::default()
     }
 }
@@ -86,17 +86,22 @@ fn title(phase: &Phase) -> String {
 }
 
 fn bars(results: &Results, phase: &Phase) -> Option<Chart> {
-    let bar = |name: &str, cell: &Cell| {
-        let value = cell.summary.as_ref()?.ns.scaled(1e-3);
-        let first = is_first(results, name, phase);
-        let mark = if cell.settled { "" } else { "*" }.into();
-        Some(Bar { name: name.into(), first, value, mark, ..Bar::default() })
+    let standings = summary::standings(results, &phase.id);
+    let bar = |c: &Contender, cell: &Cell| {
+        Some(Bar {
+            name: c.name.clone(),
+            standing: standings.get(&c.name).copied().unwrap_or_default(),
+            value: summary::rate(results, c, cell)?,
+            mark: if cell.settled { "" } else { "*" }.into(),
+            latency: super::super::stores::bar_latency(cell),
+            ..Bar::default()
+        })
     };
     let cells = ranked(results, &phase.id).into_iter();
-    let bars: Vec<Bar> = cells.filter_map(|(c, cell)| bar(&c.name, cell)).collect();
+    let bars: Vec<Bar> = cells.filter_map(|(c, cell)| bar(c, cell)).collect();
     (!bars.is_empty()).then(|| Chart {
         title: title(phase),
-        unit: "µs a call: shorter is faster".into(),
+        unit: format!("{}: longer is faster", summary::rate_unit(results, "calls")),
         plot: Plot::Bars(Bars(bars)),
     })
 }

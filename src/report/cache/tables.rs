@@ -7,7 +7,7 @@ use super::{
         lead::{be_faster, on_processor_time},
         marks::Marks,
         number::{NONE, fixed, ranged, short},
-        page::{Section, Table},
+        page::{Role, Section, Table},
     },
     FLOOR, contenders, is_first, is_open, phases, row_name,
 };
@@ -90,6 +90,7 @@ pub(super) fn overview(results: &Results, name: &str) -> Option<Section> {
         about: format!("Microseconds a call.{elapsed}"),
         table,
         footnotes: first.into_iter().collect(),
+        role: Role::Glance,
         ..Section::default()
     })
 }
@@ -126,12 +127,13 @@ pub(super) fn against(results: &Results) -> Option<Section> {
     let chart = |other: &&str| {
         let ratio = |phase: &Phase| {
             let versus = find(other, phase)?.versus?;
-            Some(Ratio { name: label(phase), ratio: versus.shown(), verdict: versus.verdict })
+            let ratio = versus.shown().inverse(1.0);
+            Some(Ratio { name: label(phase), ratio, verdict: versus.verdict })
         };
         let ratios: Vec<Ratio> = results.phases.iter().filter_map(ratio).collect();
         Chart {
             title: format!("{ours} against {other}"),
-            unit: format!("time of {ours} over that of {other}: below 1 is faster"),
+            unit: format!("speed of {ours} over that of {other}: right of 1 is faster"),
             plot: Plot::Ratios(Ratios(ratios)),
         }
     };
@@ -194,6 +196,7 @@ pub(super) fn clients(results: &Results) -> Option<Section> {
                 .into(),
         table,
         footnotes,
+        role: Role::Method,
         ..Section::default()
     })
 }

@@ -4,6 +4,7 @@ use super::{
     super::{
         markup::escaped,
         number::{short, whole},
+        summary::Standing,
     },
     Canvas, WIDTH, fitted,
     scale::{Axis, Scale},
@@ -28,8 +29,8 @@ pub(in crate::report) struct Bar {
     pub name: String,
     /// What stands beside the name: the tier of a store.
     pub note: String,
-    /// Whether it stands out: no other was shown to be better.
-    pub first: bool,
+    /// How it stands among those that it may be compared with.
+    pub standing: Standing,
     pub value: Figure,
     /// What comes on top of it, paler: log files on top of data.
     pub more: Option<f64>,
@@ -37,24 +38,30 @@ pub(in crate::report) struct Bar {
     pub counted: bool,
     /// Marks behind its figure.
     pub mark: String,
+    /// In which time half of the operations were answered, and 99 of 100; for looks that have columns.
+    pub latency: Option<[String; 2]>,
 }
 
 impl Bar {
-    fn end(&self) -> f64 {
+    /// How far it reaches, with all that lies on it.
+    pub fn end(&self) -> f64 {
         (self.value.middle + self.more.unwrap_or(0.0)).max(self.value.high.unwrap_or(0.0))
     }
 
     fn figure(&self) -> String {
         let more = self.more.map_or(String::new(), |m| format!(" + {}", short(m)));
-        let first = if self.first { " 1st" } else { "" };
+        let word = match self.standing.place.word() {
+            "" => String::new(),
+            word => format!(" {word}"),
+        };
         let middle = self.value.middle;
         let figure = if self.counted { whole(middle as u64) } else { short(middle) };
-        format!("{figure}{more}{}{first}", self.mark)
+        format!("{figure}{more}{}{word}", self.mark)
     }
 
-    /// Colour says who is first, which the figure says too; names say whose a bar is.
+    /// Colour says who leads, which the figure says too; names say whose a bar is.
     fn tone(&self) -> Tone {
-        if self.first { Tone(0) } else { Tone(7) }
+        if self.standing.marked { Tone(0) } else { Tone(7) }
     }
 }
 

@@ -10,6 +10,7 @@ mod bars;
 mod lines;
 mod ratios;
 mod scale;
+mod scatter;
 pub(super) mod tone;
 
 use std::fmt::{Arguments, Write};
@@ -19,6 +20,7 @@ pub(super) use self::{
     lines::{Line, Lines},
     ratios::{Ratio, Ratios},
     scale::Scale,
+    scatter::{Scatter, Spot, Trail},
 };
 
 /// How wide every chart is, in its own units.
@@ -44,6 +46,8 @@ pub(super) enum Plot {
     Lines(Lines),
     /// A dot for each comparison, with whiskers, about 1.
     Ratios(Ratios),
+    /// A point for each competitor, by size and rate.
+    Scatter(Scatter),
 }
 
 impl Chart {
@@ -53,6 +57,7 @@ impl Chart {
             Plot::Bars(bars) => bars.height(),
             Plot::Lines(lines) => lines.height(),
             Plot::Ratios(ratios) => ratios.height(),
+            Plot::Scatter(scatter) => scatter.height(),
         }
     }
 
@@ -62,6 +67,7 @@ impl Chart {
             Plot::Bars(bars) => bars.words(),
             Plot::Lines(lines) => lines.words(),
             Plot::Ratios(ratios) => ratios.words(),
+            Plot::Scatter(scatter) => scatter.words(),
         }
     }
 
@@ -72,6 +78,7 @@ impl Chart {
             Plot::Bars(bars) => bars.draw(&mut canvas),
             Plot::Lines(lines) => lines.draw(&mut canvas),
             Plot::Ratios(ratios) => ratios.draw(&mut canvas),
+            Plot::Scatter(scatter) => scatter.draw(&mut canvas),
         }
         canvas.0
     }

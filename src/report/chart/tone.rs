@@ -17,6 +17,10 @@ pub(in crate::report) struct Theme {
     pub rule: &'static str,
     /// Links, and what has the keyboard's focus.
     pub accent: &'static str,
+    /// The frame and the sign of a warning.
+    pub warn: &'static str,
+    /// Behind bars: what they could reach.
+    pub track: &'static str,
     pub inks: [&'static str; 8],
 }
 
@@ -28,6 +32,8 @@ pub(in crate::report) const LIGHT: Theme = Theme {
     muted: "#57606a",
     rule: "#d8dde2",
     accent: "#00619a",
+    warn: "#9a5b00",
+    track: "#eceff2",
     inks: ["#0072b2", "#d55e00", "#00875f", "#b5568c", "#b07800", "#2b8cc4", "#1b1f23", "#83888d"],
 };
 
@@ -39,6 +45,8 @@ pub(in crate::report) const DARK: Theme = Theme {
     muted: "#a2abb4",
     rule: "#363d44",
     accent: "#6cc0f5",
+    warn: "#e3a63b",
+    track: "#262c32",
     inks: ["#3d9be0", "#f07f2e", "#1cc293", "#dd91ba", "#e6a91f", "#8fd0f7", "#e6e9ec", "#969da3"],
 };
 
@@ -52,6 +60,8 @@ impl Theme {
             ("muted", self.muted),
             ("rule", self.rule),
             ("accent", self.accent),
+            ("warn", self.warn),
+            ("track", self.track),
         ];
         let inks = self.inks.iter().enumerate().map(|(i, ink)| (format!("ink{i}"), *ink));
         grounds.into_iter().map(|(name, colour)| (name.to_owned(), colour)).chain(inks).collect()
@@ -128,10 +138,12 @@ mod tests {
         assert!((contrast("#000000", "#ffffff") - 21.0).abs() < 0.01);
         for theme in [LIGHT, DARK] {
             for ground in [theme.ground, theme.raised] {
-                for text in [theme.text, theme.muted, theme.accent] {
+                for text in [theme.text, theme.muted, theme.accent, theme.warn] {
                     let found = contrast(text, ground);
                     assert!(found >= 4.5, "text {text} on {ground}: {found:.2}");
                 }
+            }
+            for ground in [theme.ground, theme.raised, theme.track] {
                 for ink in theme.inks {
                     let found = contrast(ink, ground);
                     assert!(found >= 3.0, "ink {ink} on {ground}: {found:.2}");

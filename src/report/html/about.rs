@@ -1,11 +1,12 @@
-//! What a run was made with and on: machine, plan, versions, the workload; behind a `details` each.
+//! What a run was made with and on: machine, plan, versions, the workload; each behind a fold.
 
 use super::{
     super::{
         markup::escaped,
         number::{bytes, fixed, whole},
+        words::moment,
     },
-    part,
+    fold,
 };
 use crate::bench::results::{Basis, Results};
 
@@ -13,7 +14,7 @@ use crate::bench::results::{Basis, Results};
 pub(super) fn about(results: &Results) -> String {
     let mut out = String::new();
     out.push_str(&list("Machine", &machine(results)));
-    out.push_str(&list("Plan", &plan(results)));
+    out.push_str(&list("Run", &plan(results)));
     let software: Vec<(String, String)> =
         results.software.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
     out.push_str(&list("Versions", &software));
@@ -22,19 +23,24 @@ pub(super) fn about(results: &Results) -> String {
     out.push_str(&list("Settings", &settings));
     for contender in &results.competitors {
         let Some(kept) = &contender.store else { continue };
-        let mut lines = vec![("url".to_owned(), kept.url.clone())];
+        let mut lines = vec![("URL".to_owned(), kept.url.clone())];
         lines.extend(kept.settings.iter().map(|(k, v)| (k.clone(), v.clone())));
         let name = format!("{}: {} {}", contender.name, kept.product, kept.version);
         out.push_str(&list(&name, &lines));
     }
     if let Some(workload) = results.workload.as_ref().filter(|w| !w.text.is_empty()) {
         out.push_str(&format!(
-            "<details>\n<summary>The workload {}</summary>\n<pre tabindex=\"0\">{}</pre>\n</details>\n",
-            escaped(&workload.name),
-            escaped(&workload.text)
+            "{}",
+            fold(
+                &format!("Workload {}", workload.name),
+                &format!(
+                    "<pre tabindex=\"0\" role=\"region\" aria-label=\"Workload\">{}</pre>\n",
+                    escaped(&workload.text)
+                )
+            )
         ));
     }
-    part("run", "The run", &out)
+    out
 }
 
 fn machine(results: &Results) -> Vec<(String, String)> {
@@ -50,10 +56,10 @@ fn machine(results: &Results) -> Vec<(String, String)> {
         lines.push(("Memory", bytes(machine.memory)));
     }
     if let Some(virtual_machine) = machine.virtual_machine {
-        lines.push(("Virtual", if virtual_machine { "yes" } else { "no" }.into()));
+        lines.push(("Virtual machine", if virtual_machine { "yes" } else { "no" }.into()));
     }
     lines.extend(machine.governor.clone().map(|g| ("Governor", g)));
-    lines.extend(machine.load.map(|l| ("Load before", fixed(l, 2))));
+    lines.extend(machine.load.map(|l| ("Load average before", fixed(l, 2))));
     owned(lines)
 }
 
@@ -65,19 +71,19 @@ fn plan(results: &Results) -> Vec<(String, String)> {
     };
     let percent = |v: f64| format!("{} %", fixed(100.0 * v, 0));
     owned(vec![
-        ("Began", results.started.clone()),
-        ("Took", format!("{} s", fixed(results.seconds, 0))),
+        ("Started", moment(&results.started)),
+        ("Duration", format!("{} s", fixed(results.seconds, 0))),
         ("Seed", plan.seed.to_string()),
-        ("Figures of", basis.into()),
-        ("Ends when intervals are within", format!("±{}", percent(plan.stop.precision))),
-        ("Starts at least", plan.stop.min_starts.to_string()),
-        ("Rounds on each start", plan.stop.rounds_per_start.to_string()),
-        ("Rounds at most", plan.stop.max_rounds.to_string()),
+        ("Times are", basis.into()),
+        ("Stops when intervals are within", format!("±{}", percent(plan.stop.precision))),
+        ("Minimum starts", plan.stop.min_starts.to_string()),
+        ("Rounds per start", plan.stop.rounds_per_start.to_string()),
+        ("Maximum rounds", plan.stop.max_rounds.to_string()),
         ("Budget", format!("{} s", fixed(plan.stop.budget, 0))),
-        ("Resamples", whole(u64::from(plan.resamples))),
-        ("Level of intervals", percent(plan.level)),
-        ("Smallest difference worth a word", percent(plan.effect - 1.0)),
-        ("Clock", format!("{} ns a reading", fixed(results.clock.read_ns, 0))),
+        ("Bootstrap resamples", whole(u64::from(plan.resamples))),
+        ("Confidence level", percent(plan.level)),
+        ("Smallest effect called a difference", percent(plan.effect - 1.0)),
+        ("Cost of reading the clock", format!("{} ns", fixed(results.clock.read_ns, 0))),
     ])
 }
 
@@ -96,9 +102,6 @@ fn list(title: &str, lines: &[(String, String)]) -> String {
         .collect();
     match said.is_empty() {
         true => String::new(),
-        false => format!(
-            "<details>\n<summary>{}</summary>\n<dl>\n{said}</dl>\n</details>\n",
-            escaped(title)
-        ),
+        false => fold(title, &format!("<dl>\n{said}</dl>\n")),
     }
 }

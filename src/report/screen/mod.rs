@@ -151,7 +151,10 @@ fn more(lines: &mut Lines, runs: &[impl AsRef<Results>], kept: bool) {
     }
     if runs.len() > 1 {
         lines.cut(Weight::Dim, "On your own records:              steelyard bench formats FILE");
-        lines.cut(Weight::Dim, "                                  steelyard bench keep --records FILE");
+        lines.cut(
+            Weight::Dim,
+            "                                  steelyard bench keep --records FILE",
+        );
     }
 }
 

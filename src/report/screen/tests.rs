@@ -42,26 +42,42 @@ const BENT: [Bend; 12] = [
     ("broken off", |r| r.stopped = None, Kept),
     ("interrupted", |r| r.stopped = Some(Stopped::Interrupted), Kept),
     ("noisy", |r| r.probes.iter_mut().for_each(|p| p.steal = Some(0.5)), Anew),
-    ("few rounds", |r| {
-        r.cells.iter_mut().for_each(|c| c.rounds.retain(|round| round.start < 1));
-    }, Anew),
+    (
+        "few rounds",
+        |r| {
+            r.cells.iter_mut().for_each(|c| c.rounds.retain(|round| round.start < 1));
+        },
+        Anew,
+    ),
     ("nothing measured", |r| r.cells.iter_mut().for_each(|c| c.rounds.clear()), Anew),
-    ("lossy", |r| {
-        let lossy = Proof { records: 9, of: 9, equal: 1, ..Proof::default() };
-        r.competitors.iter_mut().for_each(|c| c.proof = Some(lossy.clone()));
-    }, Kept),
-    ("refused", |r| {
-        let why = "no free connection within 5 s ".repeat(20);
-        r.competitors.iter_mut().for_each(|c| c.refused = Some(why.clone()));
-    }, Kept),
+    (
+        "lossy",
+        |r| {
+            let lossy = Proof { records: 9, of: 9, equal: 1, ..Proof::default() };
+            r.competitors.iter_mut().for_each(|c| c.proof = Some(lossy.clone()));
+        },
+        Kept,
+    ),
+    (
+        "refused",
+        |r| {
+            let why = "no free connection within 5 s ".repeat(20);
+            r.competitors.iter_mut().for_each(|c| c.refused = Some(why.clone()));
+        },
+        Kept,
+    ),
     ("wide names", |r| rename(r, &"\u{56f3}\u{66f8}\u{9928}".repeat(30)), Kept),
     ("long names", |r| rename(r, &"a-very-long-name?with=options&".repeat(10)), Kept),
-    ("many", |r| {
-        let first = r.competitors[0].clone();
-        for n in 0..100 {
-            r.competitors.push(Contender { name: format!("more-{n}"), ..first.clone() });
-        }
-    }, Kept),
+    (
+        "many",
+        |r| {
+            let first = r.competitors[0].clone();
+            for n in 0..100 {
+                r.competitors.push(Contender { name: format!("more-{n}"), ..first.clone() });
+            }
+        },
+        Kept,
+    ),
 ];
 
 /// Gives everybody another name, and the dataset too.

@@ -85,7 +85,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
         footnotes: all,
         charts: vec![Chart {
             title: "Disk after rewriting".into(),
-            unit: "MB".into(),
+            unit: "MB: less is better".into(),
             plot: Plot::Bars(Bars(bars)),
         }],
         ..Section::default()

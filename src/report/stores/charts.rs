@@ -3,37 +3,46 @@
 use super::{
     super::{
         chart::{Bar, Bars, Chart, Line, Lines, Plot, Scale},
-        number::fixed,
+        number::{NONE, duration, fixed},
         pictures::tone,
+        summary,
         tables::ranked,
     },
     contenders, family,
     kept::{Space, short_tier},
     latency::done,
-    phases::is_first,
     unit,
 };
-use crate::bench::results::{Figure, Histogram, Pace, Phase, Results};
+use crate::bench::results::{Cell, Figure, Histogram, Pace, Phase, Results};
+
+/// The time in which half of the operations were answered, and 99 of 100; a dash for what too few
+/// samples tell (rule 16).
+pub(in crate::report) fn latency(cell: &Cell) -> Option<[String; 2]> {
+    let response = &cell.latency.as_ref()?.response;
+    let within = |share| response.quantile(share).map_or(NONE.into(), |q| duration(q.value));
+    Some([within(0.5), within(0.99)])
+}
 
 /// Operations a second, a bar for each store.
 pub(super) fn rates(results: &Results, phase: &Phase) -> Option<Chart> {
+    let standings = summary::standings(results, &phase.id);
     let bars: Vec<Bar> = ranked(results, &phase.id)
         .into_iter()
         .filter_map(|(c, cell)| {
-            let s = cell.summary.as_ref()?;
             Some(Bar {
                 name: c.name.clone(),
                 note: short_tier(c),
-                first: is_first(s),
-                value: s.ns.inverse(1e9),
+                standing: standings.get(&c.name).copied().unwrap_or_default(),
+                value: summary::rate(results, c, cell)?,
                 mark: if cell.settled { "" } else { "*" }.into(),
+                latency: latency(cell),
                 ..Bar::default()
             })
         })
         .collect();
     (!bars.is_empty()).then(|| Chart {
         title: phase.name.clone(),
-        unit: format!("{} a second: longer is faster", unit(phase)),
+        unit: format!("{}: longer is faster", summary::rate_unit(results, unit(phase))),
         plot: Plot::Bars(Bars(bars)),
     })
 }
@@ -50,12 +59,12 @@ pub(in crate::report) fn distribution(results: &Results, phase: &Phase) -> Optio
         })
         .collect();
     (!lines.is_empty()).then(|| Chart {
-        title: format!("{}: how long one takes", phase.name),
+        title: format!("{}: latency", phase.name),
         unit: "ms".into(),
         plot: Plot::Lines(Lines {
             lines,
             scales: (Scale::Tail, Scale::Log),
-            below: "so many are answered within".into(),
+            below: "share of operations answered within".into(),
         }),
     })
 }
@@ -177,10 +186,10 @@ pub(super) fn space(results: &Results) -> Vec<Chart> {
     };
     let mut charts = Vec::new();
     if disk.len() > known {
-        charts.push(chart("Disk", "MB; paler: log files", disk));
+        charts.push(chart("Disk", "MB: less is better; paler: log files", disk));
     }
     if !memory.is_empty() {
-        charts.push(chart("Memory of servers", "MB at most", memory));
+        charts.push(chart("Memory of servers", "MB at most: less is better", memory));
     }
     charts
 }

@@ -4,7 +4,7 @@ use super::{
     super::{
         marks::Marks,
         number::{NONE, beside, megabytes, percent, short, whole},
-        page::{Section, Table},
+        page::{Role, Section, Table},
     },
     charts, contenders,
 };
@@ -102,6 +102,7 @@ pub(super) fn stores(results: &Results) -> Option<Section> {
             .into(),
         table: table.without_empty_columns(),
         footnotes: all,
+        role: Role::Method,
         ..Section::default()
     })
 }

@@ -4,7 +4,7 @@ use super::{
     super::{
         marks::Marks,
         number::{NONE, fixed, short, whole},
-        page::{Section, Table},
+        page::{Role, Section, Table},
         tables::{self, ranked},
     },
     charts, families, family, is_open,
@@ -56,11 +56,12 @@ pub(super) fn closed(results: &Results, phase: &Phase) -> Option<Section> {
     }
     let open = if results.phases.iter().any(is_open) { ": see the open loop below" } else { "" };
     Some(Section {
-        title: format!("{}: how long one takes", phase.name),
+        title: format!("{}: latency", phase.name),
         about: format!("Milliseconds for one of the {}. {CLOSED}{open}.", unit(phase)),
         table,
         footnotes: marks.footnotes(),
         charts: charts::distribution(results, phase).into_iter().collect(),
+        role: Role::Operation(phase.id.clone()),
         ..Section::default()
     })
 }

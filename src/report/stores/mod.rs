@@ -28,7 +28,7 @@ use super::{
 use crate::bench::results::{Contender, Phase, Results};
 
 pub(super) use self::{
-    charts::distribution,
+    charts::{distribution, latency as bar_latency},
     latency::{CLOSED, planned},
     phases::server as server_ns,
 };
@@ -110,8 +110,15 @@ fn weighed(results: &Results) -> String {
     }
 }
 
+/// Bytes on disk, data and log files together; `None` of what keeps its records in memory, or was not
+/// looked at.
+pub(super) fn disk(results: &Results, contender: &Contender) -> Option<u64> {
+    let kept = contender.store.as_ref()?;
+    (!kept.durability.class().is_volatile()).then(|| kept::Space::of(results, contender).total)?
+}
+
 /// What an operation of a phase is, in the plural.
-fn unit(phase: &Phase) -> &str {
+pub(super) fn unit(phase: &Phase) -> &str {
     if phase.unit.is_empty() { "records" } else { &phase.unit }
 }
 

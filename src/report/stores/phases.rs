@@ -5,7 +5,7 @@ use super::{
         lead::{be_faster, on_processor_time},
         marks::Marks,
         number::{NONE, beside, ranged, short, whole},
-        page::{Listing, Section, Table},
+        page::{Listing, Role, Section, Table},
         tables::{self, ranked},
         words::one_of,
     },
@@ -47,6 +47,7 @@ pub(super) fn overview(results: &Results) -> Option<Section> {
         ),
         table,
         footnotes,
+        role: Role::Glance,
         ..Section::default()
     })
 }
@@ -103,10 +104,12 @@ pub(super) fn phase(results: &Results, phase: &Phase) -> Section {
     Section {
         title: phase.name.clone(),
         about: format!("{} Seconds for {}.", phase.about, counted(phase)),
+        brief: phase.about.clone(),
         table: table.without_empty_columns(),
         footnotes,
         charts: charts::rates(results, phase).into_iter().collect(),
         listings: listings(results, phase),
+        role: Role::Operation(phase.id.clone()),
     }
 }
 
@@ -124,7 +127,7 @@ pub(super) fn listings(results: &Results, phase: &Phase) -> Vec<Listing> {
 }
 
 /// True where no other store of the same durability was shown to be faster.
-pub(super) fn is_first(summary: &Summary) -> bool {
+fn is_first(summary: &Summary) -> bool {
     summary.group == 1
 }
 

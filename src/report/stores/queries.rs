@@ -2,7 +2,7 @@
 
 use super::super::{
     number::{NONE, short, whole},
-    page::{Section, Table},
+    page::{Role, Section, Table},
 };
 use crate::bench::results::{Asked, Phase, Results};
 
@@ -42,6 +42,7 @@ pub(super) fn section(results: &Results) -> Option<Section> {
                 .into(),
         table: table.without_empty_columns(),
         footnotes,
+        role: Role::Method,
         ..Section::default()
     })
 }

@@ -1,9 +1,10 @@
 //! Small files that mean gigabytes: a directory whose entries all name one long field, lengths that lie, memos
 //! and links, entities. Each is copied and checked in bounded memory, and the program says what is wrong.
 
-use std::{os::unix::process::ExitStatusExt, process::Command};
+use std::os::unix::process::ExitStatusExt;
 
 use super::{Desk, STEELYARD};
+use crate::children::Command;
 
 /// How much memory the program may have. The largest of these files has a few megabytes.
 const MEMORY: usize = 250 << 20;

@@ -159,7 +159,7 @@ fn damage_is_told_alike_by_show_check_and_copy() {
     }
     let notes = desk.run("check --pedantic a.mrc");
     let sound = desk.run("check a.mrc").well();
-    assert!(sound.text().contains("120 records in marc21: 120 sound, 0 repaired"));
+    assert!(sound.text().contains("120 records in marc21: 120 valid, 0 repaired"));
     assert_eq!(notes.status, Some(1));
     assert_eq!(
         desk.run("check --quiet damaged.mrc").text().lines().next(),
@@ -195,7 +195,7 @@ fn a_store_that_is_not_there_is_told_alike_by_every_verb() {
                 let ran = desk.run(&args);
                 // Of several lines, the last is the error.
                 let said = ran.err.lines().last().unwrap_or_default();
-                let want = format!("steelyard: {url}: no such {what}; `put` and `copy` make one");
+                let want = format!("error: {url}: no such {what}; `put` and `copy` create one");
                 assert_eq!((ran.status, said), (Some(3), &*want), "{args}: {}", ran.err);
                 assert_eq!(desk.names(), before, "{args}");
             }

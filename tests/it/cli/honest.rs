@@ -20,7 +20,8 @@ const KEEP: &str = "bench keep --on memory --rounds 1 --no-audit --records order
 #[test]
 fn the_page_says_what_a_query_asked_for_and_how_many_records_answer() {
     let desk = orders();
-    let ran = desk.run(&format!("{KEEP} --where status=open --sort -total --limit 2 --out r.json"));
+    let ran = desk
+        .run(&format!("{KEEP} --full --where status=open --sort -total --limit 2 --out r.json"));
     let text = ran.well().text().to_owned();
     assert!(text.contains("What the queries asked for"), "{text}");
     let row = text.lines().find(|line| line.contains("status = \"open\"")).expect("a row");
@@ -32,7 +33,7 @@ fn the_page_says_what_a_query_asked_for_and_how_many_records_answer() {
     assert_eq!(query["condition"], "status = \"open\"");
     assert_eq!(query["sort"], serde_json::json!(["-total"]));
     assert_eq!((query["limit"].as_u64(), query["records"].as_f64()), (Some(2), Some(2.0)));
-    let all = desk.run(&format!("{KEEP} --where status=open")).well();
+    let all = desk.run(&format!("{KEEP} --full --where status=open")).well();
     let row = all.text().lines().find(|line| line.contains("status = \"open\"")).unwrap();
     assert!(row.trim_end().ends_with('3'), "{row}");
 }

@@ -3,7 +3,7 @@
 use std::{
     io::{Read, Write},
     os::unix::process::ExitStatusExt,
-    process::{Child, Command, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -13,6 +13,7 @@ use nix::{
 };
 
 use super::{CATALOGUE, Desk, STEELYARD, ran};
+use crate::children::{Child, Command};
 
 /// A copy from a pipe that was fed some megabytes and is not closed, so that it cannot end.
 fn in_mid_copy(desk: &Desk, args: &str) -> (Child, std::process::ChildStdin) {
@@ -164,4 +165,64 @@ fn a_bench_without_a_round_ends_by_the_signal_and_leaves_the_old_file() {
         assert_eq!(ran.text(), "");
         assert!(ran.err.contains("interrupted before the first round was done"), "{}", ran.err);
     }
+}
+
+/// A bench that goes on for long, when it has made its folder in one for temporary files that is its own.
+fn long_bench(desk: &Desk) -> Child {
+    let temporary = desk.path().join("t");
+    std::fs::create_dir(&temporary).unwrap();
+    let args =
+        "bench formats a.mrc --formats json,marc21 --budget 600 --rounds 1000 --no-compressed";
+    let mut command = desk.command(args.split(' '));
+    command.env("TMPDIR", &temporary).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().unwrap();
+    wait_until("a folder", || !left(desk).is_empty());
+    child
+}
+
+fn left(desk: &Desk) -> Vec<std::ffi::OsString> {
+    let all = std::fs::read_dir(desk.path().join("t")).unwrap();
+    all.map(|entry| entry.unwrap().file_name()).collect()
+}
+
+#[test]
+fn a_bench_says_at_once_that_it_ends_and_leaves_nothing() {
+    const SAID: &str = "ending after this pass; Ctrl-C again quits\n";
+    for signals in [&[Signal::SIGINT][..], &[Signal::SIGINT, Signal::SIGINT]] {
+        let desk = Desk::with_catalogue();
+        let child = long_bench(&desk);
+        let begin = Instant::now();
+        for how in signals {
+            signal(&child, *how);
+            let tasks = format!("/proc/{}/task", child.id());
+            // The second one after the first was heard: the same signal is not kept twice.
+            wait_until("an answer", || {
+                let pending = std::fs::read_to_string(format!("{tasks}/../status"));
+                let pending = pending.unwrap_or_default();
+                let none =
+                    |name| pending.lines().any(|l| l == format!("{name}:\t0000000000000000"));
+                pending.is_empty() || none("ShdPnd")
+            });
+        }
+        let ran = ran(child.wait_with_output().unwrap());
+        assert_eq!((ran.status, ran.signal), (None, Some(Signal::SIGINT as i32)), "{}", ran.err);
+        assert!(signals.len() > 1 || ran.err.starts_with(SAID), "{}", ran.err);
+        assert_eq!(left(&desk), [""; 0], "{}", ran.err);
+        // Two seconds on a machine that has nothing else to do.
+        assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn what_a_killed_bench_left_is_swept_by_the_next() {
+    let desk = Desk::with_catalogue();
+    let mut child = long_bench(&desk);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(left(&desk).len(), 1);
+    let args = "bench formats a.mrc --formats json --rounds 1 --budget 1 --no-compressed";
+    let mut next = desk.command(args.split(' '));
+    let ran = ran(next.env("TMPDIR", desk.path().join("t")).output().unwrap());
+    assert_eq!(ran.status, Some(0), "{}", ran.err);
+    assert_eq!(left(&desk), [""; 0]);
 }

@@ -3,7 +3,6 @@
 use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
-    process::Command,
 };
 
 use steelyard::{
@@ -12,6 +11,7 @@ use steelyard::{
 };
 
 use super::{Desk, Ran, ran};
+use crate::children::Command;
 
 /// How long what is quoted is, and the longest line that may be told of it.
 const LONG: usize = 300_000;

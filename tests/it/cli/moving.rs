@@ -215,10 +215,10 @@ fn duplicates_are_counted() {
         "{\"id\":1,\"n\":1}\n{\"id\":2}\n{\"id\":1,\"n\":2}\n{\"id\":1,\"n\":3}\n",
     );
     for (rule, kept, status, says) in [
-        ("--on-duplicate first", 1, 0, "4 records read, 2 written, 2 duplicates of others"),
-        ("--on-duplicate last", 3, 0, "4 records read, 2 written, 2 duplicates of others"),
+        ("--on-duplicate first", 1, 0, "4 records read, 2 written, 2 duplicates"),
+        ("--on-duplicate last", 3, 0, "4 records read, 2 written, 2 duplicates"),
         ("--on-duplicate reject", 1, 1, "4 records read, 2 written, 2 rejected"),
-        ("", 1, 1, "key \"1\" is taken by an earlier record; --on-duplicate first or last keeps"),
+        ("", 1, 1, "duplicate key \"1\"; --on-duplicate first or last keeps"),
     ] {
         desk.run("delete sqlite:p.db --all");
         let ran = desk.run(&format!("copy p.json sqlite:p.db --key id {rule}"));
@@ -238,7 +238,7 @@ fn a_journal_is_of_one_copy_at_a_time() {
     journal.lock().unwrap();
     let ran = desk.run("copy p.json sqlite:p.db --key id --resume --rejects r.json");
     assert_eq!(ran.status, Some(3), "{}", ran.err);
-    assert!(ran.err.contains("p.json.copying: another copy is under way"), "{}", ran.err);
+    assert!(ran.err.contains("p.json.copying: another copy is using this journal"), "{}", ran.err);
     assert_eq!(desk.run("each sqlite:p.db").text(), "");
     desk.run("copy p.json sqlite:p.db --key id --resume --journal other").well();
     drop(journal);

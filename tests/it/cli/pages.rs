@@ -8,10 +8,10 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use super::{Desk, STEELYARD};
+use crate::children::Command;
 
 /// The pages whose blocks of commands are run.
 const RUN: [&str; 2] = ["README.md", "docs/marc.md"];
@@ -176,7 +176,10 @@ fn the_pages_print_what_they_show() {
             continue;
         }
         let faults = faults.join("\n");
-        assert!(faults.is_empty(), "{page}: INSTA_UPDATE=always writes what is printed now:\n{faults}");
+        assert!(
+            faults.is_empty(),
+            "{page}: INSTA_UPDATE=always writes what is printed now:\n{faults}"
+        );
     }
 }
 
@@ -192,7 +195,8 @@ fn what_a_page_shows_is_compared() {
     ] {
         assert!(agrees(right, &lines), "{right:?}");
     }
-    for wrong in [&["one"][..], &["one", "…", "five"], &["two…", "…"], &[], &["one", "…", "one", "four"]]
+    for wrong in
+        [&["one"][..], &["one", "…", "five"], &["two…", "…"], &[], &["one", "…", "one", "four"]]
     {
         assert!(!agrees(wrong, &lines), "{wrong:?}");
     }
@@ -225,7 +229,8 @@ fn words(command: &str) -> Vec<String> {
 /// Whether the command line understands a command, which is not run.
 #[track_caller]
 pub(super) fn understood(desk: &Desk, place: &str, command: &str) {
-    let words = words(command);
+    // Of a command that goes on in the next line, the first line.
+    let words = words(command.trim_end_matches('\\'));
     let done = desk.command(words[1..].iter().map(String::as_str).chain(["--help"])).output();
     let super::Ran { status, err, .. } = super::ran(done.unwrap());
     assert_eq!(status, Some(0), "{place}: {command}: {err}");

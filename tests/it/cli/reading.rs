@@ -1,8 +1,10 @@
 //! Reading changes nothing: no file, no folder, no database comes into being.
 
-use std::process::Command;
-
 use super::{Desk, STEELYARD};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 #[test]
 fn reading_makes_nothing() {
@@ -36,7 +38,7 @@ fn reading_makes_nothing() {
         }
     }
     let ran = desk.run("each sqlite:none.db");
-    assert_eq!(ran.err, "steelyard: sqlite:none.db: no such database; `put` and `copy` make one\n");
+    assert_eq!(ran.err, "error: sqlite:none.db: no such database; `put` and `copy` create one\n");
 }
 
 #[test]
@@ -45,7 +47,7 @@ fn a_database_on_a_read_only_file_system_can_be_read() {
     desk.run("generate people --count 20 p.json").well();
     std::fs::create_dir(desk.path().join("there")).unwrap();
     desk.run("copy p.json sqlite:there/p.db --key key -q").well();
-    // A file system of this process alone, which only root can have.
+    need!(programs::root("a file system of this process alone"));
     let script = "mount --bind there there && mount -o remount,ro,bind there || exit 77
         touch there/x 2>/dev/null && exit 77
         exec \"$0\" each sqlite:there/p.db --where 'age>0'";
@@ -57,7 +59,7 @@ fn a_database_on_a_read_only_file_system_can_be_read() {
         Ok(ran) if ran.status.code() != Some(77) && ran.status.code() != Some(1) => ran,
         other => {
             let why = format!("no read-only file system can be made here: {other:?}");
-            return crate::programs::skip(why);
+            return programs::skip(why);
         }
     };
     let err = String::from_utf8_lossy(&ran.stderr);
@@ -129,6 +131,6 @@ fn records_that_are_too_long_for_iso2709_are_named() {
             assert!(copied.err.contains("1 written"), "{}", copied.err);
         }
         let strict = desk.run("copy o.json s.mrc --strict");
-        assert_eq!(strict.err.contains("ISO 2709 can say"), long, "{}", strict.err);
+        assert_eq!(strict.err.contains("the limit of ISO 2709 is"), long, "{}", strict.err);
     }
 }

@@ -1,7 +1,7 @@
 //! Copies that are killed, or whose server is, and go on where they were.
 
 use std::{
-    process::{Child, Stdio},
+    process::Stdio,
     time::{Duration, Instant},
 };
 
@@ -16,7 +16,7 @@ use steelyard::{
 };
 
 use super::{Desk, keeping::sorted, ran};
-use crate::programs;
+use crate::{children::Child, programs};
 
 /// Starts a copy from `p.json`, and stops it (SIGSTOP) when its journal says that so many batches
 /// are written, so that it cannot end before something is killed; false where it ended earlier.
@@ -83,7 +83,7 @@ fn a_copy_that_is_killed_can_be_resumed() {
     );
     let other = desk.run(args);
     assert_eq!(other.status, Some(3));
-    assert!(other.err.contains("the journal is of another copy"), "{}", other.err);
+    assert!(other.err.contains("the journal belongs to another copy"), "{}", other.err);
 }
 
 /// Who is killed.
@@ -253,16 +253,16 @@ fn a_copy_that_breaks_off_says_how_far_it_came() {
     let whole = desk.read("whole.json.gz");
     desk.write("p.json.gz", &whole[..whole.len() * 2 / 3]);
     let number = |err: &str, what: &str| -> usize {
-        let line = err.lines().find(|line| line.contains("before it broke off")).expect(err);
+        let line = err.lines().find(|line| line.contains("before it stopped")).expect(err);
         let at = line.find(&format!(" {what}")).expect(line);
         let digits = line[..at].rsplit(' ').next().unwrap().replace(',', "");
         digits.parse().expect(line)
     };
     for (args, advice) in [
-        ("copy p.json.gz sqlite:a.db --key key", "with --resume writes all again"),
+        ("copy p.json.gz sqlite:a.db --key key", "with --resume to write all of them again"),
         (
             "copy p.json.gz sqlite:b.db --key key --resume",
-            "goes on there, as p.json.gz.copying says",
+            "to continue from there (journal p.json.gz.copying)",
         ),
     ] {
         let ran = desk.run(args);
@@ -327,7 +327,7 @@ fn a_journal_that_is_damaged_is_told_in_plain_words() {
         desk.write("p.json.copying", &journal);
         let ran = desk.run(args);
         assert_eq!(ran.status, Some(3), "{journal}: {}", ran.err);
-        let place = ran.err.starts_with("steelyard: p.json.copying: line ");
+        let place = ran.err.starts_with("error: p.json.copying: line ");
         assert!(place && ran.err.contains("remove the file"), "{journal}: {}", ran.err);
         plain(&ran.err);
         assert_eq!(desk.read("p.json.copying"), journal.as_bytes(), "it is left as it is");
@@ -348,7 +348,7 @@ fn a_journal_that_is_damaged_is_told_in_plain_words() {
         let ran = ran(desk.command(other).output().unwrap());
         assert_eq!(ran.status, Some(3), "{}", ran.err);
         assert!(
-            ran.err.contains("the journal is of another copy") && ran.err.contains(said),
+            ran.err.contains("the journal belongs to another copy") && ran.err.contains(said),
             "{}",
             ran.err
         );

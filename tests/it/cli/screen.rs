@@ -7,7 +7,7 @@ use super::{Desk, Ran, ran};
 /// Runs the program with a cache folder of the desk's own.
 fn run(desk: &Desk, args: &str) -> Ran {
     let mut command = desk.command(args.split_whitespace());
-    command.env("XDG_CACHE_HOME", desk.path().join("cache"));
+    command.env("STEELYARD_CACHE", desk.path().join("cache"));
     ran(command.output().unwrap())
 }
 
@@ -36,7 +36,7 @@ fn a_bench_answers_on_one_screen_and_report_has_the_rest() {
     assert!(full.lines().count() > 20 && !full.contains("ANSWER"), "{full}");
     assert_eq!(full, said(&desk, "report r.json"));
     // Only the user who ran it can read it.
-    let mode = std::fs::metadata(desk.path().join("cache/steelyard")).unwrap().permissions().mode();
+    let mode = std::fs::metadata(desk.path().join("cache")).unwrap().permissions().mode();
     assert_eq!(mode & 0o77, 0, "{mode:o}");
 
     // A form that is asked for is the whole report, and --full is that as text.

@@ -3,11 +3,14 @@
 use std::{
     fs::OpenOptions,
     io::{BufRead, BufReader, Read},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use super::{Desk, Ran, STEELYARD, ran};
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 #[test]
 fn who_has_read_enough_may_close_the_pipe() {

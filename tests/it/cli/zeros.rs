@@ -27,7 +27,7 @@ fn zeros_between_records_are_rejected_with_offset_and_length() {
         let said =
             format!("z.mrc: record 2, byte {at}: syntax: {bytes_of} where a record should begin");
         assert!(checked.text().contains(&said), "{}", checked.text());
-        assert!(checked.text().contains("4 records in marc21: 3 sound, 0 repaired, 1 rejected"));
+        assert!(checked.text().contains("4 records in marc21: 3 valid, 0 repaired, 1 damaged"));
         let copied = desk.run("copy z.mrc out.mrc --json");
         assert_eq!(copied.status, Some(1), "{}", copied.err);
         assert_eq!(desk.read("out.mrc"), [&bytes[..at], &bytes[at + zeros..]].concat());
@@ -65,9 +65,9 @@ fn zeros_at_the_end_pad_the_file() {
         desk.write("z.mrc", [&catalogue[..], &end].concat());
         let checked = desk.run("check --pedantic z.mrc");
         let text = checked.text();
-        let rejected = if sound { "0 rejected" } else { "1 rejected" };
+        let rejected = if sound { "0 damaged" } else { "1 damaged" };
         assert!(text.contains(rejected), "{} bytes: {text}", end.len());
-        assert!(text.contains(&format!("{all} sound")), "{text}");
+        assert!(text.contains(&format!("{all} valid")), "{text}");
         let note = format!("byte {}: padding: {} bytes", catalogue.len(), end.len());
         assert_eq!(text.contains(&note), sound && end.contains(&0), "{text}");
         let copied = desk.run("copy z.mrc out.mrc");
@@ -106,7 +106,7 @@ fn a_record_that_zeros_cut_off_costs_no_other() {
         text.contains(&format!("record 3, byte {zeros}: syntax: 4096 bytes of zeros")),
         "{text}"
     );
-    assert!(text.contains("5 records in marc21: 3 sound"), "{text}");
+    assert!(text.contains("5 records in marc21: 3 valid"), "{text}");
     let shown = desk.run("show z.mrc").text().to_owned();
     assert!(shown.contains(&format!("record 2, byte {first}\n")), "{shown}");
     assert!(shown.contains(&format!("record 4, byte {}\n", zeros + 4096)), "{shown}");

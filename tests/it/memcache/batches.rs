@@ -8,7 +8,10 @@ use steelyard::{
 };
 
 use super::{address, amount, dialects, nonblocking, started};
-use crate::programs::{Need, need};
+use crate::{
+    children::{Child, Command},
+    programs::{Need, need},
+};
 
 /// How much memory this process has taken at most, in kilobytes.
 fn most_memory() -> u64 {
@@ -19,7 +22,7 @@ fn most_memory() -> u64 {
 
 /// A memcached on a Unix socket, which is stopped with its value.
 struct OnSocket {
-    child: std::process::Child,
+    child: Child,
     folder: tempfile::TempDir,
 }
 
@@ -27,7 +30,7 @@ impl OnSocket {
     fn start(megabytes: usize) -> Need<OnSocket> {
         crate::programs::found("memcached")?;
         let folder = tempfile::tempdir().unwrap();
-        let child = std::process::Command::new("memcached")
+        let child = Command::new("memcached")
             .args(["-a", "0777", "-t", "1", "-m", &megabytes.to_string(), "-u", "root", "-s"])
             .arg(folder.path().join("m"))
             .spawn()

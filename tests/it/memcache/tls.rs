@@ -1,6 +1,6 @@
 //! TLS, with a certificate that we trust and without.
 
-use std::{process::Command, sync::Arc};
+use std::sync::Arc;
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -11,10 +11,13 @@ use steelyard::{
     memcache::{AsyncClient, Client, Expiry, Options},
 };
 
-use crate::programs::{self, need};
+use crate::{
+    children::{Child, Command},
+    programs::{self, need},
+};
 
 /// A memcached that speaks TLS only, killed with its value.
-struct Speaking(std::process::Child);
+struct Speaking(Child);
 
 impl Drop for Speaking {
     fn drop(&mut self) {

@@ -2,13 +2,16 @@
 
 use std::{
     io::{BufRead, BufReader},
-    process::{Command, Stdio},
+    process::Stdio,
 };
 
 use steelyard::memcache::slabs::{Classes, Settings};
 
 use super::{Random, version};
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 /// What a server prints of its classes; none where it refuses the settings.
 fn printed(settings: &Settings, version: &str) -> Option<Vec<(usize, u64, u64)>> {

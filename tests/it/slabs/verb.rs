@@ -1,11 +1,12 @@
 //! `steelyard slabs`.
 
-use std::process::Command;
-
 use steelyard::memcache::{Expiry, slabs::Settings};
 
 use super::started;
-use crate::programs::{self, need};
+use crate::{
+    children::Command,
+    programs::{self, need},
+};
 
 fn slabs(args: &[&str]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_steelyard"))

@@ -137,9 +137,10 @@ const LIMIT: f64 = 0.5;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 fn is_timeout(error: &Error) -> bool {
-    let starts = ["no answer", "no connection", "no free connection"]
-        .iter()
-        .any(|what| error.context().starts_with(&format!("{what} within {LIMIT} s")));
+    let starts =
+        ["no answer within", "cannot connect: timed out after", "no free connection within"]
+            .iter()
+            .any(|what| error.context().starts_with(&format!("{what} {LIMIT} s")));
     error.is_timeout() && starts
 }
 

@@ -342,7 +342,7 @@ async fn duplicates(subject: Arc<Subject>) -> Outcome {
             let found = (counts.rejected, counts.duplicates);
             ensure!(found == wanted && counts.written == kept, "{what}: {counts}");
             ensure!(counts.verified >= kept, "{what}: only {} verified", counts.verified);
-            let named = reasons.iter().all(|reason| reason.contains("is taken by an earlier"));
+            let named = reasons.iter().all(|reason| reason.contains("duplicate key"));
             ensure!(named, "{what}: {reasons:?}");
             if beside || way == "with others" {
                 want.insert(other.key.clone(), other.record.clone());

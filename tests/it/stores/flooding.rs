@@ -10,7 +10,7 @@ use std::{
     io::{Read, Write},
     net::{TcpListener, TcpStream},
     os::unix::process::ExitStatusExt,
-    process::{Command, Stdio},
+    process::Stdio,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -30,7 +30,7 @@ use super::{
     places::{self, Fault, Outcome, Subject, Wrap, ensure},
     proxy::{address, moved},
 };
-use crate::programs::password;
+use crate::{children::Command, programs::password};
 
 const STEELYARD: &str = env!("CARGO_BIN_EXE_steelyard");
 

@@ -142,16 +142,26 @@ async fn layouts(subject: &Subject) -> Outcome {
             "no columns",
             "",
             Layout::plain(),
-            "Invalid: layout columns needs columns to make a table with",
+            "Invalid: layout columns needs the columns of the table",
         ),
-        ("the key's own", "", with("_key"), "Invalid: a field \"_key\", which is the key's own"),
+        (
+            "the key's column",
+            "",
+            with("_key"),
+            "Invalid: field \"_key\" has the name of the key's column",
+        ),
         ("a column twice", "", with("n"), "Invalid: column \"n\" is named twice"),
-        ("an empty name", "", with(""), "Invalid: DRIVER can have no column \"\": it is empty"),
+        (
+            "an empty name",
+            "",
+            with(""),
+            "Invalid: \"\" is not a valid column in DRIVER: it is empty",
+        ),
         (
             "a NUL in a name",
             "",
             with("a\0"),
-            "Invalid: DRIVER can have no column \"a\\0\": it has a NUL",
+            "Invalid: \"a\\0\" is not a valid column in DRIVER: it has a NUL",
         ),
         (
             "a key that is no key",
@@ -167,7 +177,7 @@ async fn layouts(subject: &Subject) -> Outcome {
         let refused = subject.open(&format!("{what}=a%00")).await.map(drop);
         let text = refused.map_or_else(|Fault(fault)| fault, |()| "it was opened".into());
         let driver = subject.driver();
-        let want = format!("{driver} can have no {what} \\\"a\\\\0\\\": it has a NUL");
+        let want = format!("\\\"a\\\\0\\\" is not a valid {what} in {driver}: it has a NUL");
         let plain = want.replace('\\', "");
         let said = text.replace('\\', "").contains(&plain);
         faults.expect(what, if said { String::new() } else { text }, "");
@@ -181,12 +191,12 @@ async fn layouts(subject: &Subject) -> Outcome {
         ("without columns", Layout::plain(), "()"),
         ("an index on nothing", on("nope"), &*no("nope")),
         ("an index on a nested path", on("n.x"), &no("n.x")),
-        ("the key's own", with("_key"), "Invalid: a field \"_key\", which is the key's own"),
         (
-            "one more column",
-            with("more"),
-            "Conflict: table \"TABLE\" is there, without a column \"more\"",
+            "the key's column",
+            with("_key"),
+            "Invalid: field \"_key\" has the name of the key's column",
         ),
+        ("one more column", with("more"), "Conflict: table \"TABLE\" has no column \"more\""),
         (
             "another kind",
             columns(&[("n", Kind::Text)]),
@@ -245,24 +255,24 @@ async fn fields(subject: &Subject) -> Outcome {
             "Invalid: key \"k\": the table has no column for the field \"more\"",
         ),
         (
-            "the key's own",
+            "the key's column",
             row("k", [("_key", Value::from("k"))]),
             "Invalid: key \"k\": the table has no column for the field \"_key\"",
         ),
         (
             "twice",
             row("k", [("n", one()), ("text", Value::Null), ("n", Value::Int(2))]),
-            "Invalid: key \"k\": field \"n\" is there twice; keep it once",
+            "Invalid: key \"k\": field \"n\" occurs twice; keep one",
         ),
         (
             "another kind",
             row("k", [("n", Value::from("1"))]),
-            "Invalid: key \"k\": field \"n\" holds a text, where its column holds int",
+            "Invalid: key \"k\": field \"n\" is text, but its column holds int",
         ),
         (
             "a list",
             row("k", [("text", Value::List(vec![]))]),
-            "Invalid: key \"k\": field \"text\" holds a list, where its column holds text",
+            "Invalid: key \"k\": field \"text\" is a list, but its column holds text",
         ),
     ];
     refused(subject, &fresh, &rows, &mut faults).await?;
@@ -278,7 +288,7 @@ async fn keys_that_are_fields(subject: &Subject) -> Outcome {
     let store = &*fresh.store;
     store.prepare(&columns(&[("id", Kind::Int), ("n", Kind::Int)])).await?;
     let no_number = |key: &str| {
-        format!("Invalid: key \"{key}\": it is no whole number, which the key's column holds")
+        format!("Invalid: key \"{key}\": it is not a whole number, but the key's column is")
     };
     let rows = [
         (
@@ -289,12 +299,12 @@ async fn keys_that_are_fields(subject: &Subject) -> Outcome {
         (
             "a text",
             row("7", [("id", Value::from("7"))]),
-            "Invalid: key \"7\": field \"id\" holds a text, where its column holds int",
+            "Invalid: key \"7\": field \"id\" is text, but its column holds int",
         ),
         (
             "twice",
             row("7", [id(7), one(), id(7)]),
-            "Invalid: key \"7\": field \"id\" is there twice; keep it once",
+            "Invalid: key \"7\": field \"id\" occurs twice; keep one",
         ),
         ("no number", row("x", [one()]), &*no_number("x")),
         ("not as it is written", row("07", [one()]), &no_number("07")),
@@ -344,7 +354,7 @@ async fn keys_that_are_fields(subject: &Subject) -> Outcome {
     let rows = [(
         "a number",
         row("7", [id(7)]),
-        "Invalid: key \"7\": field \"id\" holds a int, where its column holds text",
+        "Invalid: key \"7\": field \"id\" is an int, but its column holds text",
     )];
     refused(subject, &fresh, &rows, &mut faults).await?;
     let kept = row("07", [("id", Value::from("07")), one()]);
@@ -362,7 +372,7 @@ async fn doubled_fields_of_documents(subject: &Subject) -> Outcome {
     let rows = [(
         "twice",
         row("k", [("n", Value::Int(1)), ("n", Value::Int(2))]),
-        "Unsupported: key \"k\": field \"n\" is there twice, and JSON stores keep one; keep it once",
+        "Unsupported: key \"k\": field \"n\" occurs twice, and JSON stores keep only one",
     )];
     refused(subject, &fresh, &rows, &mut faults).await?;
     fresh.done().await?;

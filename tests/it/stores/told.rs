@@ -4,7 +4,6 @@
 use std::{
     io::{Read, Write},
     net::TcpStream,
-    process::Command,
     sync::Arc,
     time::Duration,
 };
@@ -17,7 +16,7 @@ use steelyard::{
 };
 
 use super::places::{self, Fault, Outcome, Subject, Wrap, ensure};
-use crate::programs;
+use crate::{children::Command, programs};
 
 /// What a server says of itself.
 struct Said {

@@ -1,10 +1,6 @@
 //! Redis alone: durability, layouts that meet, SCAN while keys go, TLS, logins, sockets.
 
-use std::{
-    collections::HashSet,
-    path::Path,
-    process::{Child, Command, Stdio},
-};
+use std::{collections::HashSet, path::Path, process::Stdio};
 
 use futures_util::TryStreamExt;
 use steelyard::{
@@ -16,7 +12,10 @@ use steelyard::{
 };
 
 use super::{all, in_a_moment, key, opened, row, started};
-use crate::programs::{self, Need, need};
+use crate::{
+    children::{Child, Command},
+    programs::{self, Need, need},
+};
 
 #[tokio::test]
 async fn durability_is_compared_with_what_the_server_promises() {

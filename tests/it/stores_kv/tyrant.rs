@@ -201,11 +201,11 @@ async fn what_columns_cannot_hold_is_refused_before_anything_is_written() {
     let place = opened(server.url()).await;
     let of = |name: &str, value: Value| Document::from_iter([(name, value)]);
     for (record, want) in [
-        (of("t", Value::from("a\0b")), "\"t\" holds text with NUL"),
+        (of("t", Value::from("a\0b")), "\"t\" is text with a NUL"),
         (of("a\0b", Value::Null), "NUL in it"),
         (of("", Value::Null), "empty"),
-        (of("l", Value::List(vec![])), "\"l\" holds a list"),
-        (of("m", Value::Map(Document::new())), "\"m\" holds a map"),
+        (of("l", Value::List(vec![])), "\"l\" is a list"),
+        (of("m", Value::Map(Document::new())), "\"m\" is a map"),
         (of("_kinds", Value::Null), "_kinds"),
     ] {
         let bad = Row { key: key("bad"), record };

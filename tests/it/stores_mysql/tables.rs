@@ -132,10 +132,10 @@ async fn columns_are_exact() {
         }
     }
     for (field, value, want) in [
-        ("int", Value::from("5"), "field \"int\" holds a text, where its column holds int"),
+        ("int", Value::from("5"), "field \"int\" is text, but its column holds int"),
         ("float", f64::NAN.into(), "field \"float\" is NaN"),
-        ("float", (-0.0).into(), "MySQL makes 0"),
-        ("float", i64::MAX.into(), "no float is exactly that"),
+        ("float", (-0.0).into(), "MySQL stores as 0"),
+        ("float", i64::MAX.into(), "no float equals exactly"),
         ("time", time("0999-12-31T23:59:59Z"), "the year 1000"),
         ("time", time("2009-02-13T23:31:30.0000001Z"), "6 digits of a second"),
         ("shoe size", 43i64.into(), "no column for the field \"shoe size\""),

@@ -33,18 +33,14 @@ async fn columns_hold_what_they_are_declared_for() {
     let found = place.get(&[key("full"), key("empty")]).await.unwrap();
     assert_eq!(found, [Some(record.clone()), Some(empty.record)]);
     for (name, value, want) in [
-        (
-            "int",
-            Value::from("old"),
-            "key \"x\": field \"int\" holds a text, where its column holds int",
-        ),
+        ("int", Value::from("old"), "key \"x\": field \"int\" is text, but its column holds int"),
         ("time", time(1), "to the microsecond"),
         ("text", "\0".into(), "has a NUL"),
         ("float", f64::NAN.into(), "NaN"),
-        ("float", i64::MAX.into(), "no float is exactly"),
+        ("float", i64::MAX.into(), "no float equals exactly"),
         ("big", Value::BigInt("9".repeat(1001).into()), "more than 1000 digits"),
         ("shoe size", Value::Int(43), "no column for the field \"shoe size\""),
-        ("int", Value::List(vec![]), "holds a list"),
+        ("int", Value::List(vec![]), "is a list"),
     ] {
         let error = place.put(&[row("x", Document::from_iter([(name, value)]))]).await.unwrap_err();
         assert!(error.to_string().contains(want), "{error}");

@@ -44,7 +44,7 @@ async fn a_taken_key_is_named_and_nothing_is_loaded() {
         for batch in [&rows[..], &rows[1234..1235]] {
             let error = place.load(batch).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Conflict);
-            assert!(error.to_string().contains("key \"bob1234\": it is taken"), "{error}");
+            assert!(error.to_string().contains("key \"bob1234\": it already exists"), "{error}");
             assert_eq!(place.count().await.unwrap(), 1);
         }
     }
@@ -164,7 +164,7 @@ async fn what_the_server_refuses_has_its_kind() {
     assert!(!format!("{error:?}").contains("secret"), "{error:?}");
     let error = store::open(&format!("{}?tls=true", server.url())).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported, "{error:?}");
-    assert!(error.to_string().contains("the server has no TLS"), "{error}");
+    assert!(error.to_string().contains("the server does not support TLS"), "{error}");
     let place = store::open(&format!("{}?table=not_there", server.url())).await.unwrap();
     assert_eq!(place.count().await.unwrap_err().kind(), ErrorKind::NotFound);
     let folder = server.data().parent().unwrap().display();

@@ -29,13 +29,13 @@ async fn names_and_values_are_never_statements() {
     }
     let url = server.url();
     for (options, want) in [
-        (format!("table={}", "t".repeat(64)), "64 bytes, and 63 are the most"),
+        (format!("table={}", "t".repeat(64)), "64 bytes; the limit is 63"),
         (format!("schema={}", "ü".repeat(32)), "64 bytes"),
-        ("table=x%00y".into(), "is no name"),
+        ("table=x%00y".into(), "is not a valid name"),
         ("key=k%00".into(), "it has a NUL"),
-        ("socket=/nowhere&tls=true".into(), "?tls=true with ?socket="),
-        ("ca=x".into(), "?ca= is for ?tls=true"),
-        ("fsync=off".into(), "no option \"fsync\""),
+        ("socket=/nowhere&tls=true".into(), "?tls=true is not possible on a Unix socket"),
+        ("ca=x".into(), "?ca= needs ?tls=true"),
+        ("fsync=off".into(), "unknown option \"fsync\""),
     ] {
         let error = store::open(&format!("{url}?{options}")).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -54,9 +54,9 @@ async fn what_cannot_be_held_is_refused_before_anything_is_written() {
         (one("a\0b", 1i64), "key \"a\\0b\": it has a NUL"),
         (one("nul", "x\0y"), "key \"nul\": field \"v\" has a NUL"),
         (row("name", nul_name), "key \"name\": field \"a\\0b\" has a NUL"),
-        (one("bytes", vec![1u8]), "field \"v\" holds bytes"),
+        (one("bytes", vec![1u8]), "field \"v\" is bytes"),
         (one("nan", f64::NAN), "field \"v\" is NaN"),
-        (one(&long, 1i64), "keys of 2690 bytes at most"),
+        (one(&long, 1i64), "longer than 2690 bytes"),
     ] {
         assert!(place.check(&bad).unwrap_err().to_string().contains(want), "{want}");
         let batch = [one("good", 1i64), bad, one("other", 2i64)];
@@ -151,6 +151,6 @@ async fn of_equal_keys_in_a_batch_the_last_stays() {
         assert_eq!(found, want);
         let error = place.load(&[one("new", 1i64), one("new", 2i64)]).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        assert!(error.to_string().contains("key \"new\": it is twice in the batch"), "{error}");
+        assert!(error.to_string().contains("key \"new\": it occurs twice in the batch"), "{error}");
     }
 }

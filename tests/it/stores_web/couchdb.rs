@@ -99,16 +99,16 @@ async fn conflicts_are_named_document_by_document() {
     let error = place.load(&rows).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
     assert!(
-        error
-            .to_string()
-            .contains("2 of 100 keys are taken; the others were written: \"000010\", \"000011\""),
+        error.to_string().contains(
+            "2 of 100 keys already exist; the others were written: \"000010\", \"000011\""
+        ),
         "{error}"
     );
     assert_eq!(place.count().await.unwrap(), 100);
     let twice = [rows[0].clone(), rows[1].clone(), rows[0].clone()];
     let error = place.load(&twice).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Conflict);
-    assert!(error.to_string().contains("1 of 3 keys are there twice"), "{error}");
+    assert!(error.to_string().contains("1 of 3 keys occur twice"), "{error}");
 
     // Of several with one key the last is kept; writers that fight all come through.
     let last = row("000000", [("n", Value::Int(-1))]);
@@ -205,7 +205,7 @@ async fn what_couchdb_cannot_hold_is_refused_before_anything_is_written() {
         (
             row("x", [("a", Value::Bytes(vec![1]))]),
             ErrorKind::Unsupported,
-            "key \"x\": field \"a\" holds bytes",
+            "key \"x\": field \"a\" is bytes",
         ),
         (row("x", [("a", Value::Float(f64::NAN))]), ErrorKind::Unsupported, "field \"a\" is NaN"),
         (

@@ -87,7 +87,7 @@ async fn names_that_are_too_long_are_refused_before_anything_is_written() {
             Err(error) => {
                 assert!(!fits, "{error}");
                 assert_eq!(error.kind(), ErrorKind::Invalid);
-                assert!(error.to_string().contains("where file systems have 255"), "{error}");
+                assert!(error.to_string().contains("the limit of file systems is 255"), "{error}");
                 assert_eq!(place.remove(&[key("good")]).await.unwrap(), 1, "of the time before");
             }
         }
@@ -143,7 +143,7 @@ async fn files_are_whole_and_loads_overwrite_none() {
         ("durability=t0", "t1 (survives"),
         ("durability=t2", "t3 (durable"),
         ("layout=document", "no layout"),
-        ("x=1", "no option"),
+        ("x=1", "unknown option"),
     ] {
         let error = steelyard::open(&url(folder.path(), options)).await.unwrap_err();
         assert!(error.to_string().contains(want), "{error}");

@@ -21,7 +21,8 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Header,
     takes: Takes::Rows,
     keeps: &[Kind::Text],
-    loses: "every value becomes text, and no value empty text; lists, maps and bytes are refused",
+    loses: "every value becomes text, and null becomes empty text; lists, maps and bytes are \
+            refused",
     marc: Code::of(By::OwnSerde),
     values: Code::of(By::OwnSerde),
 };
@@ -163,10 +164,10 @@ mod tests {
     fn refuses_what_has_no_row() {
         let nested = Document::from_iter([("a", Value::List(vec![]))]);
         for (refused, want) in [
-            (encode(&nested, &mut vec![]), "\"a\" holds a list"),
-            (encode(&vec![1], &mut vec![]), "a list instead of a map"),
-            (encode(&Document::new(), &mut vec![]), "no names"),
-            (encode(&Document::from_iter([("b", vec![1u8])]), &mut vec![]), "\"b\" holds bytes"),
+            (encode(&nested, &mut vec![]), "\"a\" is a list"),
+            (encode(&vec![1], &mut vec![]), "a map, not a list"),
+            (encode(&Document::new(), &mut vec![]), "an empty map"),
+            (encode(&Document::from_iter([("b", vec![1u8])]), &mut vec![]), "\"b\" is bytes"),
         ] {
             let error = refused.unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Unsupported);

@@ -142,7 +142,8 @@ impl Framer {
                 None => {
                     let name = wrapped.format.name();
                     return Err(Error::unsupported(format!(
-                        "records in {name} cannot be told apart in a file; try {name}+base64"
+                        "{name} marks no boundaries between the records of a file; try \
+                         {name}+base64"
                     )));
                 }
             },
@@ -302,7 +303,7 @@ impl Framer {
     /// A bad stretch after which nothing tells where the next record begins.
     fn give_up(&mut self, len: usize, error: Error) -> Next {
         self.lost = Lost::Forever;
-        let what = format!("{}; no record after it can be told apart", error.context());
+        let what = format!("{}; the records after it cannot be found", error.context());
         let at = error.place().offset.unwrap_or(0);
         Next::Bad { len, before: 0, error: Error::new(error.kind(), what).at(at) }
     }

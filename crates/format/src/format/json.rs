@@ -40,9 +40,9 @@ pub(super) const KEEPS: &[Kind] = &[
     Kind::List,
     Kind::Map,
 ];
-pub(super) const LOSES: &str = "bytes become lists of numbers; times become text; decimals are floats \
-     or whole numbers where those say the same number, and text where they are not spelled as in \
-     JSON; NaN and infinities become null";
+pub(super) const LOSES: &str = "bytes become lists of numbers; times become text; decimals become \
+                                floats or whole numbers of the same value, and text where JSON \
+                                has no such spelling; NaN and infinities become null";
 
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
     let mut serializer = serde_json::Serializer::with_formatter(out, Numbers);
@@ -86,7 +86,7 @@ pub(super) fn decode<'de, S: Again<'de>>(bytes: &'de [u8], mut seed: S) -> Resul
         Ok(record) if !digits::rounded(bytes, native::floats()) => Ok(record),
         Err(e) if !(e.is_syntax() && e.to_string().starts_with("number out of range")) => {
             let offset = offset_of(bytes, e.line(), e.column());
-            Err(Error::malformed("not the JSON expected").at(offset).with_source(e))
+            Err(Error::malformed("unexpected JSON").at(offset).with_source(e))
         }
         _ => exact::decode(bytes, seed),
     }

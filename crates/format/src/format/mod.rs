@@ -208,7 +208,7 @@ impl Format {
     pub fn named(name: &str) -> Result<Format> {
         Self::ALL.iter().copied().find(|f| f.name() == name).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
-            Error::invalid(format!("no format {name:?}; known: {}", known.join(", ")))
+            Error::invalid(format!("unknown format {name:?}; known: {}", known.join(", ")))
         })
     }
 

@@ -17,8 +17,8 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Lines,
     takes: Takes::Anything,
     keeps: json::KEEPS,
-    loses: "bytes become lists of numbers; times become text; decimals are floats or whole numbers \
-            where those say the same number, and text where they are not spelled as in JSON; NaN and \
+    loses: "bytes become lists of numbers; times become text; decimals become floats or whole \
+            numbers of the same value, and text where JSON has no such spelling; NaN and \
             infinities become null; minus zero becomes zero",
     marc: Code::of(By::Crate("sonic-rs")),
     values: Code::of(By::Crate("sonic-rs")),
@@ -65,8 +65,6 @@ pub(super) fn decode<'de, S: Again<'de>>(bytes: &'de [u8], mut seed: S) -> Resul
     match record {
         Ok(record) => json::exactly(bytes, seed, record),
         Err(e) if e.to_string().contains("must be finite") => json::decode_exactly(bytes, seed),
-        Err(e) => {
-            Err(Error::malformed("not the JSON expected").at(e.offset() as u64).with_source(e))
-        }
+        Err(e) => Err(Error::malformed("unexpected JSON").at(e.offset() as u64).with_source(e)),
     }
 }

@@ -89,7 +89,7 @@ impl FromStr for Wrap {
             "base64lines" if name == s => Ok(Wrap::Base64Lines),
             "gzip" => Ok(Wrap::Gzip(level(0, gzip::LEVEL as i32, 9)? as u32)),
             "zstd" => Ok(Wrap::Zstd(level(1, zstd::LEVEL, 22)?)),
-            _ => Err(Error::invalid(format!("no wrap {s:?}; known: {NAMES}"))),
+            _ => Err(Error::invalid(format!("unknown wrap {s:?}; known: {NAMES}"))),
         }
     }
 }
@@ -299,12 +299,12 @@ mod tests {
         }
         assert_eq!("json+gzip:6".parse::<Wrapped>().unwrap().to_string(), "json+gzip");
         for (name, want) in [
-            ("", "no format \"\""),
-            ("json+", "no wrap \"\""),
+            ("", "unknown format \"\""),
+            ("json+", "unknown wrap \"\""),
             ("json+lzma", "known: base64"),
             ("json+gzip:10", "0 to 9"),
             ("json+zstd:x", "1 to 22"),
-            ("json+base64:1", "no wrap"),
+            ("json+base64:1", "unknown wrap"),
         ] {
             let error = name.parse::<Wrapped>().unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);

@@ -238,7 +238,7 @@ macro_rules! deserializer {
                 match &self {
                     Value::Decimal(digits) => match digits.parse() {
                         Ok(v) => visitor.visit_f64(v),
-                        Err(_) => Err(Error::custom(format_args!("{digits:?} is no number"))),
+                        Err(_) => Err(Error::custom(format_args!("{digits:?} is not a number"))),
                     },
                     _ => self.deserialize_any(visitor),
                 }

@@ -163,14 +163,14 @@ impl<'de, E: de::Error> de::VariantAccess<'de> for NativeText<E> {
         seed.deserialize(self)
     }
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, E> {
-        Err(E::custom("a native value is no tuple"))
+        Err(E::custom("a native value is not a tuple"))
     }
     fn struct_variant<V: Visitor<'de>>(
         self,
         _: &'static [&'static str],
         _: V,
     ) -> Result<V::Value, E> {
-        Err(E::custom("a native value is no struct"))
+        Err(E::custom("a native value is not a struct"))
     }
 }
 

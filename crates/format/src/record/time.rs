@@ -15,9 +15,9 @@ impl Time {
     /// [`Malformed`](crate::ErrorKind::Malformed) where the year is out of range.
     pub fn from_unix(seconds: i64, nanoseconds: u32) -> Result<Self> {
         let nanos = i32::try_from(nanoseconds).unwrap_or(i32::MAX);
-        jiff::Timestamp::new(seconds, nanos).map(Time).map_err(|e| {
-            Error::malformed("a moment out of the range of years -9999 to 9999").with_source(e)
-        })
+        jiff::Timestamp::new(seconds, nanos)
+            .map(Time)
+            .map_err(|e| Error::malformed("a time outside the years -9999 to 9999").with_source(e))
     }
 
     /// Whole seconds since 1970, rounded down, and the nanoseconds after them.
@@ -36,9 +36,9 @@ impl Time {
 
     /// From nanoseconds since 1970-01-01T00:00:00Z.
     pub(super) fn from_nanos(nanos: i128) -> Result<Self> {
-        jiff::Timestamp::from_nanosecond(nanos).map(Time).map_err(|e| {
-            Error::malformed("a moment out of the range of years -9999 to 9999").with_source(e)
-        })
+        jiff::Timestamp::from_nanosecond(nanos)
+            .map(Time)
+            .map_err(|e| Error::malformed("a time outside the years -9999 to 9999").with_source(e))
     }
 }
 

@@ -81,6 +81,23 @@ impl Kind {
             Kind::Map => "map",
         }
     }
+
+    /// The name as a sentence has it: `an int`, `text`.
+    pub fn one(self) -> &'static str {
+        match self {
+            Kind::Null => "null",
+            Kind::Bool => "a bool",
+            Kind::Int => "an int",
+            Kind::BigInt => "a bigint",
+            Kind::Float => "a float",
+            Kind::Decimal => "a decimal",
+            Kind::Text => "text",
+            Kind::Bytes => "bytes",
+            Kind::Time => "a time",
+            Kind::List => "a list",
+            Kind::Map => "a map",
+        }
+    }
 }
 
 impl Value {

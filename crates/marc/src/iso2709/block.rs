@@ -212,7 +212,7 @@ impl Block {
 
     /// Passes over bytes before a record that belong to none; that record says so.
     fn skip(&mut self, n: usize) {
-        let detail = format!("{n} byte{} passed over", if n == 1 { "" } else { "s" });
+        let detail = format!("{n} byte{} skipped", if n == 1 { "" } else { "s" });
         self.scratch.troubles.push(Trouble::new(TroubleKind::Junk, self.at, detail));
         self.go_to(self.at + n);
     }

@@ -51,7 +51,7 @@ fn search(raw: &[u8], record: &mut Record, troubles: &mut Vec<Trouble>) -> Resul
         return Ok(());
     }
     if troubles.len() == before {
-        troubles.push(Trouble::new(TroubleKind::Unreadable, 0, "no bytes but line ends"));
+        troubles.push(Trouble::new(TroubleKind::Unreadable, 0, "only line ends"));
     }
     let worst = worst(&troubles[before..]).expect("there is one");
     Err(Error::malformed(worst.told()).at(worst.offset))

@@ -98,7 +98,7 @@ impl Repair<'_> {
                 self.unsound(
                     Kind::Truncated,
                     length,
-                    format!("{n} bytes are said, it ends after {length}"),
+                    format!("the leader says {n} bytes, it ends after {length}"),
                 );
             }
             None if cut => {
@@ -113,7 +113,7 @@ impl Repair<'_> {
             _ => self.unsound(
                 Kind::RecordLength,
                 0,
-                format!("{shown:?} in the leader, {length} found"),
+                format!("{shown:?} in the leader, found {length}"),
             ),
         }
     }
@@ -360,10 +360,10 @@ impl Repair<'_> {
     fn entry_trouble(&mut self, kind: Kind, place: usize, entry: &Entry, at: usize, length: usize) {
         let tag = String::from_utf8_lossy(&entry.0).into_owned();
         let said = match entry.1 {
-            Some((n, at)) => format!("{n} bytes at {at} are said"),
-            None => "no numbers".into(),
+            Some((n, at)) => format!("the directory says {n} bytes at {at}"),
+            None => "the directory has no numbers".into(),
         };
-        self.unsound(kind, place, format!("{tag}: {said}, {length} at {at} found"));
+        self.unsound(kind, place, format!("{tag}: {said}, found {length} at {at}"));
     }
 
     /// One bad entry: cut at the next terminator if its start can be believed.

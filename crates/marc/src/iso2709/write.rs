@@ -55,7 +55,7 @@ pub fn leader(record: RecordRef<'_>) -> Leader {
 pub fn fits(record: RecordRef<'_>) -> Result<()> {
     let length = 26 + 12 * record.len() + record.area().len() + usize::from(is_cut(record));
     if length > 99_999 {
-        let context = format!("a record of {length} bytes; ISO 2709 can say 99,999");
+        let context = format!("a record of {length} bytes; the limit of ISO 2709 is 99,999");
         return Err(Error::new(ErrorKind::TooLarge, context));
     }
     if record.area().len() <= 9_998 {
@@ -65,7 +65,7 @@ pub fn fits(record: RecordRef<'_>) -> Result<()> {
         None => Ok(()),
         Some(f) => {
             let context = format!(
-                "field {} of {} bytes; ISO 2709 can say 9,999",
+                "field {} of {} bytes; the limit of ISO 2709 is 9,999",
                 f.tag_text(),
                 f.bytes().len() + 1
             );

@@ -19,7 +19,7 @@ pub enum Encoding {
 pub fn encoding(head: &[u8], troubles: &mut Vec<Trouble>) -> Result<Encoding> {
     let unsupported = |name: &str| {
         Err(Error::unsupported(format!(
-            "XML in {name} is not read; convert it first: iconv -f {name} -t UTF-8"
+            "XML in {name} is not supported; convert it first: iconv -f {name} -t UTF-8"
         )))
     };
     match head {
@@ -35,7 +35,7 @@ pub fn encoding(head: &[u8], troubles: &mut Vec<Trouble>) -> Result<Encoding> {
         "ISO-8859-1" | "ISO8859-1" | "ISO_8859-1" | "LATIN1" | "LATIN-1" => Ok(Encoding::Latin1),
         // Whoever could read this far did not read it in two-byte units.
         name if name.starts_with("UTF-16") || name.starts_with("UCS-2") => {
-            let detail = format!("{name} is declared, but the declaration is not; read as UTF-8");
+            let detail = format!("{name} is declared, but the text is not in it; read as UTF-8");
             troubles.push(Trouble::new(TroubleKind::Encoding, 0, detail));
             Ok(Encoding::Utf8)
         }

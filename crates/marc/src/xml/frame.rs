@@ -163,7 +163,7 @@ impl Framer {
             return Frame::Bad(end..end, Trouble::new(TroubleKind::Truncated, end, detail));
         }
         if self.foreign == Some(true) {
-            let detail = "no MARCXML: neither a collection nor a record is in it";
+            let detail = "not MARCXML: no collection and no record";
             return Frame::Bad(0..buf.len(), Trouble::new(TroubleKind::Syntax, 0, detail));
         }
         Frame::End

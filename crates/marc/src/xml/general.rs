@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
         let nothing = code.len == 0 && self.at == value;
         self.at -= usize::from(nothing);
         if code.len == 0 && !(nothing && given) {
-            self.trouble(TroubleKind::Code, from, "none; a blank taken");
+            self.trouble(TroubleKind::Code, from, "none; a space is used");
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
             Ok(())
         })?;
         if let Some((name, at)) = twice {
-            return self.malformed(at, format!("the attribute {name} stands twice"));
+            return self.malformed(at, format!("duplicate attribute {name}"));
         }
         Ok((raw.map(|r| r.map(|(value, at)| self.value(value, at))), empty))
     }
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
             }
             mended[..end].copy_from_slice(&text[..end]);
         }
-        let detail = format!("{:?}, taken as {:?}", show(text), show(&mended));
+        let detail = format!("{:?}, read as {:?}", show(text), show(&mended));
         self.trouble(TroubleKind::Tag, tag.at, detail);
         Some(mended)
     }
@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     fn indicator(&mut self, indicator: Option<Short>, name: &str, from: usize) {
         let Some(i) = indicator.filter(|i| i.len > 0) else {
             self.put(b" ");
-            self.trouble(TroubleKind::Indicators, from, format!("no {name}; a blank taken"));
+            self.trouble(TroubleKind::Indicators, from, format!("no {name}; a space is used"));
             return;
         };
         let one = first_character(i.get());

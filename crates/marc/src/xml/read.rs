@@ -87,11 +87,11 @@ impl Reader<'_> {
             self.fields(name, prefix)?;
         }
         if !self.has_leader {
-            self.trouble(TroubleKind::Leader, 0, format!("no leader; {} taken", Leader::NEW));
+            self.trouble(TroubleKind::Leader, 0, format!("no leader; {} is used", Leader::NEW));
         }
         match self.tokens.markup()? {
             None => Ok(()),
-            Some(_) => self.malformed(self.tokens.from, "something follows the record"),
+            Some(_) => self.malformed(self.tokens.from, "unexpected content after the record"),
         }
     }
 
@@ -116,7 +116,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn mismatch<T>(&self, at: usize, end: &[u8], name: &[u8]) -> Result<T> {
-        self.malformed(at, format!("</{}> where </{}> should stand", show(end), show(name)))
+        self.malformed(at, format!("</{}> instead of </{}>", show(end), show(name)))
     }
 
     /// Reads the usual fields that follow.

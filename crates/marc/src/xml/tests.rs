@@ -160,25 +160,25 @@ fn mends_leaders() {
 #[test]
 fn what_is_not_well_formed_is_an_error_at_its_place() {
     for (text, offset, want) in [
-        ("<record><leader></record>", 16, "</record> where </leader>"),
-        ("<record><controlfield tag=\"001\">x</datafield></record>", 33, "</datafield> where"),
+        ("<record><leader></record>", 16, "</record> instead of </leader>"),
+        ("<record><controlfield tag=\"001\">x</datafield></record>", 33, "</datafield> instead of"),
         (
             "<record><datafield tag='1'><subfield code='a'>x</datafield>",
             47,
-            "</datafield> where </sub",
+            "</datafield> instead of </sub",
         ),
         ("<record><datafield tag=245></datafield></record>", 23, "tag has no value in quotes"),
-        ("<record><datafield tag='1' tag='2'/></record>", 32, "tag stands twice"),
+        ("<record><datafield tag='1' tag='2'/></record>", 32, "duplicate attribute tag"),
         ("<record><datafield tag='1<'/></record>", 24, "does not end"),
         ("<record><controlfield tag='1'=/></record>", 29, "odd"),
         ("<record><!-- x --</record>", 8, "<!-- is never closed"),
         ("<record><![CDATA[ </record>", 8, "<![CDATA[ is never closed"),
-        ("<record><x><y></x></record>", 18, "</record> where </x>"),
-        ("<record></leader>", 8, "</leader> where </record>"),
-        ("<record></record><record/>", 17, "something follows"),
+        ("<record><x><y></x></record>", 18, "</record> instead of </x>"),
+        ("<record></leader>", 8, "</leader> instead of </record>"),
+        ("<record></record><record/>", 17, "unexpected content after the record"),
         ("<record>", 8, "no end"),
         ("<record><leader>", 16, "no end"),
-        ("<record", 7, "cut off"),
+        ("<record", 7, "an incomplete tag"),
     ] {
         let error = read_one(text).0.unwrap_err();
         assert_eq!(error.place().offset, Some(offset), "{text}: {error}");
@@ -249,7 +249,7 @@ fn what_xml_cannot_hold_is_refused_or_replaced() {
         (*b"245", b"10\x1fa\x00", "field 245: control character 0x00"),
         (*b"245", b"1\x01\x1fa", "field 245: control character 0x01"),
         (*b"245", b"10\x1fa\xe9", "field 245: byte 0xE9"),
-        (*b"245", "10\x1fa\u{ffff}x".as_bytes(), "field 245: a character that stands for none"),
+        (*b"245", "10\x1fa\u{ffff}x".as_bytes(), "field 245: a noncharacter"),
         (*b"245", b"1\x1fa", "field 245: not two indicators"),
         (*b"24\x07", b"10\x1fa", "control character 0x07"),
     ] {

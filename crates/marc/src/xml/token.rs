@@ -174,8 +174,8 @@ impl<'a> Tokens<'a> {
                     return Ok(true);
                 }
                 Some(b) if begins_name(b) && self.pos > before => {}
-                Some(_) => return Err(malformed(self.pos, "a tag with something odd in it")),
-                None => return Err(malformed(self.pos, "a tag that is cut off")),
+                Some(_) => return Err(malformed(self.pos, "a malformed tag")),
+                None => return Err(malformed(self.pos, "an incomplete tag")),
             }
             let name = self.name();
             self.skip_space();

@@ -158,7 +158,7 @@ impl Writer<'_> {
         if second.is_empty() || second.len() > MAX_ATTRIBUTE {
             let detail = format!("field {}: not two indicators but {head:02X?}", show(&self.tag));
             let Some(troubles) = &mut self.troubles else {
-                return Err(Error::unsupported(format!("{detail}: MARCXML cannot say so")));
+                return Err(Error::unsupported(format!("{detail}: not possible in MARCXML")));
             };
             troubles.push(Trouble::new(TroubleKind::Replaced, 0, detail + ", blank or cut"));
             first = if first.is_empty() { b" " } else { first };
@@ -236,7 +236,7 @@ impl Writer<'_> {
             let mut rest = valid;
             while let Some(n) = rest.find(['\u{fffe}', '\u{ffff}']) {
                 self.text(rest.as_bytes(), 0, n, false)?;
-                self.unsayable("a character that stands for none")?;
+                self.unsayable("a noncharacter")?;
                 rest = &rest[n + 3..];
             }
             self.text(rest.as_bytes(), 0, rest.len(), false)?;

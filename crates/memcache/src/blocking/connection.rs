@@ -88,7 +88,7 @@ impl Connection {
         waits: Duration,
         deadline: &Deadline,
     ) -> Result<Connection, Failure> {
-        let mut last = io::Error::new(Kind::NotFound, "the name of its host leads nowhere");
+        let mut last = io::Error::new(Kind::NotFound, "no address for this host");
         let begun = Instant::now();
         for address in addresses {
             let left = limit.saturating_sub(begun.elapsed()).min(deadline.left()?);
@@ -107,7 +107,7 @@ impl Connection {
             }
         }
         if last.kind() == Kind::TimedOut {
-            let what = format!("no connection within {} s", limit.as_secs_f64());
+            let what = format!("timed out after {} s", limit.as_secs_f64());
             last = io::Error::new(Kind::TimedOut, what);
         }
         Err(Failure::Connect(last))

@@ -258,7 +258,7 @@ impl Client {
             if dialect == crate::protocol::Dialect::Classic {
                 numbers.retain(|(n, form)| {
                     if *form == Form::Coded {
-                        let what = "a key with blanks or control characters takes memcached 1.6.10 or later";
+                        let what = "a key with spaces or control characters needs memcached 1.6.10 or later";
                         failed(*n, Error::unsupported(what).in_place(cluster.nodes[at].name.clone()));
                     }
                     *form != Form::Coded

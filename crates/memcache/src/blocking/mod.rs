@@ -89,7 +89,7 @@ impl Client {
     pub fn of(servers: Vec<Server>, options: Options) -> Result<Client> {
         let is_tls = |s: &&Server| matches!(s.address, Address::Tls(..));
         if let Some(tls) = servers.iter().find(is_tls) {
-            let what = "TLS is spoken by the nonblocking client only (memcache::AsyncClient)";
+            let what = "only the nonblocking client supports TLS (memcache::AsyncClient)";
             return Err(Error::unsupported(what).in_place(tls.address.to_string()));
         }
         let timeout = options.timeout;

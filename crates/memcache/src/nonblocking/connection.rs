@@ -92,7 +92,7 @@ impl Connection {
             })
         };
         let stream = tokio::time::timeout(limit, connect).await.unwrap_or_else(|_| {
-            let what = format!("no connection within {} s", limit.as_secs_f64());
+            let what = format!("timed out after {} s", limit.as_secs_f64());
             Err(io::Error::new(io::ErrorKind::TimedOut, what))
         });
         Ok(Connection {
@@ -212,7 +212,7 @@ impl Connection {
 }
 
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
-    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name of its host leads nowhere");
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "no address for this host");
     for address in lookup_host((host, port)).await? {
         match TcpStream::connect(address).await {
             Ok(stream) => {

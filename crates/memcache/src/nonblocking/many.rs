@@ -254,7 +254,7 @@ impl AsyncClient {
             };
             if dialect == Dialect::Classic {
                 let what =
-                    "a key with blanks or control characters takes memcached 1.6.10 or later";
+                    "a key with spaces or control characters needs memcached 1.6.10 or later";
                 let old = Error::unsupported(what);
                 numbers.retain(|number| {
                     if number.1 == Form::Coded {

@@ -28,7 +28,7 @@ impl AsyncObjects<'_> {
     /// The object of a key.
     ///
     /// # Errors
-    /// As those of [`Objects::get`].
+    /// As those of [`Objects::get`](super::Objects::get).
     pub async fn get<T: DeserializeOwned>(&self, key: impl AsRef<[u8]>) -> Result<Option<T>> {
         let key = key.as_ref();
         let value = self.client.get(key).await?;
@@ -38,7 +38,7 @@ impl AsyncObjects<'_> {
     /// Stores an object.
     ///
     /// # Errors
-    /// As those of [`Objects::set`].
+    /// As those of [`Objects::set`](super::Objects::set).
     pub async fn set<T: Serialize>(
         &self,
         key: impl AsRef<[u8]>,

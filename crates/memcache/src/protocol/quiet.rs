@@ -157,7 +157,7 @@ fn meaning(reply: &Reply<'_>, key: Option<&[u8]>) -> Result<Option<Error>> {
         }
         Reply::Exists(_) => Some(Error::new(
             ErrorKind::Conflict,
-            format!("{}: changed by somebody else meanwhile", of()),
+            format!("{}: changed by another client meanwhile", of()),
         )),
         Reply::Error(line) => Some(said(line, key)?),
         other => return Err(out_of_step(format!("{other:?}").as_bytes())),

@@ -123,7 +123,7 @@ impl Marks {
 #[cold]
 pub fn out_of_step(line: &[u8]) -> Error {
     let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
-    Error::malformed(format!("the server answers {shown:?}, which is no answer to what was asked"))
+    Error::malformed(format!("unexpected answer from the server: {shown:?}"))
 }
 
 /// Reads the first reply of `bytes`. A value may have `limit` bytes.

@@ -176,8 +176,8 @@ impl fmt::Display for Warning {
             ),
             Warning::Flood(class, share) => write!(
                 f,
-                "class {class} has {:.0} % of all pages: what is thrown out is decided there; sizes of \
-                 slabs within its range would part its items",
+                "class {class} has {:.0} % of all pages, so most evictions happen there; slab \
+                 sizes within its range would split it",
                 share * 100.0
             ),
             Warning::Cut(items) => write!(
@@ -190,9 +190,9 @@ impl fmt::Display for Warning {
             }
             Warning::Full(need, there) => write!(
                 f,
-                "{need} pages are needed and {there} are there: items will be thrown out, and pages \
-                 stay with the classes that took them first, until the page mover sees to it (it is \
-                 slow; sizes that change over the day suffer from it)"
+                "{need} pages are needed and {there} exist: items will be evicted, and pages stay \
+                 with the classes that took them first until the page mover acts (it is slow; \
+                 sizes that change over the day suffer from it)"
             ),
             Warning::Thin(classes, pages) => write!(
                 f,

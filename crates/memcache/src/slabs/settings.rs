@@ -56,7 +56,7 @@ impl Settings {
             return wrong(format!("factor {}: it must be more than 1", self.factor));
         }
         if self.chunk == 0 || self.chunk > i32::MAX as u64 {
-            return wrong(format!("chunk {}: 1 at least", self.chunk));
+            return wrong(format!("chunk {}: it must be at least 1", self.chunk));
         }
         let (largest, most) = (self.largest(), self.item_max);
         if !(1024..=1 << 30).contains(&most) {
@@ -72,10 +72,10 @@ impl Settings {
             return wrong(format!("chunks of {largest} bytes are larger than an item, {most}"));
         }
         if !most.is_multiple_of(largest) {
-            return wrong(format!("an item, {most}, is no multiple of a chunk, {largest}"));
+            return wrong(format!("an item, {most}, is not a multiple of a chunk, {largest}"));
         }
         if !PAGE.is_multiple_of(largest) {
-            return wrong(format!("a page, {PAGE}, is no multiple of a chunk, {largest}"));
+            return wrong(format!("a page, {PAGE}, is not a multiple of a chunk, {largest}"));
         }
         self.check_sizes(largest)
     }

@@ -72,7 +72,7 @@ impl Frame {
             }
             if past && frame.offset >= from {
                 let what =
-                    "the journal does not fit the source: remove it to copy from the beginning";
+                    "the journal does not match the source; remove it to copy from the beginning";
                 return Err(Error::new(ErrorKind::Conflict, what).at(frame.offset));
             }
             let start = batch.bytes.len();

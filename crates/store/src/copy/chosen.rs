@@ -70,7 +70,7 @@ impl Chosen {
             (Some(record), Some(filter), _) => Ok(filter.fits_marc(key, record)),
             (_, _, Some(filter)) => Ok(filter.fits(key, document)),
             (None, Some(_), None) => {
-                Err(Error::invalid("the condition is for MARC records, and this is none"))
+                Err(Error::invalid("the condition is for MARC records, and this is not one"))
             }
             (_, None, None) => unreachable!("conditions mean something for one or the other"),
         }

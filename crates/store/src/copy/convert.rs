@@ -384,7 +384,7 @@ impl<'o> Converter<'o> {
             (_, Some(Ok(given))) if given == *key => Ok(None),
             (KeyRule::Usual, _) => Ok(Some(key.clone())),
             (KeyRule::Field(path), _) => Err(Error::invalid(format!(
-                "its key {} is not what {path} gives; without --key it is written as _key, and \
+                "key {} differs from field {path}; without --key it is written as _key, and \
                  --no-keys leaves it out",
                 key.shown()
             ))),

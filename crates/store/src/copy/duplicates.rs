@@ -50,7 +50,9 @@ impl FromStr for OnDuplicate {
     type Err = Error;
     fn from_str(name: &str) -> Result<OnDuplicate> {
         OnDuplicate::ALL.into_iter().find(|rule| rule.name() == name).ok_or_else(|| {
-            Error::invalid(format!("no rule for duplicates {name:?}; known: first, last, reject"))
+            Error::invalid(format!(
+                "unknown rule for duplicates {name:?}; known: first, last, reject"
+            ))
         })
     }
 }
@@ -58,7 +60,7 @@ impl FromStr for OnDuplicate {
 /// Why a record is rejected whose key an earlier one has.
 pub(super) fn taken(key: &Key) -> Error {
     let what = format!(
-        "key {} is taken by an earlier record; --on-duplicate first or last keeps one of them",
+        "duplicate key {}; --on-duplicate first or last keeps one of the records",
         key.shown()
     );
     Error::new(ErrorKind::Conflict, what)

@@ -101,7 +101,8 @@ impl Journal {
             match line {
                 Line::Copy(other) if other != *errand => {
                     let what = format!(
-                        "the journal is of another copy, from {} to {}{}{}; remove it to copy from the beginning",
+                        "the journal belongs to another copy, from {} to {}{}{}; remove it to \
+                         copy from the beginning",
                         other.source,
                         other.target,
                         if other.options.is_empty() { "" } else { ", with " },
@@ -176,8 +177,8 @@ impl Journal {
 /// The error of a line that is none of a journal, counted from 1.
 fn damaged(line: usize) -> Error {
     let what = format!(
-        "line {line} is none of a journal of steelyard of this version, or damaged; remove the file to copy from \
-         the beginning"
+        "line {line} is damaged, or from another version of steelyard; remove the file to copy \
+         from the beginning"
     );
     Error::new(ErrorKind::Conflict, what)
 }
@@ -189,8 +190,8 @@ fn locked(path: &Path) -> Result<File> {
         let file = open_own(path, 0o600, "the journal", "--journal")?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
-                let what = "another copy is under way with this journal; wait until it has ended, or \
-                            give this one a journal of its own with --journal";
+                let what = "another copy is using this journal; wait until it ends, or name \
+                            another journal with --journal";
                 return Err(Error::new(ErrorKind::Conflict, what));
             }
             // A file system without locks has none to offer.
@@ -202,7 +203,7 @@ fn locked(path: &Path) -> Result<File> {
             return Ok(file);
         }
     }
-    Err(Error::new(ErrorKind::Conflict, "this journal is removed again and again by other copies"))
+    Err(Error::new(ErrorKind::Conflict, "other copies keep removing this journal"))
 }
 
 #[cfg(test)]
@@ -269,11 +270,11 @@ mod tests {
         for other in ["a", "other"] {
             let error = Journal::open(&path, &errand(other)).err().unwrap();
             assert_eq!(error.kind(), ErrorKind::Conflict);
-            assert!(error.to_string().contains("another copy is under way"), "{error}");
+            assert!(error.to_string().contains("another copy is using this journal"), "{error}");
         }
         drop(journal);
         let error = Journal::open(&path, &errand("other")).err().unwrap();
-        assert!(error.to_string().contains("of another copy"), "{error}");
+        assert!(error.to_string().contains("belongs to another copy"), "{error}");
         let journal = Journal::open(&path, &errand("a")).unwrap();
         journal.finish().unwrap();
         assert!(!path.exists());

@@ -373,7 +373,7 @@ impl Keeper {
                     There::Same => {}
                     There::Another if new => {
                         let key = items.key(i).shown();
-                        let what = format!("key {key} is taken by another record");
+                        let what = format!("duplicate key {key}");
                         refused.push((i, Error::new(ErrorKind::Conflict, what)));
                     }
                     // Something else has to be unique.
@@ -444,7 +444,7 @@ impl Keeper {
         match &self.differs {
             None => Ok(()),
             Some(key) => {
-                let what = format!("key {}: what the store gives back differs", key.shown());
+                let what = format!("key {}: the store returned a different record", key.shown());
                 Err(Error::new(ErrorKind::Mismatch, what).in_place(&*self.to.name))
             }
         }

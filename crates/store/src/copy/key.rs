@@ -95,9 +95,9 @@ impl KeyRule {
         };
         match text.filter(|text| !text.is_empty()) {
             Some(text) => Key::new(text),
-            None => Err(Error::invalid(format!(
-                "no {path} to take the key from; say where it is with --key"
-            ))),
+            None => {
+                Err(Error::invalid(format!("no {path} for the key; name its field with --key")))
+            }
         }
     }
 
@@ -142,9 +142,7 @@ impl KeyRule {
 fn in_field(path: &Path, document: &Document) -> Result<Key> {
     let name = path.as_str();
     match path.first_value(document) {
-        None | Some(Value::Null) => {
-            Err(Error::invalid(format!("no field {name:?} to take the key from")))
-        }
+        None | Some(Value::Null) => Err(Error::invalid(format!("no field {name:?} for the key"))),
         Some(value) => Key::of_value(value, name),
     }
 }

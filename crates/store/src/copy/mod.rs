@@ -214,7 +214,8 @@ impl Options {
         if self.from.is_marc() && self.to.is_rows() && self.fields.is_none() {
             let to = self.to.wrapped().map_or("a table with columns", |to| to.format.name());
             return Err(Error::invalid(format!(
-                "a MARC record is no row of {to}; name the columns, for example --fields 001,100a,245ab"
+                "a MARC record does not fit {to}; name its columns, for example --fields \
+                 001,100a,245ab"
             )));
         }
         Ok(())
@@ -296,8 +297,8 @@ const HELD: usize = 24;
 fn nothing_found(sought: &Sought) -> Error {
     let names: Vec<_> = sought.names().collect();
     let what = format!(
-        "none of the first records has a field of {}; nothing was written; where later ones have, name \
-         one more field, which all have",
+        "none of the first records has a field of {}; nothing was written; if later records do, \
+         also name a field that all have",
         names.join(", ")
     );
     Error::new(ErrorKind::NotFound, what)
@@ -420,7 +421,7 @@ pub fn copy(
         scope.spawn(move || waste_out.into_iter().for_each(drop));
         let ended = order.into_iter().try_for_each(|awaited| {
             let done = awaited?.recv().map_err(|_| {
-                let what = "a worker ended early; this is a fault of steelyard";
+                let what = "a worker ended early; this is a bug in steelyard";
                 Error::new(ErrorKind::Mismatch, what)
             })?;
             next(done, &waste)
@@ -446,7 +447,7 @@ pub fn copy(
     }
     let Counts { read, written, left_out, rejected, duplicates, .. } = counts;
     if read != written + left_out + rejected + duplicates {
-        let what = format!("the counts do not agree: {counts}; this is a fault of steelyard");
+        let what = format!("the counts do not agree: {counts}; this is a bug in steelyard");
         return Err(Error::new(ErrorKind::Mismatch, what));
     }
     Ok(Copied { counts, missing, kept_old, hints })

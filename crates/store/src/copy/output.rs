@@ -119,8 +119,8 @@ impl Output {
             {
                 let name = coder.wrapped().format.name();
                 Err(Error::unsupported(format!(
-                    "its key {} is not its 001, and {name} has no other place for it; say with --key \
-                     which field holds it, or leave keys out with --no-keys",
+                    "key {} differs from field 001, and {name} has no other place for it; name \
+                     its field with --key, or leave keys out with --no-keys",
                     key.shown()
                 )))
             }

@@ -171,7 +171,7 @@ impl<'s> Reader<'s> {
                     false => from.open(Some(Key::new(format!("{last}\0"))?), None)?,
                 }
             }
-            _ => return Err(Error::invalid("the journal is of another kind of source")),
+            _ => return Err(Error::invalid("the journal belongs to another kind of source")),
         };
         Ok(Reader { from, size: batch::FIRST, tried })
     }
@@ -205,9 +205,7 @@ impl<'s> Reader<'s> {
 
 fn not_ordered(store: &dyn Store) -> Error {
     let driver = store.abilities().driver;
-    Error::unsupported(format!(
-        "{driver} gives records in no order, so a copy from it cannot be resumed"
-    ))
+    Error::unsupported(format!("{driver} has no key order, so a copy from it cannot be resumed"))
 }
 
 impl FromStore {
@@ -227,7 +225,7 @@ impl FromStore {
                 let of = u32::try_from(of).map_err(|_| Error::invalid("that many parts"))?;
                 let mut ranges = self.runtime.block_on(self.store.split(of))?;
                 if ranges.len() != of as usize {
-                    let what = format!("a store cut into {} parts instead of {of}", ranges.len());
+                    let what = format!("a store split into {} parts instead of {of}", ranges.len());
                     return Err(Error::new(crate::ErrorKind::Mismatch, what));
                 }
                 ranges.swap_remove(index as usize - 1)

@@ -65,7 +65,7 @@ impl Reading {
         let joined = self.thread.join();
         ended?;
         joined.map_err(|_| {
-            let what = "the reader ended early; this is a fault of steelyard";
+            let what = "the reader ended early; this is a bug in steelyard";
             Error::new(ErrorKind::Mismatch, what)
         })
     }

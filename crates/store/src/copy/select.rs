@@ -33,7 +33,7 @@ impl Path {
             Some(path) => Ok(path),
             // Once more, for the error.
             None => Err(self.text.parse::<marc::Path>().err().unwrap_or_else(|| {
-                Error::invalid(format!("{:?} names no part of a MARC record", self.text))
+                Error::invalid(format!("{:?} is not a path into a MARC record", self.text))
             })),
         }
     }

@@ -108,7 +108,7 @@ impl Frames {
             let file = File::open(name)?;
             let meta = file.metadata()?;
             if meta.is_dir() {
-                return Err(Error::invalid("a folder, where a file of records should be"));
+                return Err(Error::invalid("a folder, not a file of records"));
             }
             let size = meta.is_file().then_some(meta.len());
             Frames::begin(Box::new(file), name, size, reading)

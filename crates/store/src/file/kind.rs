@@ -68,7 +68,8 @@ impl FromStr for Packing {
                 Ok(Wrap::Zstd(level)) => Ok(Packing::Zstd(level)),
                 Err(e) if s.starts_with("gzip:") || s.starts_with("zstd:") => Err(e),
                 _ => Err(Error::invalid(format!(
-                    "no packing {s:?}; known: plain, gzip, zstd (or gzip:LEVEL, zstd:LEVEL)"
+                    "unknown compression {s:?}; known: plain, gzip, zstd (or gzip:LEVEL, \
+                     zstd:LEVEL)"
                 ))),
             },
         }
@@ -148,7 +149,7 @@ pub(super) fn format_of(name: &str, head: &[u8]) -> Result<Wrapped> {
         (None, None) => {
             let known: Vec<_> = Format::ALL.iter().map(|f| f.name()).collect();
             Err(Error::invalid(format!(
-                "neither its name nor its first bytes tell its format; say which: {}",
+                "unknown format: neither its name nor its first bytes show it; choose one: {}",
                 known.join(", ")
             )))
         }
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(of("a.json+base64", b"00000").unwrap(), "json+base64");
         assert_eq!(of("-", b"[1]").unwrap(), "json");
         let error = of("-", b"hello").unwrap_err();
-        assert!(error.to_string().contains("say which: json"), "{error}");
+        assert!(error.to_string().contains("choose one: json"), "{error}");
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub fn open_own(path: &Path, mode: u32, what: &str, flag: &str) -> Result<File> 
     let open = || -> Result<File> {
         let refused = |is: &str| {
             let advice = format!("remove it, or name another file with {flag}");
-            let what = format!("{what} {is}, which may be somebody else's doing; {advice}");
+            let what = format!("{what} {is}, perhaps made by another user; {advice}");
             Error::new(ErrorKind::Denied, what)
         };
         // A pipe is not waited for.
@@ -33,12 +33,12 @@ pub fn open_own(path: &Path, mode: u32, what: &str, flag: &str) -> Result<File> 
         let file = match options.open(path) {
             Ok(file) => file,
             Err(e) if is(&e, Errno::ELOOP) => return Err(refused("is a link")),
-            Err(e) if is(&e, Errno::ENXIO) => return Err(refused("is no file")),
+            Err(e) if is(&e, Errno::ENXIO) => return Err(refused("is not a file")),
             Err(e) => return Err(e.into()),
         };
         let data = file.metadata()?;
         match data.is_file() {
-            false => Err(refused("is no file")),
+            false => Err(refused("is not a file")),
             true if data.uid() != geteuid().as_raw() => Err(refused("belongs to another user")),
             true => Ok(file),
         }

@@ -32,7 +32,7 @@ impl Part {
     pub fn new(index: u64, of: u64) -> Result<Part> {
         match (1..=of).contains(&index) {
             true => Ok(Part { index, of }),
-            false if of == 0 => Err(Error::invalid("a whole has one part or more; try 1/4")),
+            false if of == 0 => Err(Error::invalid("at least one part is needed; try 1/4")),
             false => Err(Error::invalid(format!("there is no part {index} of {of}; try 1/{of}"))),
         }
     }
@@ -66,8 +66,9 @@ impl FromStr for Part {
 
     fn from_str(s: &str) -> Result<Self> {
         let parsed = s.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
-        let (index, of) = parsed
-            .ok_or_else(|| Error::invalid(format!("{s:?} is no part of a file, as 2/8 is")))?;
+        let (index, of) = parsed.ok_or_else(|| {
+            Error::invalid(format!("{s:?} is not a part of a file; expected one such as 2/8"))
+        })?;
         Part::new(index, of)
     }
 }

@@ -90,7 +90,7 @@ impl Sink {
             let wrapped = wrapped.ok_or_else(|| {
                 let known: Vec<_> = Format::ALL.iter().map(|f| f.name()).collect();
                 Error::invalid(format!(
-                    "its name does not tell the format to write; say which: {}",
+                    "unknown format: its name has no known extension; choose one: {}",
                     known.join(", ")
                 ))
             })?;

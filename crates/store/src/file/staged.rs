@@ -133,8 +133,8 @@ fn trusted(path: &Path, link: &fs::Metadata) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "a link of another user in a folder that everybody may write to; it is not followed: remove it, or \
-             name another file",
+            "a link of another user in a world-writable folder, which is not followed; remove it, \
+             or name another file",
         )),
     }
 }

@@ -344,7 +344,7 @@ impl Work for Unpack {
                 Tool::Zstd(_) => zstd_unit(rest),
             };
             let Unit::Whole(len, holds) = unit else {
-                return Err(Error::malformed("a packed part that is none"));
+                return Err(Error::malformed("a damaged packed part"));
             };
             let part = &rest[..len];
             rest = &rest[len..];

@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Result, durability::Tier};
 
 pub(super) const PROGRAM: Program = Program {
     name: "couchdb",
-    about: "CouchDB, or express-pouchdb in its place, which keeps all in memory",
+    about: "CouchDB, or express-pouchdb if it is not installed, which keeps all data in memory",
     binaries: &["couchdb", POUCHDB],
     // Both print it and end; CouchDB prints that of Erlang.
     version: &["-version"],

@@ -108,7 +108,7 @@ fn home(binary: &Path) -> Result<PathBuf> {
     let mut homes = folders.map(|folder| folder.join("documentdb"));
     homes.find(|home| home.join("installed").is_file()).ok_or_else(|| {
         let what = format!(
-            "{} is there, but no PostgreSQL with DocumentDB; {}",
+            "{} is installed, but not PostgreSQL with DocumentDB; {}",
             binary.display(),
             PROGRAM.install
         );

@@ -28,7 +28,7 @@ pub fn data_folder() -> PathBuf {
 pub fn elsewhere() -> Option<String> {
     let (usual, chosen) = (env::temp_dir(), data_folder());
     let why = unfit(&usual, &volatile).filter(|_| usual != chosen)?;
-    Some(format!("Data lie in {}: {} {why}.", chosen.display(), usual.display()))
+    Some(format!("The data are in {}: {} {why}.", chosen.display(), usual.display()))
 }
 
 fn choose(

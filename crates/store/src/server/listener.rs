@@ -47,12 +47,13 @@ pub fn listeners(address: &Address) -> Result<Vec<u32>> {
         }
     };
     if sockets.is_empty() {
-        let what = format!("no process can be seen that listens at {address} (in a container?)");
+        let what = format!("no visible process listens on {address} (in a container?)");
         return Err(Error::unavailable(what));
     }
     match family::with_descendants(owners(&sockets)) {
         none if none.is_empty() => Err(Error::unavailable(format!(
-            "the process that listens at {address} belongs to another user, so only root sees it"
+            "the process that listens on {address} belongs to another user; only root can \
+             identify it"
         ))),
         found => Ok(found),
     }
@@ -77,7 +78,8 @@ pub(super) enum Whose {
 pub(super) fn whose(port: u16, user: Option<u32>, family: impl Fn() -> Vec<u32>) -> Result<Whose> {
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     if let Err(e) = fs::File::open("/proc/net/tcp") {
-        let what = "who listens at a port cannot be seen, and a password may go to another program";
+        let what = "the process that listens on a port cannot be identified, and a password might \
+                    go to another program";
         return Err(Error::unavailable(what).with_source(e).in_place("/proc/net/tcp"));
     }
     // One that ends while it is looked at has no descriptors any more: then its socket is gone, too.
@@ -234,7 +236,7 @@ mod tests {
         assert!(listeners(&address).unwrap().contains(&me));
         drop(listener);
         let error = listeners(&address).unwrap_err().to_string();
-        assert!(error.contains("no process can be seen"), "{error}");
+        assert!(error.contains("no visible process"), "{error}");
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s");
         let _listener = UnixListener::bind(&path).unwrap();

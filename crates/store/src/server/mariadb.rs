@@ -156,7 +156,7 @@ fn install(plan: &Plan, maria: bool, data: &Path) -> Result<()> {
     let mut launch = if maria {
         let script = "mariadb-install-db";
         let script = find::program(script).ok_or_else(|| {
-            let what = format!("{script} is not on this machine; {}", PROGRAM.install);
+            let what = format!("{script} is not installed; {}", PROGRAM.install);
             Error::new(ErrorKind::NotFound, what)
         })?;
         Launch::new(script, Ready::Ends).args([

@@ -6,7 +6,7 @@ use crate::{Result, durability::Tier};
 
 pub(super) const PROGRAM: Program = Program {
     name: "memcached",
-    about: "memcached: values in memory, the least used thrown out when it is full",
+    about: "memcached: values in memory, the least recently used evicted when it is full",
     binaries: &["memcached"],
     version: &["-V"],
     install: "apt-get install memcached",

@@ -28,6 +28,7 @@ mod redis;
 mod runner;
 mod s3;
 mod shared;
+mod sweep;
 mod template;
 mod tyrant;
 mod watchman;
@@ -311,7 +312,7 @@ pub enum Stop {
 pub fn named(name: &str) -> Result<&'static Program> {
     PROGRAMS.iter().find(|program| program.name == name).ok_or_else(|| {
         let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
-        Error::invalid(format!("no server {name:?}; known: {}", known.join(", ")))
+        Error::invalid(format!("unknown server {name:?}; known: {}", known.join(", ")))
     })
 }
 
@@ -367,8 +368,7 @@ impl Program {
             )));
         }
         let binary = self.find().ok_or_else(|| {
-            let what =
-                format!("{} is not on this machine; to install it: {}", self.name, self.install);
+            let what = format!("{} is not installed; to install it: {}", self.name, self.install);
             Error::new(ErrorKind::NotFound, what)
         })?;
         let start = || Server::start(self, binary.clone(), wish).map_err(|e| e.in_place(self.name));

@@ -9,7 +9,7 @@ pub(super) const PROGRAM: Program = Program {
     about: "MongoDB: documents",
     binaries: &["mongod"],
     version: &["--version"],
-    install: "see mongodb.com; no package manager of the usual systems has it",
+    install: "see mongodb.com; the usual package managers do not have it",
     // Which of them, each write says.
     tiers: &[Tier::T3, Tier::T2],
     settings: Settings::Known(&[]),

@@ -1,9 +1,12 @@
 //! Folders that only this user may enter: made or failed, never taken over, and removed only while they are the
 //! ones that were made. What lies in them is removed by way of the open folder, so that whoever puts another
 //! folder, or a link, in its place has nothing removed but that name, if it is empty.
+//!
+//! A folder has a file that is locked for as long as the process that made it lives. What has such a file, and nobody
+//! locks it, was left behind by a process that was killed, and may be swept.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
     io,
     os::{
         fd::AsRawFd,
@@ -16,6 +19,9 @@ use nix::{fcntl::OFlag, unistd::geteuid};
 
 /// Random characters in the name of a folder. mkdir(2) fails where there is anything of that name.
 const RANDOM: usize = 10;
+
+/// The file that is locked as long as the process lives that made the folder.
+const LOCK: &str = ".lock";
 
 /// An open folder.
 #[derive(Debug)]
@@ -50,6 +56,17 @@ impl PrivateFolder {
     /// # Errors
     /// Of the system.
     pub fn open(path: &Path) -> io::Result<Option<PrivateFolder>> {
+        PrivateFolder::open_of(path, |user| user == geteuid().as_raw())
+    }
+
+    /// The same of a folder of the users for whom `is_ours` holds.
+    ///
+    /// # Errors
+    /// Of the system.
+    pub fn open_of(
+        path: &Path,
+        is_ours: impl FnOnce(u32) -> bool,
+    ) -> io::Result<Option<PrivateFolder>> {
         let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
         let open = match File::options().read(true).custom_flags(flags.bits()).open(path) {
             Ok(open) => open,
@@ -64,8 +81,8 @@ impl PrivateFolder {
             Err(e) => return Err(e),
         };
         let data = open.metadata()?;
-        let ours = data.uid() == geteuid().as_raw() && data.mode() & 0o077 == 0;
-        Ok(ours.then(|| PrivateFolder { path: path.to_owned(), open }))
+        let private = is_ours(data.uid()) && data.mode() & 0o077 == 0;
+        Ok(private.then(|| PrivateFolder { path: path.to_owned(), open }))
     }
 
     /// Where it was made.
@@ -78,12 +95,32 @@ impl PrivateFolder {
         PathBuf::from(format!("/proc/self/fd/{}/{name}", self.open.as_raw_fd()))
     }
 
-    /// Opens a file in it, if it is one and no link.
+    /// Opens a file in it, if it is one and no link. A pipe is not waited for.
     ///
     /// # Errors
     /// Of the system.
     pub fn file(&self, name: &str) -> io::Result<File> {
-        File::options().read(true).custom_flags(OFlag::O_NOFOLLOW.bits()).open(self.inside(name))
+        let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+        File::options().read(true).custom_flags(flags.bits()).open(self.inside(name))
+    }
+
+    /// Shows that its process lives, until what is returned is dropped or the process ends, however it does.
+    ///
+    /// # Errors
+    /// Of the system.
+    pub fn lock(&self) -> io::Result<File> {
+        // It has its name once it is locked: another process would sweep the folder else.
+        let unnamed = self.inside(".new");
+        let lock = File::create_new(&unnamed)?;
+        lock.lock()?;
+        fs::rename(unnamed, self.inside(LOCK))?;
+        Ok(lock)
+    }
+
+    /// Whether its process has ended. False of a folder that is just being made, or that nobody locks.
+    pub fn is_abandoned(&self) -> bool {
+        let Ok(lock) = self.file(LOCK) else { return false };
+        !matches!(lock.try_lock(), Err(TryLockError::WouldBlock | TryLockError::Error(_)))
     }
 
     /// What tells it from any other folder: `DEVICE:INODE`.

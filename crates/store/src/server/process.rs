@@ -36,7 +36,7 @@ use super::{
     listener,
     private::PrivateFolder,
     ready::{self, Door},
-    shared,
+    shared, sweep,
     watchman::watch,
 };
 use crate::{Error, Result, durability::Tier};
@@ -49,6 +49,8 @@ pub struct Server {
     folder: PathBuf,
     /// The same, open: removed by way of this.
     own: PrivateFolder,
+    /// Shows others that this process lives.
+    _lock: File,
     data: PathBuf,
     launches: Vec<Launch>,
     runner: Option<Runner>,
@@ -65,7 +67,10 @@ pub struct Server {
 impl Server {
     pub(super) fn start(program: &Program, binary: PathBuf, wish: &Wish) -> Result<Server> {
         // Short: paths of sockets have 108 bytes at most.
-        let own = PrivateFolder::make(&data_folder(), "steelyard-")?;
+        let parent = data_folder();
+        sweep::once(&parent);
+        let own = PrivateFolder::make(&parent, sweep::NAME)?;
+        let lock = own.lock()?;
         let folder = own.path().to_owned();
         let group = folder.file_name().and_then(Group::new);
         let watchman = watch(&own, group.as_ref());
@@ -76,6 +81,7 @@ impl Server {
             data: folder.clone(),
             folder,
             own,
+            _lock: lock,
             launches: Vec::new(),
             runner: None,
             cache: (program.cache, Vec::new()),
@@ -302,13 +308,14 @@ impl Server {
         self.kill();
     }
 
-    /// Stops it and removes its folder; dropping it does the same.
+    /// Kills it and removes its folder; dropping it does the same.
     pub fn stop(self) {}
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.halt();
+        // Its data go with it: there is nothing that it would have to write before.
+        self.kill();
         match self.runner.and_then(Runner::alone) {
             Some(user) => shared::remove_all_of(user),
             None => shared::remove(&self.data, &self.memory),
@@ -412,7 +419,7 @@ fn own_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     let file = options.custom_flags(flags.bits()).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other(format!("{} is no file", path.display()))),
+        false => Err(io::Error::other(format!("{} is not a file", path.display()))),
     }
 }
 

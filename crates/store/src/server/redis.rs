@@ -5,7 +5,7 @@ use crate::{Result, durability::Tier};
 
 pub(super) const PROGRAM: Program = Program {
     name: "redis",
-    about: "Redis or Valkey: values in memory, logged to disk as asked",
+    about: "Redis or Valkey: values in memory, logged to disk as configured",
     binaries: &["redis-server", "valkey-server"],
     version: &["--version"],
     install: "apt-get install redis-server",

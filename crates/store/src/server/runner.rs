@@ -53,7 +53,7 @@ impl Runner {
 
     /// Its number, where nobody else's processes run as this user: what is that user's is the server's.
     pub fn alone(self) -> Option<u32> {
-        FREE.iter().any(|range| range.contains(&self.user)).then_some(self.user)
+        is_own(self.user).then_some(self.user)
     }
 
     /// Makes a file or folder this user's; of a link, the link itself.
@@ -78,6 +78,11 @@ impl Runner {
         }
         self.give(folder)
     }
+}
+
+/// Whether a number is that of a user [of a server's own](Runner::own).
+pub(super) fn is_own(user: u32) -> bool {
+    FREE.iter().any(|range| range.contains(&user))
 }
 
 /// A command of a shell that holds where a word is the number of a user [of a server's own](Runner::own).

@@ -5,6 +5,7 @@ use std::{
     fs, io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use super::{Plan, Runner, find};
@@ -44,9 +45,25 @@ pub(super) fn name(server: &str, version: &str) -> String {
 fn keep(data: &Path, template: &Path) -> io::Result<()> {
     let parent: PathBuf = template.parent().ok_or(io::ErrorKind::NotFound)?.into();
     fs::create_dir_all(&parent)?;
-    let new = tempfile::Builder::new().prefix("new-").tempdir_in(parent)?;
+    sweep(&parent);
+    let new = tempfile::Builder::new().prefix(NEW).tempdir_in(parent)?;
     copy(data, &new.path().join("data"), None)?;
     fs::rename(new.path().join("data"), template)
+}
+
+/// What the name of a template begins with that is just being made.
+const NEW: &str = "new-";
+
+/// Removes what processes have left that were killed while they made a template. Making one takes seconds.
+fn sweep(parent: &Path) {
+    const OLD: Duration = Duration::from_secs(3600);
+    for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+        let made = entry.metadata().and_then(|data| data.modified());
+        let is_old = made.is_ok_and(|made| made.elapsed().is_ok_and(|age| age > OLD));
+        if is_old && entry.file_name().to_string_lossy().starts_with(NEW) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Copies a folder and all in it, for nobody but its owner to enter.

@@ -66,8 +66,8 @@ impl Abilities {
         match self.joins {
             true => Ok(()),
             false => Err(Error::unsupported(format!(
-                "{} cannot join two tables in one question here; mongodb can, and stores that speak \
-                 SQL, in the layouts document and columns",
+                "{} cannot join two tables in one query; mongodb and the SQL stores can, in the \
+                 layouts document and columns",
                 self.driver
             ))),
         }
@@ -105,7 +105,7 @@ impl Need {
             Need::Find => "find records by their fields, only by key",
             Need::Sort => "sort records",
             Need::TextOrder => "compare texts in the order of their UTF-8 bytes",
-            Need::Missing => "tell a null from a field that is not there",
+            Need::Missing => "tell null from a missing field",
             Need::Nested => "look inside a map",
             Need::Not => "negate a condition",
             Need::Look => {
@@ -152,7 +152,7 @@ impl FromStr for Shape {
     type Err = Error;
     fn from_str(name: &str) -> Result<Shape> {
         Shape::ALL.into_iter().find(|shape| shape.name() == name).ok_or_else(|| {
-            Error::invalid(format!("no layout {name:?}; known: document, columns, blob"))
+            Error::invalid(format!("unknown layout {name:?}; known: document, columns, blob"))
         })
     }
 }

@@ -141,17 +141,14 @@ pub(super) fn fits(abilities: &Abilities, key: &Key, bytes: usize) -> Result<()>
     let Abilities { driver, max_key, max_record, .. } = abilities;
     if key.len() > *max_key {
         return Err(Error::invalid(format!(
-            "key {}: {driver} has keys of {max_key} bytes at most",
+            "key {}: longer than {max_key} bytes, the limit of {driver}",
             key.shown()
         )));
     }
     if bytes > *max_record {
         return Err(Error::new(
             crate::ErrorKind::TooLarge,
-            format!(
-                "key {}: {bytes} bytes, where {driver} holds {max_record} at most",
-                key.shown()
-            ),
+            format!("key {}: {bytes} bytes; the limit of {driver} is {max_record}", key.shown()),
         ));
     }
     Ok(())
@@ -162,7 +159,7 @@ pub(super) fn one_part(abilities: &Abilities, parts: u32) -> Result<Vec<KeyRange
     match parts {
         1 => Ok(vec![KeyRange::all()]),
         _ => Err(Error::unsupported(format!(
-            "{} has no order of keys to cut into parts",
+            "{} has no key order to split into parts",
             abilities.driver
         ))),
     }
@@ -201,8 +198,10 @@ impl Encoded {
     }
 
     fn encode(&self, rows: &[Row]) -> Result<Vec<Blob>> {
+        /// Room for a small record, so that most are written without growing.
+        const USUAL: usize = 256;
         let encode = |coder: &mut Coder, row: &Row| {
-            let mut bytes = Vec::new();
+            let mut bytes = Vec::with_capacity(USUAL);
             let encoded = self.digits.check(&row.record);
             let encoded = encoded.and_then(|()| coder.encode(&row.record, &mut bytes));
             encoded.map_err(|e| named(e, &row.key))?;
@@ -220,7 +219,7 @@ pub(super) fn keys_of(abilities: &Abilities, filter: &Filter) -> Result<Vec<Key>
     match named_keys(filter) {
         Some(keys) => Ok(keys.into_iter().collect()),
         None => Err(Error::unsupported(format!(
-            "{} finds records in this layout by single keys only",
+            "{} finds records in this layout by key only",
             abilities.driver
         ))),
     }

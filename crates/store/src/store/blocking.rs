@@ -8,6 +8,7 @@ use std::{
     borrow::Borrow,
     cell::Cell,
     pin::Pin,
+    sync::atomic::{AtomicU64, Ordering::Relaxed},
     task::{Context, Poll},
 };
 
@@ -66,6 +67,21 @@ impl<F: Future> Future for Blocking<F> {
         let _before = Restore(ALLOWED.replace(self.allowed));
         self.future.as_mut().poll(cx)
     }
+}
+
+/// How often [`interrupt`] was called.
+static INTERRUPTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// Ends what stores in this process are doing on their callers' threads: the statements that SQLite is running. They
+/// fail, and what they have changed is undone. What begins after this call is not affected.
+pub fn interrupt() {
+    INTERRUPTIONS.fetch_add(1, Relaxed);
+}
+
+/// Another number after each [`interrupt`].
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
+pub(super) fn interruptions() -> u64 {
+    INTERRUPTIONS.load(Relaxed)
 }
 
 /// Whether who asks now may wait in the thread.

@@ -46,16 +46,16 @@ impl Common {
         if let (Some(format), Some(layout @ (Shape::Document | Shape::Columns))) = (&format, layout)
         {
             return Err(Error::invalid(format!(
-                "?format={format} is for blobs, and ?layout={layout} has none"
+                "?format={format} is for ?layout=blob, not ?layout={layout}"
             )));
         }
         let table = url.take("table").unwrap_or_else(|| "records".into());
         if table.is_empty() || table.contains('\0') {
-            return Err(Error::invalid(format!("?table={table:?} is no name")));
+            return Err(Error::invalid(format!("?table={table:?} is not a valid name")));
         }
         let pool = url.take_parsed("pool")?.unwrap_or(POOL);
         if pool == 0 {
-            return Err(Error::invalid("?pool=0: one connection at least"));
+            return Err(Error::invalid("?pool=0: it must be at least 1"));
         }
         if pool > MOST {
             return Err(Error::invalid(format!("?pool={pool}: {MOST} connections at most")));
@@ -103,7 +103,7 @@ fn duration(url: &mut Url, name: &'static str, usual: f64) -> Result<Duration> {
     let seconds = url.take_parsed(name)?.unwrap_or(usual);
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) if duration >= Duration::from_millis(1) => Ok(duration),
-        _ => Err(Error::invalid(format!("?{name}={seconds}: seconds, 0.001 or more"))),
+        _ => Err(Error::invalid(format!("?{name}={seconds}: expected seconds, at least 0.001"))),
     }
 }
 
@@ -135,19 +135,21 @@ mod tests {
         assert_eq!((common.table.as_str(), common.pool), ("records", 2));
         let error = url.done().unwrap_err();
         assert!(
-            error.to_string().contains("no option \"tabel\"; known: connect_timeout"),
+            error
+                .to_string()
+                .contains("unknown option \"tabel\" of sqlite; known: connect_timeout"),
             "{error}"
         );
         for (option, want) in [
-            ("pool=0", "one connection"),
+            ("pool=0", "at least 1"),
             ("pool=x", "?pool=x"),
             ("pool=65536", "65535 connections at most"),
             ("pool=18446744073709551615", "65535 connections at most"),
             ("layout=tree", "known: document, columns, blob"),
             ("durability=t9", "t0 (volatile)"),
-            ("format=xyz", "no format"),
-            ("format=json&layout=columns", "is for blobs"),
-            ("timeout=0", "0.001 or more"),
+            ("format=xyz", "unknown format"),
+            ("format=json&layout=columns", "is for ?layout=blob"),
+            ("timeout=0", "at least 0.001"),
         ] {
             let mut url = Url::parse(&format!("sqlite:a.db?{option}")).unwrap();
             let error = Common::take(&mut url).unwrap_err();

@@ -85,7 +85,7 @@ fn parts(mut url: Url) -> Result<(Url, Common)> {
 
 /// The error of a name that is taken.
 pub(super) fn taken(name: &str) -> Error {
-    Error::new(ErrorKind::Conflict, format!("a database {name:?} is there already"))
+    Error::new(ErrorKind::Conflict, format!("database {name:?} already exists"))
 }
 
 /// The text of a URL `scheme://host/database?options` with another database, and more options.

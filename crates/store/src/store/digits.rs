@@ -33,7 +33,8 @@ fn check(format: Format, value: &Value, path: &dyn Fn() -> String) -> Result<()>
     match value {
         Value::BigInt(_) | Value::Decimal(_) if !comes_back(format, value) => {
             Err(Error::unsupported(format!(
-                "field {:?} is a number that {} would make a text; use ?format=cbor or ?format=json",
+                "field {:?} is a number that {} would turn into text; use ?format=cbor or \
+                 ?format=json",
                 path(),
                 format.name()
             )))

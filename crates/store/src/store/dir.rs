@@ -41,7 +41,7 @@ pub(super) const DRIVER: Driver = Driver {
     name: "dir",
     aliases: &[],
     example: "dir:path?format=json+zstd",
-    about: "a folder with a file for each record, moved into place when it is whole",
+    about: "a folder with one file per record, renamed into place when complete",
     shapes: &[Shape::Blob],
     facts: &[Facts::of(Shape::Blob, Abilities { cannot: CANNOT, ..ABILITIES })],
     limits: "a key that is no plain file name is longer in its spelling",
@@ -75,7 +75,7 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
     async move {
         url.done()?;
         if url.path.is_empty() || !url.hosts.is_empty() {
-            return Err(Error::invalid("dir: the path of a folder follows, as in dir:shop"));
+            return Err(Error::invalid("dir: expects the path of a folder, as in dir:shop"));
         }
         if let Some(tier) = common.durability.filter(|tier| !TIERS.contains(tier)) {
             return Err(tier.refused("dir", &TIERS));
@@ -115,8 +115,8 @@ impl Dir {
         let name = format!("{}{}", names::encode(table), names::OTHER);
         if name.len() > LONGEST {
             return Err(Error::invalid(format!(
-                "table {table:?} would be a folder with a name of {} bytes, where file systems have \
-                 {LONGEST}",
+                "table {table:?} would be a folder with a name of {} bytes; the limit of file \
+                 systems is {LONGEST}",
                 name.len()
             )));
         }
@@ -179,7 +179,7 @@ impl Folder {
     fn is_placed(&self) -> Result<()> {
         match self.path.parent().map(Path::symlink_metadata) {
             Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
-                let what = "no such folder; `put` and `copy` make one";
+                let what = "no such folder; `put` and `copy` create one";
                 Err(Error::new(ErrorKind::NotFound, what))
             }
             _ => Ok(()),
@@ -244,7 +244,7 @@ impl Folder {
                 io::ErrorKind::AlreadyExists => taken(&blob.key),
                 io::ErrorKind::NotFound => Error::new(
                     ErrorKind::NotFound,
-                    format!("no folder {}: prepare makes it", self.path.display()),
+                    format!("no folder {}; prepare creates it", self.path.display()),
                 ),
                 _ => of(&blob.key)(e),
             })?;
@@ -445,7 +445,7 @@ fn content(file: &mut File, bytes: u64) -> io::Result<Vec<u8>> {
 /// The error of something that has the name of a record.
 fn no_file(key: &Key, path: &Path) -> Error {
     let what = format!(
-        "key {}: {} is a link or no ordinary file, and is neither read nor replaced; remove it",
+        "key {}: {} is a link or not a regular file, and is neither read nor replaced; remove it",
         key.shown(),
         path.display()
     );
@@ -464,7 +464,7 @@ fn permissions() -> fs::Permissions {
 }
 
 fn taken(key: &Key) -> Error {
-    Error::new(ErrorKind::Conflict, format!("key {} is taken", key.shown()))
+    Error::new(ErrorKind::Conflict, format!("key {} already exists", key.shown()))
 }
 
 /// Not there, or with a name that none can have.
@@ -500,7 +500,7 @@ impl Blobs for Dir {
         let name = names::encode(key).len();
         if name > LONGEST {
             return Err(Error::invalid(format!(
-                "key {}: its file would have a name of {name} bytes, where file systems have \
+                "key {}: its file would have a name of {name} bytes; the limit of file systems is \
                  {LONGEST}; other stores have longer keys",
                 key.shown()
             )));

@@ -489,7 +489,9 @@ mod tests {
                 panic!("{begin}: takes any option");
             };
             let text = error.to_string();
-            let Some((_, options)) = text.split_once("has no option \"nonsense\"; known: ") else {
+            let unknown = text.split_once("unknown option \"nonsense\" of ");
+            let Some((_, options)) = unknown.and_then(|(_, rest)| rest.split_once("; known: "))
+            else {
                 continue;
             };
             for name in options.split(", ") {

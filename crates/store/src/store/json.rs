@@ -15,8 +15,9 @@ use crate::{
 pub(super) const KEEPS: &[Kind] =
     &[Kind::Null, Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::List, Kind::Map];
 /// What is lost.
-pub(super) const LOSES: &str = "times become text; decimals become floats or whole numbers that say \
-     the same number; numbers of more digits than those have, bytes, NaN and infinities are refused";
+pub(super) const LOSES: &str = "times become text; decimals become floats or whole numbers of the \
+                                same value; numbers with more digits, bytes, NaN and infinities \
+                                are refused";
 
 /// How deep a record may nest, itself counted: MySQL holds 100 levels, and a reader of JSON has to
 /// stop somewhere.
@@ -37,7 +38,9 @@ pub(super) fn check(record: &Document) -> Result<()> {
 /// # Errors
 /// As [`check`].
 pub(super) fn check_with(record: &Document, number: Number) -> Result<()> {
-    check_map(record, &mut Steps { steps: Vec::new(), number })
+    // Few nest deeper.
+    const USUAL: usize = 4;
+    check_map(record, &mut Steps { steps: Vec::with_capacity(USUAL), number })
 }
 
 /// Whether a store holds the number of these digits.
@@ -54,7 +57,9 @@ pub(super) fn few_digits(digits: &str) -> Result<(), String> {
             "is {}, which has more digits than the store compares; use ?layout=blob&format=json, or text",
             short(digits)
         )),
-        None => Err(format!("is {}, which is no number in JSON; use ?layout=blob", short(digits))),
+        None => {
+            Err(format!("is {}, which is not a number in JSON; use ?layout=blob", short(digits)))
+        }
     }
 }
 
@@ -82,7 +87,7 @@ fn check_map<'a>(map: &'a Document, at: &mut Steps<'a>) -> Result<()> {
     check_level(&at.steps)?;
     if let Some(name) = twice(map) {
         at.steps.push(Step::Name(name));
-        return refuse(&at.steps, "is there twice, and JSON stores keep one; keep it once");
+        return refuse(&at.steps, "occurs twice, and JSON stores keep only one");
     }
     for (name, value) in map.iter() {
         at.steps.push(Step::Name(name));
@@ -96,12 +101,11 @@ fn check_value<'a>(value: &'a Value, at: &mut Steps<'a>) -> Result<()> {
     match value {
         Value::Bytes(_) => refuse(
             &at.steps,
-            "holds bytes, which JSON has none of; use ?layout=blob, or text in Base64",
+            "is bytes, which JSON cannot hold; use ?layout=blob, or text in Base64",
         ),
-        Value::Float(v) if !v.is_finite() => refuse(
-            &at.steps,
-            &format!("is {v}, which JSON has no word for; use null or ?layout=blob"),
-        ),
+        Value::Float(v) if !v.is_finite() => {
+            refuse(&at.steps, &format!("is {v}, which JSON cannot hold; use null or ?layout=blob"))
+        }
         Value::BigInt(digits) | Value::Decimal(digits) => {
             (at.number)(digits).or_else(|what| refuse(&at.steps, &what))
         }
@@ -237,8 +241,8 @@ mod tests {
     fn what_json_cannot_hold_is_refused_by_its_path() {
         let inside = |value| of(vec![Value::Null, Value::Map(Document::from_iter([("b", value)]))]);
         for (record, want) in [
-            (of(vec![1u8]), "field \"a\" holds bytes"),
-            (inside(Value::Bytes(vec![])), "field \"a[1].b\" holds bytes"),
+            (of(vec![1u8]), "field \"a\" is bytes"),
+            (inside(Value::Bytes(vec![])), "field \"a[1].b\" is bytes"),
             (inside(Value::Float(f64::NAN)), "field \"a[1].b\" is NaN"),
             (of(f64::NEG_INFINITY), "field \"a\" is -inf"),
             (
@@ -247,7 +251,7 @@ mod tests {
             ),
             (of(Value::Decimal("0.10000000000000000001".into())), "has more digits than"),
             (of(Value::Decimal("1e400".into())), "has more digits than"),
-            (of(Value::Decimal(".5".into())), "no number in JSON"),
+            (of(Value::Decimal(".5".into())), "not a number in JSON"),
         ] {
             let error = check(&record).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -258,7 +262,7 @@ mod tests {
             check(&map).unwrap();
             map.push("f1", 9i64);
             let error = check(&of(map)).unwrap_err();
-            assert!(error.to_string().contains("field \"a.f1\" is there twice"), "{error}");
+            assert!(error.to_string().contains("field \"a.f1\" occurs twice"), "{error}");
         }
     }
 

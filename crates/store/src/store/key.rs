@@ -38,7 +38,7 @@ impl Key {
     pub fn of(record: &Document, field: &str) -> Result<Key> {
         match record.get(field) {
             Some(value) => Key::of_value(value, field),
-            None => Err(Error::invalid(format!("no field {field:?} to take the key from"))),
+            None => Err(Error::invalid(format!("no field {field:?} for the key"))),
         }
     }
 
@@ -49,10 +49,8 @@ impl Key {
             Value::Int(n) => Key::new(n.to_string()),
             Value::BigInt(digits) => Key::new(digits.clone()),
             other => {
-                let kind = other.kind().name();
-                Err(Error::invalid(format!(
-                    "{field:?} is a {kind}; a key is text or a whole number"
-                )))
+                let kind = other.kind().one();
+                Err(Error::invalid(format!("{field:?} is {kind}; a key is text or a whole number")))
             }
         }
     }

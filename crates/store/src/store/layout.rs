@@ -87,8 +87,8 @@ impl Column {
                 column.kind = match (column.kind, kind) {
                     (_, Kind::List | Kind::Map) => {
                         return Err(Error::invalid(format!(
-                            "field {name:?} holds a {}, which no column can; use layout document",
-                            kind.name()
+                            "field {name:?} is {}, which no column can hold; use layout document",
+                            kind.one()
                         )));
                     }
                     (old, new) if old == new => old,
@@ -97,7 +97,8 @@ impl Column {
                     (Kind::Int, Kind::BigInt) | (Kind::BigInt, Kind::Int) => Kind::BigInt,
                     (one, other) => {
                         return Err(Error::invalid(format!(
-                            "field {name:?} holds {} here and {} there; use layout document",
+                            "field {name:?} is {} in one record and {} in another; use layout \
+                             document",
                             one.name(),
                             other.name()
                         )));
@@ -129,6 +130,6 @@ mod tests {
         assert_eq!(found, [("n", Kind::Float), ("x", Kind::Text), ("y", Kind::Text)]);
         let c = Document::from_iter([("n", "text")]);
         let error = Column::infer([&a, &c]).unwrap_err();
-        assert!(error.to_string().contains("int here and text there"), "{error}");
+        assert!(error.to_string().contains("int in one record and text in another"), "{error}");
     }
 }

@@ -9,7 +9,7 @@ use std::{
 use tokio::time::timeout;
 
 use super::Common;
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// The limits of one store.
 #[derive(Debug, Clone, Copy)]
@@ -116,12 +116,13 @@ pub(super) fn late(what: &str, limit: Duration) -> Error {
 
 /// The error of a connection that was not made in time.
 pub(super) fn unconnected(limit: Duration) -> Error {
-    Error::timeout(format!("no connection within {} s", limit.as_secs_f64()))
+    let cause = format!("timed out after {} s", limit.as_secs_f64());
+    Error::cannot_connect(ErrorKind::Timeout, cause)
 }
 
 /// The error of a connection that could not be made, for this cause.
 pub(super) fn unreached(cause: impl std::fmt::Display) -> Error {
-    Error::unavailable(format!("cannot connect: {cause}"))
+    Error::cannot_connect(ErrorKind::Unavailable, cause)
 }
 
 /// The error of a pool of which no connection was free in time.
@@ -146,7 +147,7 @@ mod tests {
         };
         for (done, text) in [
             (within(LIMIT, "a get", never()).await, "no answer within 0.02 s (a get)"),
-            (connected(LIMIT, never()).await, "no connection within 0.02 s"),
+            (connected(LIMIT, never()).await, "cannot connect: timed out after 0.02 s"),
             (waits(LIMIT).await, "no free connection within 0.02 s (pool=1)"),
             // Which of the two limits passes first must not make a difference.
             (

@@ -25,7 +25,7 @@ pub(super) const DRIVER: Driver = Driver {
     name: "memory",
     aliases: &[],
     example: "memory:name",
-    about: "in this process, gone when it ends; a name is shared by all that open it here",
+    about: "in the memory of this process; one store for each name",
     shapes: &[Shape::Document, Shape::Blob],
     facts: &[
         Facts::of(Shape::Document, ABILITIES),
@@ -223,7 +223,7 @@ impl Store for Memory<Document> {
         if let Some(row) =
             rows.iter().find(|row| records.contains_key(&row.key) || !new.insert(&row.key))
         {
-            let what = format!("key {} is taken", row.key.shown());
+            let what = format!("key {} already exists", row.key.shown());
             return Err(Error::new(crate::ErrorKind::Conflict, what));
         }
         records.extend(rows.iter().map(|row| (row.key.clone(), row.record.clone())));

@@ -75,7 +75,7 @@ use futures_util::{
 
 pub use abilities::{Abilities, Client, Description, Need, Shape};
 pub use blobs::{Blob, Blobs, Encoded};
-pub use blocking::{Blocking, blocking};
+pub use blocking::{Blocking, blocking, interrupt};
 pub use common::Common;
 #[doc(hidden)]
 pub use common::POOL;

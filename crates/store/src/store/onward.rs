@@ -25,7 +25,7 @@ impl<T: PartialEq + Clone> Onward<T> {
     pub(super) fn at(&mut self, place: &T, what: &str) -> Result<()> {
         if self.earlier.as_ref() == Some(place) {
             return Err(Error::malformed(format!(
-                "the pages of {what} go in circles: the server gives one place twice"
+                "the pages of {what} repeat: the server returned the same position twice"
             )));
         }
         self.steps += 1;

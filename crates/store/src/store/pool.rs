@@ -86,11 +86,16 @@ impl<C> Pool<C> {
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout) where none is free in time.
     pub(super) async fn turn<P: Deref<Target = Pool<C>>>(of: P) -> Result<Lease<C, P>> {
-        if of.turns.try_acquire().map(SemaphorePermit::forget).is_err() {
+        if !of.takes_turn() {
             // Boxed, so that the usual future stays small.
             Box::pin(of.wait()).await?;
         }
         Ok(Lease { pool: of, age: 0, connection: None })
+    }
+
+    /// Takes a turn, if one is free.
+    fn takes_turn(&self) -> bool {
+        self.turns.try_acquire().map(SemaphorePermit::forget).is_ok()
     }
 
     async fn wait(&self) -> Result<()> {
@@ -125,7 +130,10 @@ impl<C: Connection> Pool<C> {
         &self,
         connect: impl AsyncFnOnce() -> Result<C>,
     ) -> Result<Lease<C, &Self>> {
-        let mut lease = Pool::turn(self).await?;
+        if !self.takes_turn() {
+            Box::pin(self.wait()).await?;
+        }
+        let mut lease = Lease { pool: self, age: 0, connection: None };
         lease.take_idle();
         if lease.connection.as_ref().is_some_and(C::has_rested) {
             tokio::task::yield_now().await;
@@ -323,7 +331,7 @@ mod tests {
         for error in [server.0.lease(never).await.err(), server.0.lease(late).await.err()] {
             let error = error.unwrap();
             assert!(error.is_timeout());
-            assert_eq!(error.to_string(), "host:1: no connection within 0.02 s");
+            assert_eq!(error.to_string(), "cannot connect to host:1: timed out after 0.02 s");
         }
         // What is no fault of the connection is left as it is.
         let denied = async || Err(Error::new(crate::ErrorKind::Denied, "no"));

@@ -61,7 +61,7 @@ pub(super) const DRIVER: Driver = Driver {
     example: "s3://bucket/prefix?endpoint=http://127.0.0.1:9000&region=us-east-1&\
               access_key_id=&secret_access_key=&session_token=&virtual_host=false&ca=&\
               disable_bulk_delete=false&server_tier=",
-    about: "Amazon's S3 and what speaks its protocol; an object for each record",
+    about: "Amazon S3 and compatible servers; one object per record",
     shapes: &[Shape::Blob],
     facts: &[Facts::of(Shape::Blob, ABILITIES)],
     limits: "keys are shorter by the name of the folder, and have 255 bytes where objects are files",
@@ -178,11 +178,13 @@ impl Place {
         let vouched = url.take_parsed("server_tier")?;
         url.done()?;
         let [(bucket, None)] = &*url.hosts else {
-            return Err(Error::invalid("s3: one bucket follows, as in s3://bucket/prefix"));
+            return Err(Error::invalid("s3: expects one bucket, as in s3://bucket/prefix"));
         };
         let prefix = url.path.trim_matches('/').to_owned();
         if let Err(e) = Path::parse(&prefix) {
-            return Err(Error::invalid(format!("the prefix {prefix:?} is no path")).with_source(e));
+            return Err(
+                Error::invalid(format!("the prefix {prefix:?} is not a path")).with_source(e)
+            );
         }
         if prefix.split('/').any(|segment| segment.ends_with(names::OTHER)) {
             let what = format!("the prefix {prefix:?}: names with + last are those of tables");
@@ -194,7 +196,7 @@ impl Place {
         }
         let insecure = endpoint.as_ref().is_some_and(|endpoint| !endpoint.starts_with("https:"));
         if insecure && ca.is_some() {
-            return Err(Error::invalid("?ca= is for an endpoint with https://"));
+            return Err(Error::invalid("?ca= needs an endpoint with https://"));
         }
         tls::ready();
         let mut http = reqwest::Client::builder()
@@ -246,10 +248,8 @@ impl Place {
 
     fn check_tier(&self) -> Result<()> {
         match self.common.durability {
-            Some(asked) if self.tier() != Some(asked) => Err(asked.refused(
-                "this server, as far as anybody said (?server_tier=)",
-                self.tier().as_slice(),
-            )),
+            Some(asked) if self.tier() != Some(asked) => Err(asked
+                .refused("this server, by what ?server_tier= says of it,", self.tier().as_slice())),
             _ => Ok(()),
         }
     }
@@ -464,7 +464,7 @@ impl Blobs for S3 {
         let (name, longest) = (names::encode(key).len(), self.abilities.max_key);
         if name > longest {
             return Err(Error::invalid(format!(
-                "key {}: as the name of an object it has {name} bytes, where {longest} are the most",
+                "key {}: as the name of an object it has {name} bytes; the limit is {longest}",
                 key.shown()
             )));
         }

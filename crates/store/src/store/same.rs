@@ -67,7 +67,7 @@ fn maps(path: &str, kept: &Document, read: &Document, keeps: &[Kind]) -> Option<
         };
         let Some(at) = found else {
             return Some(match read.get(name) {
-                None => format!("{path:?} is not there"),
+                None => format!("{path:?} is missing"),
                 Some(_) => format!("{path:?} is at another place"),
             });
         };
@@ -76,7 +76,7 @@ fn maps(path: &str, kept: &Document, read: &Document, keeps: &[Kind]) -> Option<
             return Some(found);
         }
     }
-    left.first().map(|(name, _)| format!("{name:?} was not there before"))
+    left.first().map(|(name, _)| format!("{name:?} is new"))
 }
 
 fn values(path: &str, kept: &Value, read: &Value, keeps: &[Kind]) -> Option<String> {
@@ -226,8 +226,8 @@ mod tests {
         let ba = Document::from_iter([("b", Value::Null), ("a", Value::Int(1))]);
         let a = Document::from_iter([("a", Value::Int(1))]);
         assert_eq!(difference(&ab, &ba, JSON).unwrap(), "\"a\" is at another place");
-        assert_eq!(difference(&ab, &a, JSON).unwrap(), "\"b\" is not there");
-        assert_eq!(difference(&a, &ab, JSON).unwrap(), "\"b\" was not there before");
+        assert_eq!(difference(&ab, &a, JSON).unwrap(), "\"b\" is missing");
+        assert_eq!(difference(&a, &ab, JSON).unwrap(), "\"b\" is new");
         let unordered = &JSON[..JSON.len() - 1];
         assert!(same(&ab, &ba, unordered) && !same(&ab, &a, unordered));
         assert!(same(&ab, &a, &[Kind::Int]) && !same(&a, &ab, &[Kind::Int]));

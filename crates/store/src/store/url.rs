@@ -104,12 +104,14 @@ impl Url {
             Some(place) => url.rooted_at(place, query, served)?,
         }
         if query.contains('?') {
-            return Err(url.wrong("with two ?: between options goes &, in an option ? is %3F"));
+            return Err(url.wrong(
+                "with two ?; options are separated by &, and ? in an option is written %3F",
+            ));
         }
         for (i, option) in query.split('&').filter(|o| !o.is_empty()).enumerate() {
             if hidden::has_secret_option(option) {
                 return Err(
-                    url.wrong("with a password in the middle of an option: & goes before it")
+                    url.wrong("with a password in the middle of an option; write & before it")
                 );
             }
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
@@ -135,7 +137,7 @@ impl Url {
         let behind = path.is_some_and(|path| path.contains('@'));
         if (served && behind) || (login && (behind || query.contains('@'))) {
             return Err(self.wrong(
-                "with an @ behind its host: in a password, / is written %2F, ? %3F, # %23, @ %40 \
+                "with an @ after its host; in a password, / is written %2F, ? %3F, # %23, @ %40 \
                  and : %3A; in a path or an option, @ is %40",
             ));
         }
@@ -145,7 +147,7 @@ impl Url {
             Some((login, hosts)) => {
                 self.log_in(login)?;
                 if served && hosts.is_empty() && !query.contains("socket=") {
-                    return Err(self.wrong("with a login and no host behind its @"));
+                    return Err(self.wrong("with a login and no host after its @"));
                 }
                 hosts
             }
@@ -155,13 +157,13 @@ impl Url {
         let read = hosts.split(',').filter(|h| !h.is_empty()).map(host);
         self.hosts = read.collect::<Result<_>>().map_err(|e| match shows {
             true => e,
-            false => self.wrong("whose host and port are none: host:1234 is one"),
+            false => self.wrong("with an invalid host or port; expected one such as host:1234"),
         })?;
         self.shown += hosts;
         if let Some(path) = path {
             if served && hidden::has_secret_option(path) {
                 return Err(
-                    self.wrong("with a password in its path: before the first option goes ?")
+                    self.wrong("with a password in its path; write ? before the first option")
                 );
             }
             self.path = decoded(path)?;
@@ -184,10 +186,12 @@ impl Url {
             None => (login, None),
         };
         if password.is_none() && user.contains('@') {
-            return Err(self.wrong("with several @ and no password: write %40 for those in a user"));
+            return Err(
+                self.wrong("with several @ and no password; write %40 for an @ in the user")
+            );
         }
         if hidden::plainest(user).contains(':') {
-            return Err(self.wrong("with %3A in its user; between user and password there is a :"));
+            return Err(self.wrong("with %3A in its user; write : between user and password"));
         }
         // redis-cli takes what stands there alone for a password.
         let hides = password.is_none() && driver(&self.scheme).is_some_and(|d| d.name == "redis");
@@ -202,14 +206,14 @@ impl Url {
     }
 
     fn wrong(&self, what: &str) -> Error {
-        Error::invalid(format!("a URL of {} {what}", self.scheme))
+        Error::invalid(format!("a {} URL {what}", self.scheme))
     }
 
     /// The error of what has a scheme and no `//`, which may be a login.
     fn without_slashes(&self) -> Error {
         let scheme = &self.scheme;
         match is_known(scheme) {
-            true => Error::invalid(format!("{scheme}: is followed by //, as in {scheme}://host")),
+            true => Error::invalid(format!("{scheme}: needs //, as in {scheme}://host")),
             false => unknown(scheme),
         }
     }
@@ -281,14 +285,14 @@ impl Url {
     /// All options were taken.
     ///
     /// # Errors
-    /// [`Invalid`](crate::ErrorKind::Invalid), naming the option nobody knows, and those known.
+    /// [`Invalid`](crate::ErrorKind::Invalid), naming the unknown option, and those known.
     pub fn done(&self) -> Result<()> {
         let Some(Given { shown: name, .. }) = self.options.first() else { return Ok(()) };
         let mut known = self.taken.clone();
         known.sort_unstable();
         known.dedup();
         Err(Error::invalid(format!(
-            "{} has no option {name:?}; known: {}",
+            "unknown option {name:?} of {}; known: {}",
             self.scheme,
             known.join(", ")
         )))
@@ -312,7 +316,7 @@ impl Url {
         match &*self.hosts {
             [] => Ok(("127.0.0.1".into(), port)),
             [(host, own)] => Ok((host.clone(), own.unwrap_or(port))),
-            _ => Err(Error::invalid(format!("{}: one host, not several", self.scheme))),
+            _ => Err(Error::invalid(format!("{} takes one host, not several", self.scheme))),
         }
     }
 }
@@ -359,11 +363,7 @@ pub fn misnamed(name: &str) -> Option<Error> {
     // One letter is the name of a drive.
     let scheme = name.split_once(':').map(|(scheme, _)| scheme).filter(|s| s.len() > 1)?;
     let is_one = is_scheme(scheme) && !is_url(name);
-    is_one.then(|| {
-        let what =
-            format!("{}; a file of such a name is written ./{name}", unknown(scheme).context());
-        Error::invalid(what)
-    })
+    is_one.then(|| unknown(scheme).with_hint(format!("write a file of that name as ./{name}")))
 }
 
 /// Whether a text has a colon and, somewhere behind it, an `@`.
@@ -383,8 +383,8 @@ fn no_url(text: &str) -> Error {
     let plain = !text.contains([':', '@', '?', '=', '%']);
     let what = if plain { format!("{text:?}") } else { "what is given".into() };
     Error::invalid(format!(
-        "{what} is no URL of a store: it begins with no scheme, as postgres://user@host/database \
-         and sqlite:FILE do; a file of such a name is written ./NAME"
+        "{what} is not a store URL: it has no scheme, as postgres://user@host/database and \
+         sqlite:FILE have; write a file of that name as ./NAME"
     ))
 }
 
@@ -400,22 +400,27 @@ pub(super) fn unknown(scheme: &str) -> Error {
     let known: Vec<_> = DRIVERS.iter().map(|driver| driver.name).collect();
     let close = names().filter(|name| strsim::damerau_levenshtein(name, scheme) <= 2);
     let meant = close.min_by_key(|name| strsim::damerau_levenshtein(name, scheme));
-    let meant = meant.map_or_else(String::new, |name| format!(" ({name}?)"));
-    let known = known.join(", ");
-    Error::invalid(format!("no kind of store {scheme:?}{meant}; known: {known}"))
+    let meant = meant.map_or_else(String::new, |name| format!("; did you mean {name}?"));
+    let known = match meant.is_empty() {
+        true => format!("; known: {}", known.join(", ")),
+        false => format!(" Known: {}", known.join(", ")),
+    };
+    Error::invalid(format!("unknown store scheme {scheme:?}{meant}{known}"))
 }
 
 fn decoded(text: &str) -> Result<String> {
     match percent_decode_str(text).decode_utf8() {
         Ok(text) => Ok(text.into_owned()),
-        Err(_) => Err(Error::invalid("a URL with %-codes that are no UTF-8")),
+        Err(_) => Err(Error::invalid("a URL with %-codes that are not UTF-8")),
     }
 }
 
 fn host(text: &str) -> Result<(String, Option<u16>)> {
     let wrong = || match text.contains('%') {
-        true => Error::invalid("a URL whose host and port are none: host:1234 is one"),
-        false => Error::invalid(format!("{text:?} is no host with a port")),
+        true => {
+            Error::invalid("a URL with an invalid host or port; expected one such as host:1234")
+        }
+        false => Error::invalid(format!("{text:?} is not a host with a port")),
     };
     let (host, port) = match text.strip_prefix('[') {
         Some(rest) => {
@@ -436,7 +441,7 @@ fn host(text: &str) -> Result<(String, Option<u16>)> {
     // What was encoded in the wrong places may be a login.
     let odd = |c: char| "@?#".contains(c) || c.is_whitespace() || c.is_control();
     if plain.contains(odd) || (plain.contains(':') && !address) {
-        return Err(Error::invalid("a URL whose host has characters that no name of a host has"));
+        return Err(Error::invalid("a URL whose host has invalid characters"));
     }
     Ok((name, port))
 }
@@ -498,7 +503,10 @@ mod tests {
         let url = Url::parse("POSTGRES://u:secret@h/db").unwrap();
         assert_eq!((url.scheme.as_str(), url.path.as_str()), ("postgres", "db"));
         let error = unknown("postgers").to_string();
-        assert!(error.contains("\"postgers\" (postgres?); known: "), "{error}");
+        assert!(
+            error.contains("unknown store scheme \"postgers\"; did you mean postgres? Known: "),
+            "{error}"
+        );
     }
 
     #[test]
@@ -507,13 +515,13 @@ mod tests {
         {
             assert!(misnamed(text).is_none(), "{text}");
         }
-        for (text, scheme) in [("nosql:x", "nosql"), ("sqlte:a.db", "sqlte\" (sqlite?)")] {
-            let said = misnamed(text).expect(text).to_string();
-            assert!(said.starts_with(&format!("no kind of store \"{scheme}")), "{said}");
-            assert!(
-                said.ends_with(&format!("a file of such a name is written ./{text}")),
-                "{said}"
-            );
+        for (text, scheme) in
+            [("nosql:x", "nosql"), ("sqlte:a.db", "sqlte\"; did you mean sqlite? Known: ")]
+        {
+            let error = misnamed(text).expect(text);
+            let said = error.to_string();
+            assert!(said.starts_with(&format!("unknown store scheme \"{scheme}")), "{said}");
+            assert_eq!(error.hint(), Some(&*format!("write a file of that name as ./{text}")));
         }
     }
 

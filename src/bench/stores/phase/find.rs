@@ -268,10 +268,10 @@ fn only_whole_numbers(phase: &str, field: &Path, counts: &Counts<'_>) -> Result<
         let document = records.document(n);
         let kind = match value(&document, field.names()) {
             None | Some(Value::Null | Value::Int(_)) => continue,
-            Some(other) => other.kind().name(),
+            Some(other) => other.kind().one(),
         };
         return Err(Error::invalid(format!(
-            "phase {phase}: a range is of whole numbers, and {field} of record {} is a {kind}; for such \
+            "phase {phase}: a range is of whole numbers, and {field} of record {} is {kind}; for such \
              values use where",
             n + 1
         )));

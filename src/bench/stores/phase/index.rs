@@ -126,7 +126,7 @@ impl Turn<'_> {
     /// Sends these writes one after another, and says how many nanoseconds they took.
     async fn writes(&self, phase: &Phase, ops: &Ops<Op>) -> Result<u64> {
         let (stores, mut workers) = (self.stores(phase)?, Workers::tasks(1));
-        workers.ended = Arc::clone(&self.ended);
+        workers.ended = self.ended.clone();
         // Once untimed: pages and statements are then where they are in the long run.
         let warm = ops.parts((ops.len() / 8).max(1) * 2).next().unwrap_or_else(|| ops.clone());
         for (ops, timed) in [(&warm, false), (ops, true)] {

@@ -13,6 +13,7 @@
 //! A kind is looked up once for a phase. Its operations are drawn before the clock runs, and the loops
 //! that send them (`load_loop.rs`) are compiled for their type.
 
+mod absent;
 mod delete;
 mod find;
 mod get;
@@ -53,6 +54,7 @@ pub const KINDS: &[Info] = &[
     load::INFO,
     index::INFO,
     get::INFO,
+    absent::INFO,
     find::INFO,
     relate::INFO,
     update::INFO,

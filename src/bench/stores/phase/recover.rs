@@ -180,7 +180,7 @@ impl Turn<'_> {
         let (records, first) = self.further(phase)?;
         let rows = (first..).map(|n| records.row(n));
         let name = self.names.get(&phase.table).map_or(&*phase.table, String::as_str);
-        writer::killed(program, (&self.url, name), rows, wanted(phase))
+        writer::killed(program, (&self.url, name), rows, (wanted(phase), &self.ended))
     }
 
     /// The records of a table, and the number of the first that is not in it.

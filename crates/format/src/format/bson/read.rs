@@ -34,7 +34,7 @@ fn far_date(at: bson::DateTime) -> BTreeMap<&'static str, BTreeMap<&'static str,
 }
 
 fn malformed(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::malformed("not the BSON expected").with_source(e)
+    Error::malformed("unexpected BSON").with_source(e)
 }
 
 impl<'de> Reader<'de> {

@@ -32,8 +32,8 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Delimited,
     takes: Takes::Anything,
     keeps: &Kind::ALL,
-    loses: "decimals may be spelled differently; what is no number, or has an exponent beyond \
-            2,147,483,647, becomes text",
+    loses: "decimals may be spelled differently; those that are not numbers, or have an exponent \
+            beyond 2,147,483,647, become text",
     marc: Code::of(By::Own),
     values: Code::of(By::OwnSerde),
 };
@@ -179,7 +179,7 @@ impl Heads for Cbor {
 #[cold]
 fn unused(first: u8, at: usize) -> Error {
     let what = match first {
-        0xff => "a break where an item is due".to_owned(),
+        0xff => "a break instead of an item".to_owned(),
         _ => format!("0x{first:02X}, which CBOR never uses"),
     };
     Error::malformed(what).at(at as u64)
@@ -198,8 +198,7 @@ fn simple<'de>(reader: &mut Reader<'de, Cbor>, low: u8, at: usize) -> Result<Hea
         27 => Head::Float(f64::from_be_bytes(reader.array()?)),
         31 => return Err(unused(0xff, at)),
         _ => {
-            let what =
-                "a simple value that means nothing here (known: false, true, null, undefined)";
+            let what = "an unknown simple value (known: false, true, null, undefined)";
             return Err(Error::malformed(what).at(at as u64));
         }
     })
@@ -229,7 +228,7 @@ fn pieces<'de>(reader: &mut Reader<'de, Cbor>, major: u8) -> Result<Head<'de>> {
                 Some(n) => bytes.extend_from_slice(reader.take(n)?),
                 None => return Err(unused(first, at)),
             },
-            _ => return Err(Error::malformed("a piece of another kind").at(at as u64)),
+            _ => return Err(Error::malformed("a chunk of another type").at(at as u64)),
         }
     }
 }
@@ -253,7 +252,7 @@ pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>> {
         if first == 0xff {
             match (may_break, open.pop()) {
                 (true, Some(after)) => items = after,
-                _ => return Err(Error::malformed("a break where an item is due").at(at as u64)),
+                _ => return Err(Error::malformed("a break instead of an item").at(at as u64)),
             }
             at += 1;
             continue;

@@ -38,8 +38,8 @@ const BIGFLOAT_ANY: u64 = 265;
 /// What stands for another value, or is a number in parts that no decimal is: alone it would be read as
 /// something else.
 const REFUSED: [(u64, &str); 6] = [
-    (25, "the number of a text that stands elsewhere"),
-    (29, "the number of a value that stands elsewhere"),
+    (25, "a reference to a text elsewhere"),
+    (29, "a reference to a value elsewhere"),
     (30, "a fraction of two numbers"),
     (268, "an extended decimal fraction"),
     (269, "an extended bigfloat"),

@@ -20,7 +20,7 @@ pub(super) fn row<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
         let mut line = Line { out, part, cells: 0, names: names..start };
         record.serialize(Table(&mut line))?;
         match (line.cells, out.len() - start) {
-            (0, _) => return Err(Error::unsupported("CSV has no row for a map with no names")),
+            (0, _) => return Err(Error::unsupported("a CSV row cannot be an empty map")),
             // One empty cell would be an empty line, which readers skip.
             (1, 0) => out.extend_from_slice(b"\"\"\n"),
             _ => out.push(b'\n'),
@@ -96,7 +96,7 @@ struct Table<'a, 'o>(&'a mut Line<'o>);
 
 impl Table<'_, '_> {
     fn refusal(&self, what: &str) -> Error {
-        Error::unsupported(format!("CSV has no row for {what} instead of a map"))
+        Error::unsupported(format!("a CSV row is a map, not {what}"))
     }
 }
 
@@ -204,10 +204,10 @@ impl Cell<'_, '_> {
     fn refusal(&self, what: &str) -> Error {
         let line = &self.0;
         match Cells::of(&line.out[line.names.clone()]).nth(line.cells) {
-            Some(Ok(name)) if line.part == Part::Values => {
-                Error::unsupported(format!("CSV has no cell for it: {name:?} holds {what}"))
-            }
-            _ => Error::unsupported(format!("CSV has no cell for it: the name is {what}")),
+            Some(Ok(name)) if line.part == Part::Values => Error::unsupported(format!(
+                "field {name:?} is {what}, which a CSV cell cannot hold"
+            )),
+            _ => Error::unsupported(format!("the name is {what}, which CSV cannot hold")),
         }
     }
     fn written(self, value: impl std::fmt::Display) -> Result<()> {

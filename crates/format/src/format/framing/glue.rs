@@ -118,7 +118,7 @@ impl Glue {
                 } else {
                     let line = |l: &[u8]| String::from_utf8_lossy(l.trim_ascii_end()).into_owned();
                     return Err(Error::unsupported(format!(
-                        "a row with other columns than the first: {} instead of {}",
+                        "the columns differ from those of the first row: {} instead of {}",
                         line(header),
                         line(&self.head)
                     )));

@@ -109,7 +109,7 @@ impl Scan {
                 }
                 Class::Close => {
                     if self.depth == 0 || (self.objects & 1 == 1) != (byte == b'}') {
-                        return self.fault(0, "a JSON bracket that closes none");
+                        return self.fault(0, "an unmatched closing bracket in JSON");
                     }
                     self.depth -= 1;
                     self.objects >>= 1;

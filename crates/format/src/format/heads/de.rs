@@ -325,10 +325,10 @@ impl<'de, H: Heads> de::VariantAccess<'de> for Variant<'_, 'de, H> {
 fn extension(kind: i8, bytes: &[u8]) -> Error {
     let len = bytes.len();
     Error::malformed(match kind {
-        -1 => "a timestamp that no time here is: beyond the years -9999 to 9999, or no timestamp at all".to_owned(),
+        -1 => "an invalid timestamp, or one outside the years -9999 to 9999".to_owned(),
         _ => format!(
-            "an extension of type {kind} and {len} bytes, which only the program that wrote it can read: \
-             have it write plain values"
+            "an extension of type {kind} ({len} bytes), which only the program that wrote it can \
+             read; have it write plain values"
         ),
     })
 }

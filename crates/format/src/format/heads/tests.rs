@@ -387,21 +387,21 @@ fn forms_that_others_write_are_read() {
 #[test]
 fn what_is_no_record_is_refused_with_its_place() {
     for (format, bytes, want) in [
-        (Format::Cbor, "ff", "byte 0: a break where an item is due"),
+        (Format::Cbor, "ff", "byte 0: a break instead of an item"),
         (Format::Cbor, "82ff01", "byte 1: a break"),
         (Format::Cbor, "bf6161ff", "byte 3: a break"),
         (Format::Cbor, "1c", "CBOR never uses"),
         (Format::Cbor, "df", "CBOR never uses"),
         (Format::Cbor, "f8ff", "simple value"),
-        (Format::Cbor, "7f4161ff", "a piece of another kind"),
+        (Format::Cbor, "7f4161ff", "a chunk of another type"),
         (Format::Cbor, "7f7f6161ffff", "CBOR never uses"),
         (Format::Cbor, "c2", "the bytes end"),
         (Format::Msgpack, "c1", "0xC1"),
         // Extensions: nanoseconds beyond a second, another length, another type, a year beyond ours.
-        (Format::Msgpack, "91d7ffffffffff00000001", "byte 1: a timestamp that no time here is"),
-        (Format::Msgpack, "d5ff0001", "byte 0: a timestamp that no time here is"),
-        (Format::Msgpack, "92c0c70305010203", "byte 2: an extension of type 5 and 3 bytes"),
-        (Format::Msgpack, "c70cff000000007fffffffffffffff", "byte 0: a timestamp that no"),
+        (Format::Msgpack, "91d7ffffffffff00000001", "byte 1: an invalid timestamp"),
+        (Format::Msgpack, "d5ff0001", "byte 0: an invalid timestamp"),
+        (Format::Msgpack, "92c0c70305010203", "byte 2: an extension of type 5 (3 bytes)"),
+        (Format::Msgpack, "c70cff000000007fffffffffffffff", "byte 0: an invalid timestamp"),
         (Format::Msgpack, "d9ff61", "byte 3: the bytes end inside"),
         (Format::Msgpack, "0101", "1 more bytes after"),
     ] {

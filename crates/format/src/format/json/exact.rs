@@ -44,7 +44,7 @@ struct Reader<'de> {
 
 impl<'de> Reader<'de> {
     fn wrong(&self, what: &str) -> Error {
-        Error::malformed(format!("not the JSON expected: {what}")).at(self.at as u64)
+        Error::malformed(format!("unexpected JSON: {what}")).at(self.at as u64)
     }
 
     /// The next byte that is no blank, which is not taken.
@@ -55,7 +55,7 @@ impl<'de> Reader<'de> {
     }
 
     fn next(&mut self) -> Result<u8> {
-        self.skip().ok_or_else(|| self.wrong("it ends in the middle"))
+        self.skip().ok_or_else(|| self.wrong("unexpected end"))
     }
 
     fn take(&mut self, wanted: u8) -> Result<()> {
@@ -64,7 +64,7 @@ impl<'de> Reader<'de> {
                 self.at += 1;
                 Ok(())
             }
-            false => Err(self.wrong(&format!("there should be {:?}", char::from(wanted)))),
+            false => Err(self.wrong(&format!("expected {:?}", char::from(wanted)))),
         }
     }
 
@@ -74,7 +74,7 @@ impl<'de> Reader<'de> {
                 self.at += word.len();
                 Ok(())
             }
-            false => Err(self.wrong("no value begins so")),
+            false => Err(self.wrong("not the start of a value")),
         }
     }
 
@@ -84,7 +84,7 @@ impl<'de> Reader<'de> {
         let mut end = start + 1;
         loop {
             match self.bytes.get(end..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
-                None => return Err(self.wrong("a string without an end")),
+                None => return Err(self.wrong("unterminated string")),
                 Some(at) if self.bytes[end + at] == b'\\' => end += at + 2,
                 Some(at) => {
                     self.at = end + at + 1;
@@ -97,7 +97,7 @@ impl<'de> Reader<'de> {
     fn text<T: de::Deserialize<'de>>(&mut self) -> Result<T> {
         let start = self.at;
         serde_json::from_slice(self.quoted()?)
-            .map_err(|e| Error::malformed("not the JSON expected").at(start as u64).with_source(e))
+            .map_err(|e| Error::malformed("unexpected JSON").at(start as u64).with_source(e))
     }
 
     /// A number, as it is written.
@@ -109,7 +109,7 @@ impl<'de> Reader<'de> {
                 self.at += len;
                 Ok(text)
             }
-            _ => Err(self.wrong("no number is written so")),
+            _ => Err(self.wrong("invalid number")),
         }
     }
 
@@ -119,7 +119,7 @@ impl<'de> Reader<'de> {
 
     fn inside<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>, end: u8) -> Result<T> {
         if self.depth == DEPTH {
-            return Err(self.wrong("it nests too deep"));
+            return Err(self.wrong("nested too deeply"));
         }
         (self.at, self.depth) = (self.at + 1, self.depth + 1);
         let read = read(self)?;
@@ -141,8 +141,9 @@ impl<'de> Reader<'de> {
             Ok(n) if text != "-0" => visitor.visit_i64(n),
             _ => match text.parse::<f64>() {
                 Ok(v) if v.is_finite() => visitor.visit_f64(v),
-                _ => Err(Error::malformed("not the JSON expected: a number out of range")
-                    .at(start as u64)),
+                _ => {
+                    Err(Error::malformed("unexpected JSON: a number out of range").at(start as u64))
+                }
             },
         }
     }
@@ -203,7 +204,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
                     _ => Err(self.wrong("the exponent before is beyond 32 bits")),
                 }
             }
-            _ => Err(self.wrong("no value begins so")),
+            _ => Err(self.wrong("not the start of a value")),
         }
     }
 

@@ -57,7 +57,7 @@ pub(super) const INFO: Info = Info {
     framing: Framing::Delimited,
     takes: Takes::Anything,
     keeps: &Kind::ALL,
-    loses: "the sign and payload of what is not a number",
+    loses: "the sign and payload of values that are not a number",
     marc: Code { reads: By::Own, writes: By::OwnSerde },
     values: Code::of(By::OwnSerde),
 };

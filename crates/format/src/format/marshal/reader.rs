@@ -195,7 +195,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
     #[cold]
     fn wrong_count(&self, at: usize, n: i64) -> Error {
         let left = self.input.len() - self.pos;
-        self.wrong(at, format!("a length of {n}, where only {left} bytes are left"))
+        self.wrong(at, format!("a length of {n}, but only {left} bytes are left"))
     }
 
     #[inline]
@@ -243,7 +243,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
                 self.budget.spend((to - from) as usize)?;
                 Ok((from as usize, to as usize))
             }
-            None => Err(self.wrong(at, format!("a link to symbol {n}, which is not there"))),
+            None => Err(self.wrong(at, format!("a link to symbol {n}, which does not exist"))),
         }
     }
 
@@ -331,7 +331,7 @@ impl<'de, T: Text<'de>> Reader<'de, T> {
 
     #[cold]
     pub(super) fn dangling(&self, at: usize, n: i64) -> Error {
-        self.wrong(at, format!("a link to object {n}, which is not there"))
+        self.wrong(at, format!("a link to object {n}, which does not exist"))
     }
 
     fn return_from(&mut self, target: usize, back: usize) -> Result<()> {

@@ -65,8 +65,8 @@ pub(super) const INFO: Info = Info {
         Kind::List,
         Kind::Map,
     ],
-    loses: "times keep their microseconds; those before the year 1 become text; so do decimals \
-            that are no number",
+    loses: "times keep their microseconds; times before the year 1 and decimals that are not \
+            numbers become text",
     marc: Code::of(By::OwnSerde),
     values: Code::of(By::OwnSerde),
 };

@@ -150,7 +150,7 @@ pub(super) fn refused(code: u8, at: usize) -> Error {
              only data is read: turn objects into dicts, lists and text in Python first"
         )),
         Some(Op { name, .. }) => Error::malformed(format!("the opcode {name} is not expected")),
-        None => Error::malformed(format!("{code:#04x} is no opcode of pickle")),
+        None => Error::malformed(format!("{code:#04x} is not a pickle opcode")),
     };
     error.at(at as u64)
 }

@@ -230,7 +230,7 @@ fn refuses_by_name_and_offset() {
         (b"NN.", "STOP: 2 values"),
         (b"N", "the end: the bytes end"),
         (b"N.N", "1 bytes after"),
-        (b"\xff", "0xff is no opcode"),
+        (b"\xff", "0xff is not a pickle opcode"),
         (b"\x80\x06N.", "protocol 6"),
         (b"r\xff\xff\xff\xff.", "LONG_BINPUT: too few"),
         (b"Nr\xff\xff\xff\xff.", "larger than the pickle"),

@@ -133,9 +133,9 @@ pub fn decompress(
     limit: usize,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    let header = header(bytes)?.ok_or_else(|| Error::malformed("a gzip header cut short"))?;
+    let header = header(bytes)?.ok_or_else(|| Error::malformed("truncated gzip header"))?;
     let body = bytes.len().checked_sub(TRAILER).and_then(|end| bytes.get(header.len..end));
-    let body = body.ok_or_else(|| Error::malformed("gzip cut short"))?;
+    let body = body.ok_or_else(|| Error::malformed("truncated gzip"))?;
     let (sum, length) = bytes[bytes.len() - TRAILER..].split_at(4);
     let length = u32::from_le_bytes(length.try_into().unwrap_or_default());
 
@@ -154,7 +154,7 @@ pub fn decompress(
         }
         match status {
             Status::StreamEnd => break,
-            _ if out.len() < out.capacity() => return Err(Error::malformed("gzip cut short")),
+            _ if out.len() < out.capacity() => return Err(Error::malformed("truncated gzip")),
             _ => out.reserve((out.len() - start).clamp(64, limit + 1)),
         }
     }

@@ -42,7 +42,7 @@ pub fn decompress(
                 return Err(too_large(limit));
             }
             if size > bytes.len().saturating_mul(BEST_RATIO) {
-                return Err(Error::malformed("damaged zstd: it cannot hold what it claims"));
+                return Err(Error::malformed("damaged zstd: impossible size"));
             }
             out.reserve(size);
             let start = out.len();

@@ -119,7 +119,7 @@ impl Dataset {
     pub fn named(name: &str) -> Result<Dataset> {
         Self::ALL.iter().copied().find(|d| d.name() == name).ok_or_else(|| {
             let known: Vec<_> = Self::ALL.iter().map(|d| d.name()).collect();
-            Error::invalid(format!("no dataset {name:?}; known: {}", known.join(", ")))
+            Error::invalid(format!("unknown dataset {name:?}; known: {}", known.join(", ")))
         })
     }
 

@@ -121,16 +121,16 @@ impl Call<'_> {
         }
         let cannot = |what: &str| {
             Err(Error::unsupported(format!(
-                "key {}: {what} takes memcached 1.6.10 or later, and this server is older",
+                "key {}: {what} needs memcached 1.6.10 or later, and this server is older",
                 shown(self.key)
             )))
         };
         match self.op {
-            _ if form == Form::Coded => cannot("a key with blanks or control characters"),
-            Op::Fetch { .. } => cannot("making values anew by one client only"),
-            Op::Count { initial: Some(_), .. } => cannot("counting from a first number"),
+            _ if form == Form::Coded => cannot("a key with spaces or control characters"),
+            Op::Fetch { .. } => cannot("letting one client only renew a value"),
+            Op::Count { initial: Some(_), .. } => cannot("a counter with an initial value"),
             Op::Delete { cas, stale } if cas.is_some() || stale.is_some() => {
-                cannot("deleting on a condition")
+                cannot("a conditional delete")
             }
             Op::GetAndTouch { .. } => Ok(()),
             _ => Ok(()),
@@ -242,10 +242,10 @@ pub(super) fn said(line: &[u8], key: Option<&[u8]>) -> Result<Error> {
     } else if text.starts_with("SERVER_ERROR") {
         ErrorKind::Io
     } else {
-        return Err(Error::malformed(format!("{of}the server does not understand: {text}")));
+        return Err(Error::malformed(format!("{of}the server rejected the command: {text}")));
     };
     let hint = match kind {
-        ErrorKind::TooLarge => " (memcached -I sets how large an item may be)",
+        ErrorKind::TooLarge => " (memcached -I sets the largest item size)",
         _ => "",
     };
     Ok(Error::new(kind, format!("{of}the server says: {text}{hint}")))

@@ -48,9 +48,12 @@ impl CouchBlobs {
 fn bytes(found: Found) -> Result<Blob> {
     let wrong = |what: &str| named(Error::malformed(what), &found.key);
     let Some(Value::Text(text)) = found.record.get(FIELD) else {
-        return Err(wrong("a document without a text in the field \"blob\": no blob of ours"));
+        return Err(wrong(
+            "a document without text in the field \"blob\", so not one of \
+                          steelyard's",
+        ));
     };
-    let bytes = STANDARD.decode(text).map_err(|_| wrong("the field \"blob\" is no Base64"))?;
+    let bytes = STANDARD.decode(text).map_err(|_| wrong("the field \"blob\" is not Base64"))?;
     Ok(Blob { key: found.key, bytes })
 }
 

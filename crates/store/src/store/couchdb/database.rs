@@ -50,7 +50,7 @@ fn fits_path(name: &str) -> bool {
 }
 
 fn other_keys() -> Error {
-    Error::malformed("CouchDB answers for other keys than it was asked for")
+    Error::malformed("CouchDB returned other keys than requested")
 }
 
 /// A document that is the one of this key.
@@ -71,7 +71,7 @@ impl Database {
     pub(super) fn missing(&self, error: Error) -> Error {
         match error.kind() {
             ErrorKind::NotFound => {
-                let what = format!("no database {:?}: prepare makes it", self.name);
+                let what = format!("no database {:?}; prepare creates it", self.name);
                 Error::new(ErrorKind::NotFound, what).with_source(error)
             }
             _ => error,
@@ -350,12 +350,12 @@ impl Database {
                 return answer.done();
             }
         }
-        let what = format!("{NOTE} of {:?} is there and is not, by turns", self.name);
+        let what = format!("{NOTE} of {:?} appears and disappears", self.name);
         Err(Error::malformed(what))
     }
 
     fn other_layout(&self, there: &str, layout: &str) -> Error {
-        let what = format!("database {:?} is there in layout {there}, not {layout}", self.name);
+        let what = format!("database {:?} has layout {there}, not {layout}", self.name);
         Error::new(ErrorKind::Conflict, what)
     }
 

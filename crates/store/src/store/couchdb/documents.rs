@@ -79,7 +79,7 @@ impl Documents {
             true => Ok(deleted),
             false => {
                 let keys: Vec<_> = changed.iter().collect();
-                Err(super::write::conflict(&keys, all, "are changed by others again and again"))
+                Err(super::write::conflict(&keys, all, "keep being changed by other clients"))
             }
         }
     }
@@ -99,7 +99,7 @@ impl Documents {
 fn check(record: &Document) -> Result<()> {
     match record.iter().find(|(name, _)| name.starts_with('_')) {
         Some((name, _)) => Err(Error::invalid(format!(
-            "field {name:?}: CouchDB keeps names with _ first for itself; give it another name"
+            "field {name:?}: CouchDB reserves names that begin with _; rename the field"
         ))),
         None => record.iter().try_for_each(|(name, value)| check_value(name, value)),
     }

@@ -50,7 +50,7 @@ impl Http {
         let secure = url.scheme == "couchdbs";
         let authorities = match ca {
             Some(_) if !secure => {
-                return Err(Error::invalid("?ca= is for TLS; write couchdbs://"));
+                return Err(Error::invalid("?ca= needs TLS; write couchdbs://"));
             }
             Some(ca) => Some(
                 Certificate::from_pem_bundle(&tls::pem(ca)?)
@@ -75,9 +75,9 @@ impl Http {
         if let Some(authorities) = authorities {
             client = client.tls_certs_only(authorities);
         }
-        let client = client
-            .build()
-            .map_err(|e| Error::new(ErrorKind::Io, "no client for HTTP").with_source(e))?;
+        let client = client.build().map_err(|e| {
+            Error::new(ErrorKind::Io, "cannot start the HTTP client").with_source(e)
+        })?;
         let login = match (&url.user, &url.password) {
             (None, _) => None,
             (Some(user), Some(password)) => Some((user.clone(), password.clone())),
@@ -163,7 +163,7 @@ impl Http {
             (false, true) => unreached(cause),
             (false, false) => Error::unavailable(format!("the connection broke: {cause}")),
         };
-        ours.with_source(error).in_place(self.turns.place())
+        ours.in_place(self.turns.place())
     }
 
     pub(super) async fn get(&self, path: &str) -> Result<Answer> {
@@ -182,7 +182,7 @@ impl Answer {
             return Err(self.refused());
         }
         serde_json::from_slice(&self.body)
-            .map_err(|e| Error::malformed("an answer that is not CouchDB's").with_source(e))
+            .map_err(|e| Error::malformed("unexpected answer from CouchDB").with_source(e))
     }
 
     /// Did as it was asked, or this error.

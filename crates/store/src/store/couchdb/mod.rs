@@ -55,7 +55,7 @@ pub(super) const DRIVER: Driver = Driver {
     name: "couchdb",
     aliases: &["couchdbs"],
     example: "couchdb://user:password@host:5984/place?table=orders",
-    about: "CouchDB; couchdbs:// with TLS; a database for each table, named place+table",
+    about: "CouchDB; couchdbs:// for TLS; one database per table, named place+table",
     shapes: &[Shape::Document, Shape::Blob],
     facts: &[
         Facts {
@@ -92,9 +92,8 @@ const COUCHDB: Abilities = Abilities {
     driver: "couchdb",
     keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List, Kind::Map],
     loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
-            without a fraction may come back as whole numbers, and -0.0 as 0; times become \
-            text; decimals become floats that say the same number, and those of more digits are \
-            refused",
+            without a fraction may come back as whole numbers, and -0.0 as 0; times become text; \
+            decimals become floats of the same value, and those with more digits are refused",
     cannot: &[Need::Times],
     joins: false,
     atomic: false,
@@ -108,8 +107,8 @@ const POUCHDB: Abilities = Abilities {
     keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::Text, Kind::List],
     loses: "whole numbers beyond 2^53 are refused, as are bytes, NaN and infinities; floats \
             without a fraction come back as whole numbers, and -0.0 as 0; names that are whole \
-            numbers move to the front; times become text; decimals become floats \
-            that say the same number, and those of more digits are refused",
+            numbers move to the front; times become text; decimals become floats of the same \
+            value, and those with more digits are refused",
     ordered: false,
     ..COUCHDB
 };
@@ -197,7 +196,7 @@ impl Server {
                     welcome.version.split('.').next().and_then(|n| n.parse().ok()).unwrap_or(0);
                 ("CouchDB", (major >= 2).then_some(Tier::T3))
             }
-            (None, None) => return Err(Error::unavailable("what answers there is no CouchDB")),
+            (None, None) => return Err(Error::unavailable("the server is not CouchDB")),
         };
         let script = welcome.pouchdb.is_some();
         Ok(Server { product: product.into(), version: welcome.version, script, tier, said })

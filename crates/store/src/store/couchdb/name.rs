@@ -34,8 +34,8 @@ pub(super) fn of(place: &str, table: &str) -> Result<String> {
     match name.len() <= LONGEST {
         true => Ok(name),
         false => Err(Error::invalid(format!(
-            "table {table:?} would be a database with a name of {} bytes; CouchDB has {LONGEST} \
-             at most",
+            "table {table:?} would be a database with a name of {} bytes; the limit of CouchDB is \
+             {LONGEST}",
             name.len()
         ))),
     }

@@ -69,7 +69,7 @@ impl Database {
             }
             if !open.is_empty() {
                 let keys: Vec<_> = open.iter().map(|draft| draft.key).collect();
-                let what = format!("were changed by others meanwhile, {TRIES} times");
+                let what = format!("were changed by other clients meanwhile, {TRIES} times");
                 return Err(conflict(&keys, part.len(), &what));
             }
         }
@@ -82,7 +82,7 @@ impl Database {
         let twice: Vec<_> =
             drafts.iter().map(|draft| draft.key).filter(|key| !seen.insert(*key)).collect();
         if !twice.is_empty() {
-            return Err(conflict(&twice, drafts.len(), "are there twice; nothing was written"));
+            return Err(conflict(&twice, drafts.len(), "occur twice; nothing was written"));
         }
         let all: Vec<&Draft> = drafts.iter().collect();
         let mut taken = Vec::new();
@@ -98,7 +98,7 @@ impl Database {
             true => Ok(()),
             false => {
                 let keys: Vec<_> = taken.iter().map(|draft| draft.key).collect();
-                Err(conflict(&keys, drafts.len(), "are taken; the others were written"))
+                Err(conflict(&keys, drafts.len(), "already exist; the others were written"))
             }
         }
     }
@@ -146,7 +146,7 @@ impl Database {
             .iter()
             .map(|Write { key, .. }| {
                 let Some(Written { error, reason, .. }) = fates.remove(&*name::id(key)) else {
-                    let what = format!("key {}: no word about it from the server", key.shown());
+                    let what = format!("key {}: missing from the server's answer", key.shown());
                     return Err(Error::unavailable(what));
                 };
                 match error.as_deref() {
@@ -193,7 +193,7 @@ impl Database {
                 pause(attempt).await;
             }
             if !open.is_empty() {
-                let what = format!("were changed by others meanwhile, {TRIES} times");
+                let what = format!("were changed by other clients meanwhile, {TRIES} times");
                 return Err(conflict(&open, part.len(), &what));
             }
         }

@@ -5,7 +5,7 @@ use crate::{Error, Result};
 /// The error of an answer that is none to what was asked.
 pub(crate) fn out_of_step(asked: &str, answer: &[u8]) -> Error {
     let shown = String::from_utf8_lossy(&answer[..answer.len().min(80)]);
-    Error::malformed(format!("the server's answer to {asked} is none: {shown:?}"))
+    Error::malformed(format!("unexpected answer to {asked}: {shown:?}"))
 }
 
 /// As many values as were asked for, no fewer and no more.

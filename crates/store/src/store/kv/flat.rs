@@ -63,7 +63,7 @@ impl Flat {
                 return Err(refuse("is where the kinds of the other fields are kept"));
             }
             if !seen.insert(name) {
-                return Err(refuse("is there twice, and the store keeps one"));
+                return Err(refuse("occurs twice, and the store keeps only one"));
             }
             if !self.binary && (name.is_empty() || name.contains('\0')) {
                 return Err(refuse("has a name that is empty or has NUL in it"));
@@ -73,7 +73,7 @@ impl Flat {
                 Error::new(e.kind(), what).with_source(e)
             })?;
             if !self.binary && bytes.contains(&0) {
-                return Err(refuse("holds text with NUL in it, which ends a column"));
+                return Err(refuse("is text with a NUL, which ends a column"));
             }
             if bytes.is_empty() && !self.binary {
                 kinds.push(name, unwritten(kind));
@@ -132,8 +132,8 @@ impl Flat {
                 return Ok((format.name(), bytes));
             }
             Value::List(_) | Value::Map(_) => {
-                let kind = value.kind().name();
-                let what = format!("holds a {kind}, which no column does; use ?layout=blob");
+                let kind = value.kind().one();
+                let what = format!("is {kind}, which no column can hold; use ?layout=blob");
                 return Err(Error::unsupported(what));
             }
         };
@@ -150,13 +150,14 @@ impl Flat {
         for (name, bytes) in fields {
             if name == KINDS.as_bytes() {
                 kinds = Format::Json.decode(&bytes).map_err(|e| {
-                    Error::malformed(format!("field {KINDS:?} is no map of kinds")).with_source(e)
+                    Error::malformed(format!("field {KINDS:?} is not a map of kinds"))
+                        .with_source(e)
                 })?;
                 continue;
             }
             let name = String::from_utf8(name).map_err(|e| {
                 let shown = String::from_utf8_lossy(e.as_bytes());
-                Error::malformed(format!("field {shown:?} has a name that is no text"))
+                Error::malformed(format!("field {shown:?} has a name that is not UTF-8"))
             })?;
             named.push((name, Some(bytes)));
         }
@@ -409,11 +410,11 @@ mod tests {
         }
         for (flat, record, want) in [
             (HASH, of(KINDS, Value::Null), "\"_kinds\" is where"),
-            (HASH, twice, "\"a\" is there twice"),
+            (HASH, twice, "\"a\" occurs twice"),
             (HASH, of("a", deep), "\"a\" nests deeper"),
-            (TABLE, of("a", Value::List(vec![])), "\"a\" holds a list"),
-            (TABLE, of("a", Value::Map(Document::new())), "\"a\" holds a map"),
-            (TABLE, of("a", Value::from("x\0y")), "\"a\" holds text with NUL"),
+            (TABLE, of("a", Value::List(vec![])), "\"a\" is a list"),
+            (TABLE, of("a", Value::Map(Document::new())), "\"a\" is a map"),
+            (TABLE, of("a", Value::from("x\0y")), "\"a\" is text with a NUL"),
             (TABLE, of("a", Value::Float(-1e300)), "\"a\" holds -1e300: numbers of more"),
             (TABLE, of("a", Value::Float(f64::INFINITY)), "\"a\" holds inf: numbers of more"),
             (TABLE, of("", Value::Null), "name that is empty"),

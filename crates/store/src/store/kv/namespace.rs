@@ -23,7 +23,7 @@ impl Namespace {
     pub(crate) fn new(abilities: &Abilities, table: &str) -> Result<Namespace> {
         let driver = abilities.driver;
         if table.is_empty() || table.contains('\0') {
-            return Err(Error::invalid(format!("{table:?} is no name of a table in {driver}")));
+            return Err(Error::invalid(format!("{table:?} is not a valid table name in {driver}")));
         }
         let mut prefix = String::with_capacity(table.len() + 1);
         for c in table.chars() {
@@ -65,9 +65,7 @@ impl Namespace {
         let Some(key) = full.strip_prefix(self.prefix.as_bytes()) else { return Ok(None) };
         let wrong = || {
             let shown = String::from_utf8_lossy(full);
-            Error::malformed(format!(
-                "{shown:?} is there as a key, and its end is empty or no text"
-            ))
+            Error::malformed(format!("{shown:?} is a key whose end is empty or not UTF-8"))
         };
         let text = std::str::from_utf8(key).map_err(|_| wrong())?;
         Key::new(text).map(Some).map_err(|_| wrong())

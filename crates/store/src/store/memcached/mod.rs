@@ -54,8 +54,8 @@ pub(super) const DRIVER: Driver = Driver {
     name: "memcached",
     aliases: &["memcacheds"],
     example: "memcached://one,two:11212?table=sessions",
-    about: "memcached, one or several: values in memory, the least used thrown out; found by key; \
-            memcacheds:// with TLS",
+    about: "memcached, one or several servers: values in memory, the least recently used evicted; \
+            found by key only; memcacheds:// for TLS",
     shapes: &[Shape::Blob],
     facts: &[Facts::of(Shape::Blob, ABILITIES)],
     limits: "keys are shorter by the name of the table; records fit into the server's item size (-I)",
@@ -88,10 +88,10 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
         url.done()?;
         let secure = url.scheme == "memcacheds";
         if secure && socket.is_some() {
-            return Err(Error::invalid("?socket= and TLS: one of them"));
+            return Err(Error::invalid("?socket= and TLS exclude each other"));
         }
         if ca.is_some() && !secure {
-            return Err(Error::invalid("?ca= is for TLS; write memcacheds://"));
+            return Err(Error::invalid("?ca= needs TLS; write memcacheds://"));
         }
         let address: fn(String, u16) -> Address = if secure { Address::Tls } else { Address::Tcp };
         if !url.path.is_empty() {
@@ -217,7 +217,7 @@ impl Table {
         let failed = self.servers.in_time("a put", failed).await?;
         let Some(Failed { number, error, .. }) = failed.into_iter().next() else { return Ok(()) };
         if error.kind() == ErrorKind::Conflict {
-            let what = format!("key {} is taken", items[number].1.key.shown());
+            let what = format!("key {} already exists", items[number].1.key.shown());
             return Err(Error::new(ErrorKind::Conflict, what));
         }
         Err(error)
@@ -276,7 +276,7 @@ impl Blobs for Table {
     async fn load(&self, blobs: &[Blob]) -> Result<()> {
         let mut new = HashSet::with_capacity(blobs.len());
         if let Some(blob) = blobs.iter().find(|blob| !new.insert(&blob.key)) {
-            let what = format!("key {} is there twice", blob.key.shown());
+            let what = format!("key {} occurs twice", blob.key.shown());
             return Err(Error::new(ErrorKind::Conflict, what));
         }
         self.store(blobs, true).await

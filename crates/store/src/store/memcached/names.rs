@@ -48,7 +48,7 @@ impl Names {
         match full.len() {
             0..=LONGEST => Ok(full),
             len => Err(Error::invalid(format!(
-                "key {}: memcached has keys of {LONGEST} bytes at most, and with its table{} this has {len}",
+                "key {}: {len} bytes with its table{}; the limit of memcached is {LONGEST}",
                 key.shown(),
                 if full.len() > self.0.prefix().len() + key.len() { " and in Base64" } else { "" }
             ))),

@@ -6,7 +6,7 @@ use mongodb::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::error::ours;
+use super::error::{ours, theirs};
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
@@ -133,11 +133,11 @@ fn check_database(name: &str) -> Result<()> {
             format!("it has more than {LONGEST_DATABASE} bytes")
         }
         name if name.contains(|c| c == '\0' || NOT_IN_DATABASES.contains(&c)) => {
-            "it holds a character that names of databases do not".into()
+            "it has a character that is not allowed".into()
         }
         _ => return Ok(()),
     };
-    Err(Error::invalid(format!("no name of a database in MongoDB: {name:?}; {wrong}")))
+    Err(Error::invalid(format!("not a valid database name in MongoDB: {name:?}; {wrong}")))
 }
 
 /// Whether a collection can have this name.
@@ -148,13 +148,13 @@ pub(super) fn check_table(database: &str, name: &str) -> Result<()> {
         name if name.starts_with('.') || name.ends_with('.') => {
             "it begins or ends with a dot".into()
         }
-        name if name.starts_with("system.") => "those of MongoDB's own begin so".into(),
+        name if name.starts_with("system.") => "MongoDB reserves names that begin so".into(),
         name if database.len() + 1 + name.len() > LONGEST_NAMESPACE => {
             format!("with that of its database it has more than {LONGEST_NAMESPACE} bytes")
         }
         _ => return Ok(()),
     };
-    Err(Error::invalid(format!("no name of a collection in MongoDB: {name:?}; {wrong}")))
+    Err(Error::invalid(format!("not a valid collection name in MongoDB: {name:?}; {wrong}")))
 }
 
 /// What a write asks for so that it is of this tier: none where the server is left its own way.
@@ -188,8 +188,7 @@ pub(super) async fn greet(client: &Client, database: &str, common: &Common) -> R
 }
 
 fn code(error: &Error) -> Option<i32> {
-    let source = std::error::Error::source(error)?.downcast_ref::<mongodb::error::Error>()?;
-    match &*source.kind {
+    match &*theirs(error)?.kind {
         mongodb::error::ErrorKind::Command(e) => Some(e.code),
         _ => None,
     }

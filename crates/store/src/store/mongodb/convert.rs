@@ -55,7 +55,7 @@ impl Trouble {
 pub(super) fn check_key(key: &Key) -> Result<()> {
     match key.len() {
         len if len > MAX_KEY => Err(Error::invalid(format!(
-            "key {}: {len} bytes, where keys in MongoDB have {MAX_KEY} at most",
+            "key {}: {len} bytes; the limit of MongoDB is {MAX_KEY}",
             key.shown()
         ))),
         _ => Ok(()),
@@ -88,7 +88,7 @@ pub(super) fn check_size(key: &Key, bytes: usize) -> Result<()> {
         bytes if bytes > MAX_DOCUMENT => Err(Error::new(
             ErrorKind::TooLarge,
             format!(
-                "key {}: {bytes} bytes as BSON, where MongoDB holds {MAX_DOCUMENT} at most",
+                "key {}: {bytes} bytes as BSON; the limit of MongoDB is {MAX_DOCUMENT}",
                 key.shown()
             ),
         )),
@@ -134,7 +134,7 @@ fn append(value: &Value, level: usize, to: To<'_>) -> Result<(), Trouble> {
             bytes,
         })),
         Value::Time(v) => to(RawBsonRef::DateTime(date(*v).ok_or_else(|| {
-            let what = format!("{v} is finer than a millisecond, which MongoDB's dates are not");
+            let what = format!("{v} is finer than a millisecond, the precision of MongoDB's dates");
             Trouble::new(ErrorKind::Unsupported, what)
         })?)),
         // The crate refuses to round, so what it takes is exact.
@@ -143,7 +143,7 @@ fn append(value: &Value, level: usize, to: To<'_>) -> Result<(), Trouble> {
             Trouble::new(ErrorKind::Unsupported, what)
         })?)),
         Value::BigInt(_) => {
-            let what = "a whole number beyond 64 bits, which MongoDB does not have";
+            let what = "a whole number beyond 64 bits, which MongoDB cannot hold";
             return Err(Trouble::new(ErrorKind::Unsupported, what));
         }
         Value::List(items) => {
@@ -234,8 +234,8 @@ pub(super) fn id(value: RawBsonRef<'_>) -> Result<Key> {
     match value {
         RawBsonRef::String(text) => Key::new(text),
         other => Err(Error::unsupported(format!(
-            "a document whose _id is {other:?}: keys are text, so others' documents can be kept here \
-             only with a text for an _id"
+            "a document whose _id is of BSON type {:?}; keys are text",
+            other.element_type()
         ))),
     }
 }
@@ -286,7 +286,7 @@ fn own_kind(holder: &RawDocumentBuf) -> Result<Value> {
 }
 
 pub(super) fn malformed(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::malformed("the server sent what is no BSON").with_source(e)
+    Error::malformed("the server sent invalid BSON").with_source(e)
 }
 
 /// A single value of a query.
@@ -303,7 +303,7 @@ pub(super) fn literal(value: &Value) -> Result<Bson> {
         Value::Time(v) => Bson::DateTime(millis(*v).0),
         other => {
             let kind = other.kind().name();
-            return Err(Error::invalid(format!("a query compares with no {kind}")));
+            return Err(Error::invalid(format!("a query cannot compare with a {kind}")));
         }
     })
 }

@@ -23,15 +23,19 @@ pub(super) fn ours(error: mongodb::error::Error) -> Error {
         // much else why the first of its servers was of no use.
         Theirs::ServerSelection { message, .. } => match cause(message) {
             Some(cause) if cause.contains("timed out") => (ErrorKind::Timeout, cause.to_owned()),
-            Some(cause) => return unreached(cause).with_source(error),
-            None => (ErrorKind::Timeout, message.clone()),
+            Some(cause) => return unreached(cause),
+            // After that it prints all it knows of its servers, as Rust sees it.
+            None => {
+                let what = message.split_once(" Topology:").map_or(&**message, |(what, _)| what);
+                (ErrorKind::Timeout, what.to_owned())
+            }
         },
-        Theirs::DnsResolve { message, .. } => return unreached(message).with_source(error.clone()),
+        Theirs::DnsResolve { message, .. } => return unreached(unresolved(message)),
         Theirs::ConnectionPoolCleared { message, .. } => (ErrorKind::Unavailable, message.clone()),
         Theirs::Shutdown => (ErrorKind::Unavailable, error.kind.to_string()),
         // What the client says of a length that is less than nothing.
         Theirs::InvalidArgument { message, .. } if message.contains("integral type conversion") => {
-            (ErrorKind::Malformed, "the server's answer has a length that is none".into())
+            (ErrorKind::Malformed, "the server's answer has an invalid length".into())
         }
         Theirs::InvalidArgument { message, .. } => (ErrorKind::Invalid, message.clone()),
         Theirs::InvalidTlsConfig { message, .. } => (ErrorKind::Invalid, message.clone()),
@@ -41,7 +45,37 @@ pub(super) fn ours(error: mongodb::error::Error) -> Error {
         }
         other => (ErrorKind::Io, other.to_string()),
     };
-    Error::new(kind, what).with_source(error)
+    Error::new(kind, what.clone()).with_source(Told { what, error })
+}
+
+/// An error of the client in our words: its own end in all its fields as Rust prints them.
+#[derive(Debug)]
+struct Told {
+    what: String,
+    error: mongodb::error::Error,
+}
+
+impl std::fmt::Display for Told {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.what)
+    }
+}
+
+impl std::error::Error for Told {}
+
+/// The client's error that became this one of ours.
+pub(super) fn theirs(e: &Error) -> Option<&mongodb::error::Error> {
+    let told: &Told = std::error::Error::source(e)?.downcast_ref()?;
+    Some(&told.error)
+}
+
+/// A name that has no servers, out of the question to the DNS as Rust prints it.
+fn unresolved(message: &str) -> String {
+    let name = message.split_once("name: Name(\"").and_then(|(_, rest)| rest.split_once('"'));
+    match name {
+        Some((name, _)) => format!("no DNS record {}", name.trim_end_matches('.')),
+        None => message.to_owned(),
+    }
 }
 
 /// The cause of a connection that could not be made, out of what is told of all servers.
@@ -52,10 +86,9 @@ fn cause(message: &str) -> Option<&str> {
 
 /// Whether an error says that no connection was made in time.
 pub(super) fn never_connected(e: &Error) -> bool {
-    let source = std::error::Error::source(e);
-    let theirs = source.and_then(|source| source.downcast_ref::<mongodb::error::Error>());
     e.is_timeout()
-        && theirs.is_some_and(|e| matches!(*e.kind, Theirs::ServerSelection { .. } | Theirs::Io(_)))
+        && theirs(e)
+            .is_some_and(|e| matches!(*e.kind, Theirs::ServerSelection { .. } | Theirs::Io(_)))
 }
 
 /// What a server says, with its code.

@@ -53,7 +53,7 @@ pub(super) const DRIVER: Driver = Driver {
     name: "mongodb",
     aliases: &["mongodb+srv"],
     example: "mongodb://user:password@host:27017/database?table=name&durability=t3&ordered=false",
-    about: "MongoDB and FerretDB: native documents, every kind of value as BSON has it",
+    about: "MongoDB and FerretDB: native BSON documents",
     shapes: &[Shape::Document, Shape::Blob],
     facts: &[
         Facts {

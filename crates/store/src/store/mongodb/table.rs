@@ -471,7 +471,7 @@ fn made<T>(
     let documents = batch.doc_slices().map_err(ours)?;
     let one = |document: bson::error::Result<RawBsonRef<'_>>| match document.map_err(malformed)? {
         RawBsonRef::Document(document) => make(document),
-        _ => Err(Error::malformed("the server sent what is no document")),
+        _ => Err(Error::malformed("the server sent something else than a document")),
     };
     documents.into_iter().map(one).collect()
 }

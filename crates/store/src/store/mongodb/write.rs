@@ -142,17 +142,15 @@ fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
             n => format!(", and {} more", n - 1),
         };
         let what = match code {
-            DUPLICATE => format!("{key} is taken{others}"),
+            DUPLICATE => format!("{key} already exists{others}"),
             _ => format!("{key}: {}{others}", said(code, &name, &message)),
         };
         return Err(Error::new(of_code(code), what));
     }
     if let Ok(error) = answer.get_document("writeConcernError") {
         let (code, name, message) = part(error);
-        let what = format!(
-            "it is written, but not as durable as was asked: {}",
-            said(code, &name, &message)
-        );
+        let what =
+            format!("it is written, but less durably than asked: {}", said(code, &name, &message));
         return Err(Error::new(ErrorKind::Unavailable, what));
     }
     // Acknowledged is what the server counts.
@@ -160,7 +158,7 @@ fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
         n if n == batch.len() as i64 => Ok(()),
         n => Err(Error::new(
             ErrorKind::Mismatch,
-            format!("{} documents were sent, and the server says it wrote {n}", batch.len()),
+            format!("{} documents were sent, but the server reports {n} written", batch.len()),
         )),
     }
 }
@@ -210,7 +208,7 @@ mod tests {
         let taken = doc! {"index": 1, "code": DUPLICATE, "errmsg": "E11000"};
         let error = answer(doc! {"n": 0, "writeErrors": [taken.clone(), taken]}).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
-        let want = format!("key {} is taken, and 1 more", batch[1].0.shown());
+        let want = format!("key {} already exists, and 1 more", batch[1].0.shown());
         assert_eq!(error.to_string(), want);
         let large = doc! {"index": 0, "code": 10334, "errmsg": "too large"};
         let error = answer(doc! {"n": 0, "writeErrors": [large]}).unwrap_err();

@@ -371,7 +371,7 @@ pub(super) fn refused(packet: &[u8]) -> Result<()> {
 }
 
 pub(super) fn wrong() -> Error {
-    Error::malformed("the server's answer is none of MySQL's")
+    Error::malformed("the server's answer does not follow MySQL's protocol")
 }
 
 /// The packets of an answer that is whole.

@@ -80,7 +80,7 @@ impl Safety {
             )));
         }
         Safety::of(|name| set.get(name).map(String::as_str))
-            .ok_or_else(|| Error::unsupported("a server that does not say how it keeps its logs"))
+            .ok_or_else(|| Error::unsupported("the server does not report how it keeps its logs"))
     }
 
     /// From variables as `SHOW GLOBAL VARIABLES` has them.
@@ -266,8 +266,7 @@ impl Facts {
     pub(super) fn expects(&self, table: &str, engine: &str) -> Result<()> {
         let found = Engine::named(engine);
         if self.named && found != self.engine {
-            let what =
-                format!("table {table:?} is there with engine {engine}, not {}", self.engine.name);
+            let what = format!("table {table:?} has engine {engine}, not {}", self.engine.name);
             return Err(Error::new(ErrorKind::Conflict, what));
         }
         self.safety.keeps(found, self.asked)
@@ -279,9 +278,10 @@ pub(super) const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Float, Kind::Text, Kind:
 pub(super) const LOST_IN_COLUMNS: &str = "a whole number becomes a float in a column that has floats; null becomes a \
      field that is not there; times finer than a microsecond or before the year 1000, NaN, infinities, \
      -0.0, lists, maps, decimals and whole numbers beyond 64 bits are refused";
-pub(super) const LOST_IN_DOCUMENTS: &str = "in MySQL the order of fields is the server's; times become text; decimals become \
-     floats or whole numbers that say the same number; numbers of more digits than those have, bytes, \
-     NaN and infinities are refused";
+pub(super) const LOST_IN_DOCUMENTS: &str = "in MySQL the order of fields is the server's; times \
+                                            become text; decimals become floats or whole numbers \
+                                            of the same value; numbers with more digits, bytes, \
+                                            NaN and infinities are refused";
 
 impl MySql {
     pub(super) async fn description(&self) -> Result<Description> {

@@ -67,7 +67,7 @@ impl MySql {
         let statement = format!("EXPLAIN FORMAT=JSON {}", explained.statement);
         let row = self.pool.rows(&statement, cells).await?.into_iter().next();
         let plan = row.and_then(|row| mysql_async::from_row_opt::<String>(row).ok());
-        let plan = plan.ok_or_else(|| Error::malformed("an EXPLAIN that is no text"))?;
+        let plan = plan.ok_or_else(|| Error::malformed("an EXPLAIN that is not text"))?;
         Ok(Some(Explained { plan: Some(plan), ..explained }))
     }
 

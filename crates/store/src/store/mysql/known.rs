@@ -182,7 +182,7 @@ impl Known {
     pub(super) fn key_cell(&self, key: &Key) -> Result<Cell> {
         match self.fields.key.holds {
             Type::Int(..) | Type::Year => self.fields.key.cell(&Value::from_integer(whole(key)?)),
-            Type::Chars(..) | Type::Text(_) => self.fields.key.cell(&Value::from(key.as_str())),
+            Type::Chars(..) | Type::Text(_) => self.fields.key.text(key),
             _ => {
                 self.fields.key.bytes(key.len())?;
                 Ok(Cell::Bytes(key.as_bytes().to_vec()))
@@ -270,8 +270,8 @@ impl Known {
 fn bytes(cell: Option<Cell>) -> Result<Vec<u8>> {
     match cell {
         Some(Cell::Bytes(bytes)) => Ok(bytes),
-        Some(Cell::NULL) | None => Err(Error::malformed("NULL, where bytes should be")),
-        Some(_) => Err(Error::malformed("a number, where bytes should be")),
+        Some(Cell::NULL) | None => Err(Error::malformed("NULL instead of bytes")),
+        Some(_) => Err(Error::malformed("a number instead of bytes")),
     }
 }
 

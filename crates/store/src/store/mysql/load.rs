@@ -78,12 +78,12 @@ impl MySql {
                 }
                 let undone = session.query("ROLLBACK").await;
                 session.settle(undone)?;
-                let (code, message) = wrong.unwrap_or((0, "nobody says why".into()));
+                let (code, message) = wrong.unwrap_or((0, "no reason given".into()));
                 let kind = match kind_of(code) {
                     ErrorKind::Io => ErrorKind::Mismatch,
                     kind => kind,
                 };
-                let what = format!("{kept} of {count} records would be kept: {message}");
+                let what = format!("only {kept} of {count} records would be stored: {message}");
                 Err(Error::new(kind, what))
             })
             .await

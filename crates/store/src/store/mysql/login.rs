@@ -33,14 +33,16 @@ pub(super) enum Way<'a> {
 }
 
 /// The server wants to be logged in to in a way that only the crate knows.
-const OTHER: &str = "the server wants a login that steelyard's own client does not know; \
-                     ?client=crate may";
+const OTHER: &str = "the server wants a login method that steelyard's own client does not have; \
+                     try ?client=crate";
 
 /// The same without TLS, where the crate would tell the password to whoever asks.
-const OTHER_UNSAFE: &str = "the server wants a login that steelyard's own client does not know, and without TLS none other is \
-                            tried; use ?tls=true, or ?client=crate if the server and the network are trusted";
-const ASKS: &str = "the server asks for the password itself, which without TLS would be told to whoever answers in its \
-                    place; use ?tls=true, ?socket=, or ?client=crate if the server and the network are trusted";
+const OTHER_UNSAFE: &str = "the server wants a login method that steelyard's own client does not \
+                            have, and without TLS no other is tried; use ?tls=true, or \
+                            ?client=crate if the server and the network are trusted";
+const ASKS: &str = "the server wants the password in clear text, which is not sent without TLS; \
+                    use ?tls=true, ?socket=, or ?client=crate if the server and the network are \
+                    trusted";
 
 /// Whether an error says that another client is needed.
 pub(super) fn needs_crate(e: &Error) -> bool {
@@ -91,8 +93,7 @@ pub(super) async fn login(
     nonce.resize(20, 0);
     if let Way::Tls(config, host) = way {
         if !greeting.capabilities().contains(Can::CLIENT_SSL) {
-            let what = "the server has no TLS, which ?tls=true asks for; without it, whoever is in \
-                        between can read along";
+            let what = "the server does not support TLS, which ?tls=true requires";
             return Err(Error::unsupported(what));
         }
         can.insert(Can::CLIENT_SSL);

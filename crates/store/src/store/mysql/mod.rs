@@ -221,7 +221,7 @@ impl MySql {
         rows.into_iter()
             .next()
             .and_then(|row| mysql_async::from_row_opt::<u64>(row).ok())
-            .ok_or_else(|| Error::malformed("a count that is no number"))
+            .ok_or_else(|| Error::malformed("a count that is not a number"))
             .and_then(|count| counts::records("COUNT(*)", count))
             .map_err(|e| self.pool.placed(e))
     }

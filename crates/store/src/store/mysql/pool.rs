@@ -121,7 +121,7 @@ impl Pool {
         type Facts = (String, String, usize, i64, Option<String>);
         let facts = facts.into_iter().next().map(mysql_async::from_row_opt::<Facts>);
         let Some(Ok((version, comment, packet, files, collation))) = facts else {
-            return Err(Error::unsupported("a server that does not say what it is"));
+            return Err(Error::unsupported("the server does not report its version"));
         };
         let collation = match collation.as_deref() {
             Some("utf8mb4_0900_bin") => "utf8mb4_0900_bin",
@@ -306,7 +306,7 @@ pub(super) fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
         return Err(Error::invalid("no database in the URL: mysql://user@host:port/DATABASE"));
     }
     let (encrypt, config) = match (tls, &ca) {
-        (Some(false), Some(_)) => return Err(Error::invalid("?ca= is for ?tls=true")),
+        (Some(false), Some(_)) => return Err(Error::invalid("?ca= needs ?tls=true")),
         (_, Some(ca)) => {
             let roots = vec![PathBuf::from(ca).into()];
             (Some(SslOpts::default().with_root_certs(roots)), Some(Roots::File(ca)))
@@ -318,7 +318,7 @@ pub(super) fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
         tls::ready();
     }
     let size = PoolConstraints::new(common.pool, common.pool)
-        .ok_or_else(|| Error::invalid("?pool=0: one connection at least"))?;
+        .ok_or_else(|| Error::invalid("?pool=0: it must be at least 1"))?;
     // A statement prepared once stays prepared: connections are not reset between uses, and none is
     // closed (the client closes at once those above the least number; to close them later it has a
     // timer, and while one is set, each wait of the runtime costs a tenth of a point read more).
@@ -406,9 +406,10 @@ pub(super) fn error(e: mysql_async::Error) -> Error {
         Theirs::Driver(e @ (DriverError::ConnectionClosed | DriverError::PoolDisconnected)) => {
             (ErrorKind::Unavailable, e.to_string())
         }
-        Theirs::Driver(DriverError::NoClientSslFlagFromServer) => {
-            (ErrorKind::Unsupported, "the server has no TLS; try without ?tls=true".into())
-        }
+        Theirs::Driver(DriverError::NoClientSslFlagFromServer) => (
+            ErrorKind::Unsupported,
+            "the server does not support TLS; try without ?tls=true".into(),
+        ),
         other => (ErrorKind::Io, other.to_string()),
     };
     Error::new(kind, what).with_source(e)

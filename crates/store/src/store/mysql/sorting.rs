@@ -46,7 +46,7 @@ impl Reach {
         let next = than.0 + 1;
         if next == STEPS.len() {
             let what = format!(
-                "key {}: it, or a value that is sorted by, is longer than {} characters, which is what the server \
+                "key {}: it, or its sort value, is longer than the {} characters that the server \
                  sorts by; leave out the order, or narrow the condition",
                 key.shown(),
                 than.characters()

@@ -47,7 +47,7 @@ fn named(what: &str, name: &str) -> Result<()> {
     } else {
         return Ok(());
     };
-    Err(Error::invalid(format!("mysql can have no {what} {name:?}: {wrong}")))
+    Err(Error::invalid(format!("{name:?} is not a valid {what} in mysql: {wrong}")))
 }
 
 /// A table, which is looked at when it is first needed.
@@ -312,7 +312,7 @@ impl Lazy {
 
     fn cells_of(&self, row: &Row) -> Result<Vec<Cell>> {
         let known = self.peek();
-        let mut cells = Vec::with_capacity(2);
+        let mut cells = Vec::with_capacity(known.as_ref().map_or(2, |known| known.width()));
         blobs::fits(&self.facts.abilities, &row.key, 0)?;
         match &known {
             Some(known) => {

@@ -237,24 +237,24 @@ impl Column {
         match self.holds {
             Type::Bool if matches!(n, 0 | 1) || i8::try_from(n).is_err() => {
                 let what = match n {
-                    0 | 1 => format!("is {n}, which its column would make a boolean"),
-                    _ => format!("is {n}, where its column holds -128 to 127"),
+                    0 | 1 => format!("is {n}, which its column would turn into a boolean"),
+                    _ => format!("is {n}, but its column holds -128 to 127"),
                 };
                 Err(refuse(ErrorKind::Invalid, &what))
             }
             Type::Int(least, most) if !(least..=most).contains(&i128::from(n)) => {
-                let what = format!("is {n}, where its column holds {least} to {most}");
+                let what = format!("is {n}, but its column holds {least} to {most}");
                 Err(refuse(ErrorKind::Invalid, &what))
             }
             Type::Year if n != 0 && !(1901..=2155).contains(&n) => {
-                let what = format!("is {n}, where its column holds 0 and the years 1901 to 2155");
+                let what = format!("is {n}, but its column holds 0 and the years 1901 to 2155");
                 Err(refuse(ErrorKind::Invalid, &what))
             }
             Type::Float if (n as f32) as i128 != i128::from(n) => {
-                Err(refuse(ErrorKind::Invalid, &format!("is {n}, and no float is exactly that")))
+                Err(refuse(ErrorKind::Invalid, &format!("is {n}, which no float equals exactly")))
             }
             Type::Double if (n as f64) as i128 != i128::from(n) => {
-                Err(refuse(ErrorKind::Invalid, &format!("is {n}, and no float is exactly that")))
+                Err(refuse(ErrorKind::Invalid, &format!("is {n}, which no float equals exactly")))
             }
             _ => Ok(Cell::Int(n)),
         }
@@ -274,10 +274,10 @@ impl Column {
 
     fn float(&self, v: f64) -> Result<Cell> {
         if !v.is_finite() {
-            return Err(refuse(ErrorKind::Invalid, &format!("is {v}, which MySQL has none of")));
+            return Err(refuse(ErrorKind::Invalid, &format!("is {v}, which MySQL cannot hold")));
         }
         if v == 0.0 && v.is_sign_negative() {
-            let what = "is -0.0, which MySQL makes 0; use that, or ?layout=document";
+            let what = "is -0.0, which MySQL stores as 0; use that, or ?layout=document";
             return Err(refuse(ErrorKind::Invalid, what));
         }
         if self.holds == Type::Float && f64::from(v as f32) != v {
@@ -287,7 +287,11 @@ impl Column {
         Ok(Cell::Double(v))
     }
 
-    fn text(&self, text: &str) -> Result<Cell> {
+    /// A text as what is bound.
+    ///
+    /// # Errors
+    /// As [`cell`](Column::cell).
+    pub(super) fn text(&self, text: &str) -> Result<Cell> {
         let too_long = |most: u64, of: &str| {
             let what = format!("is too long for its column of {most} {of}");
             Err(refuse(ErrorKind::TooLarge, &what))
@@ -307,7 +311,7 @@ impl Column {
             Type::Decimal(digits) => {
                 let after = text.split_once('.').map_or("", |(_, after)| after);
                 if text.contains(['e', 'E']) || after.len() as u64 > digits {
-                    let what = format!("is {text}, where its column has {digits} decimal places");
+                    let what = format!("is {text}, but its column has {digits} decimal places");
                     return Err(refuse(ErrorKind::Invalid, &what));
                 }
             }
@@ -325,11 +329,11 @@ impl Column {
             Type::Bytes(most, false) | Type::Text(most) | Type::Chars(most, _)
                 if len as u64 > most =>
             {
-                let what = format!("has {len} bytes, where its column holds {most}");
+                let what = format!("has {len} bytes, but its column holds {most}");
                 Err(refuse(ErrorKind::TooLarge, &what))
             }
             Type::Bytes(most, true) if len as u64 != most => {
-                let what = format!("has {len} bytes, where its column of type BINARY holds {most}");
+                let what = format!("has {len} bytes, but its column of type BINARY holds {most}");
                 Err(refuse(ErrorKind::Invalid, &what))
             }
             Type::ReadOnly => {
@@ -347,13 +351,13 @@ impl Column {
             _ => 6,
         };
         if nanos % 10u32.pow(9 - digits) != 0 {
-            let what = format!("is {time}, where its column has {digits} digits of a second");
+            let what = format!("is {time}, but its column has {digits} digits of a second");
             return Err(refuse(ErrorKind::Invalid, &what));
         }
         match moment(time) {
             cell @ Cell::Date(1000.., ..) => Ok(cell),
             _ => {
-                let what = format!("is {time}, where MySQL's times begin with the year 1000");
+                let what = format!("is {time}, but MySQL's times begin with the year 1000");
                 Err(refuse(ErrorKind::Invalid, &what))
             }
         }
@@ -381,7 +385,7 @@ impl Column {
             Cell::Bytes(bytes) if self.holds.kind() == Kind::Bytes => Value::Bytes(bytes),
             Cell::Bytes(bytes) => {
                 let text = String::from_utf8(bytes)
-                    .map_err(|_| refuse(ErrorKind::Malformed, "holds text that is no UTF-8"))?;
+                    .map_err(|_| refuse(ErrorKind::Malformed, "holds text that is not UTF-8"))?;
                 match self.holds {
                     Type::Decimal(_) => Value::Decimal(text.into()),
                     _ => Value::Text(text),
@@ -489,7 +493,7 @@ mod tests {
             (column("int unsigned"), Value::Int(-1), "holds 0 to 4294967295"),
             (column("float"), Value::Float(0.1), "a FLOAT would round"),
             (column("double"), Value::Float(f64::NAN), "NaN, which MySQL"),
-            (column("double"), Value::Int(i64::MAX), "no float is exactly"),
+            (column("double"), Value::Int(i64::MAX), "no float equals exactly"),
             (column("varchar(2)"), Value::from("äöü"), "2 characters"),
             (column("char(9)"), Value::from("a "), "ends in a space"),
             (column("tinytext"), Value::from("ä".repeat(128)), "column of 255 bytes"),

@@ -196,8 +196,9 @@ impl MySql {
         counts::at_most("INSERT", most, "rows at most", touched)
             .map_err(|e| self.pool.placed(e))?;
         if taken == Taken::Refuse && touched < sent {
-            let what =
-                format!("{touched} of {sent} records were kept, and the server does not say why");
+            let what = format!(
+                "only {touched} of {sent} records were stored, and the server gives no reason"
+            );
             return Err(Error::new(ErrorKind::Mismatch, what));
         }
         Ok(())

@@ -123,7 +123,9 @@ impl Line {
             false => self.ask_in_task(what, limit, most, &mut end).await,
         };
         self.out.clear();
-        self.out.shrink_to(KEPT);
+        if self.out.capacity() > KEPT {
+            self.out.shrink_to(KEPT);
+        }
         self.taken = done?;
         Ok(&self.input[..self.taken])
     }
@@ -238,7 +240,9 @@ fn room(input: &mut Vec<u8>, filled: usize, most: usize) -> &mut [u8] {
 /// What became of a connection, as an error.
 pub(crate) fn broken(e: std::io::Error) -> Error {
     let what = match e.kind() {
-        IoKind::UnexpectedEof => "the server hung up before its answer was complete".into(),
+        IoKind::UnexpectedEof => {
+            "the server closed the connection before its answer was complete".into()
+        }
         _ => format!("the connection broke: {e}"),
     };
     Error::unavailable(what).with_source(e)
@@ -443,7 +447,7 @@ mod tests {
         socket.write_all(b"half").await.unwrap();
         drop(socket);
         let error = ask(&mut lease, "").await.unwrap_err();
-        assert!(error.to_string().contains("hung up"), "{error}");
+        assert!(error.to_string().contains("closed the connection"), "{error}");
         drop(lease);
         server.lease().await.unwrap();
     }

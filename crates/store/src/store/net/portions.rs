@@ -19,9 +19,7 @@ impl std::error::Error for TooLong {}
 
 /// The error of an answer that does not end.
 pub(crate) fn too_long(what: &str, most: usize) -> Error {
-    let context = format!(
-        "an answer that does not end within {most} bytes, which is the most that is read ({what})"
-    );
+    let context = format!("an answer of more than {most} bytes, the limit ({what})");
     Error::malformed(context).with_source(TooLong)
 }
 

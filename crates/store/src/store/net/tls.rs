@@ -113,8 +113,8 @@ mod client {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|e| Error::invalid(format!("{host:?} as the name of a TLS server: {e}")))?;
         let encrypted = TlsConnector::from(config).connect(name, stream).await;
-        let encrypted = encrypted
-            .map_err(|e| Error::unavailable(format!("no TLS connection: {e}")).with_source(e))?;
+        let encrypted =
+            encrypted.map_err(|e| Error::unavailable(format!("TLS failed: {e}")).with_source(e))?;
         Ok(Stream::Tls(Box::new(encrypted)))
     }
 }

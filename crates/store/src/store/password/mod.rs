@@ -43,7 +43,7 @@ pub(super) fn complete(url: &mut Url) -> Result<Vec<String>> {
             _ => "",
         };
         return Err(Error::unsupported(format!(
-            "{} has no login before its host{how}",
+            "{} takes no user or password before its host{how}",
             driver.name
         )));
     }
@@ -56,7 +56,9 @@ pub(super) fn complete(url: &mut Url) -> Result<Vec<String>> {
     };
     if let Some(file) = url.take("password_file") {
         if of_url {
-            return Err(Error::invalid("a password in the URL and ?password_file=: one of them"));
+            return Err(Error::invalid(
+                "a password in the URL and ?password_file=; use one of them",
+            ));
         }
         url.password = Some(of_file(&file)?);
         return Ok(Vec::new());
@@ -84,15 +86,15 @@ fn of_file(path: &str) -> Result<Secret> {
     let named = |e: Error| e.in_place(format!("?password_file={path}"));
     let size = fs::metadata(path).map_err(|e| named(e.into()))?.len();
     if size > LONGEST {
-        return Err(named(Error::invalid(format!("{size} bytes are no password"))));
+        return Err(named(Error::invalid(format!("{size} bytes are too many for a password"))));
     }
     let text = fs::read(path).map_err(|e| named(e.into()))?;
-    let text = String::from_utf8(text)
-        .map_err(|_| named(Error::invalid("a password is text in UTF-8")))?;
+    let text =
+        String::from_utf8(text).map_err(|_| named(Error::invalid("the password is not UTF-8")))?;
     let text =
         text.strip_suffix('\n').map_or(&*text, |line| line.strip_suffix('\r').unwrap_or(line));
     if text.is_empty() || text.contains(['\0', '\n']) {
-        let what = "a password is one line, and this file has none or several";
+        let what = "the file must have exactly one line, the password";
         return Err(named(Error::invalid(what)));
     }
     Ok(Secret::found(text.to_owned()))
@@ -102,7 +104,7 @@ fn of_variable(value: Option<std::ffi::OsString>) -> Result<Option<Secret>> {
     let Some(value) = value.filter(|value| !value.is_empty()) else { return Ok(None) };
     let text = value
         .into_string()
-        .map_err(|_| Error::invalid(format!("{VARIABLE}: a password is text in UTF-8")))?;
+        .map_err(|_| Error::invalid(format!("{VARIABLE}: the password is not UTF-8")))?;
     Ok(Some(Secret::found(text)))
 }
 
@@ -159,7 +161,7 @@ mod tests {
     fn who_has_no_login_takes_none() {
         for text in ["sqlite://u:p@h/x", "memcached://u@h", "tyrant://u:p@h", "s3://u:p@bucket"] {
             let error = complete(&mut url(text)).unwrap_err().to_string();
-            assert!(error.contains("no login"), "{text}: {error}");
+            assert!(error.contains("no user or password before its host"), "{text}: {error}");
         }
     }
 

@@ -96,26 +96,13 @@ impl Direct {
         self.lines.forget();
     }
 
-    /// Does a statement, shows `row` each row it gives, and answers how many rows it touched.
+    /// Does a statement, shows `row` each row it gives, at most so many ([`ALL`] for all), and answers how
+    /// many rows it touched. The server plans as if all rows were wanted, as it does for a cursor; `LIMIT`
+    /// would make it choose another plan.
     ///
     /// # Errors
     /// Of the connection, of the server, and those of `row`.
     pub(super) async fn run(
-        &self,
-        what: &str,
-        text: &str,
-        values: &[(Type, Bound)],
-        row: impl FnMut(&dyn Cells) -> Result<()>,
-    ) -> Result<u64> {
-        self.run_for(ALL, what, text, values, row).await
-    }
-
-    /// The same where at most so many rows are wanted. The server plans as if all were, as it does for a
-    /// cursor; `LIMIT` would make it choose another plan.
-    ///
-    /// # Errors
-    /// As [`Direct::run`].
-    pub(super) async fn run_for(
         &self,
         most: u32,
         what: &str,
@@ -128,31 +115,22 @@ impl Direct {
         let new = prepared.ask(line.out(), text, values, most)?;
         let mut end = End::default();
         let limit = self.connect.limits.operation;
-        let answer = line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await;
-        let answer = answer.map(|answer| Answer::read(answer, row));
-        let (done, sound) = self.settled(answer, &end);
-        prepared.note(new, &done, text, values);
-        if sound {
+        let answer = match line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await {
+            Ok(bytes) => Answer::read(bytes, row),
+            Err(e) => return Err(self.broken(e)),
+        };
+        prepared.note(new, &answer, text, values);
+        if answer.leaves_sound(&end) {
             lease.give_back();
         }
-        done?.end()
+        answer.end()
     }
 
-    /// What was answered, and whether the line can be used again.
-    fn settled(&self, answer: Result<Answer>, end: &End) -> (Result<Answer>, bool) {
-        let sound = match &answer {
-            // What it has prepared may fit its tables no more.
-            Ok(Answer { refused: Some(told), .. }) => {
-                !end.fatal && !["0A000", "26000"].contains(&&*told.code)
-            }
-            Ok(_) => true,
-            Err(_) => {
-                // The others may be as broken.
-                self.lines.forget();
-                false
-            }
-        };
-        (answer.map_err(|e| e.in_place(self.lines.place())), sound)
+    /// The error of a line without an answer. The others may be as broken.
+    #[cold]
+    fn broken(&self, e: Error) -> Error {
+        self.lines.forget();
+        e.in_place(self.lines.place())
     }
 
     /// A line for several statements.
@@ -202,12 +180,13 @@ impl Session<'_> {
         let new = prepared.ask(line.out(), text, values, ALL)?;
         let mut end = End::default();
         let limit = direct.connect.limits.operation;
-        let answer = line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await;
-        let answer = answer.map(|answer| Answer::read(answer, row));
-        let (done, sound) = direct.settled(answer, &end);
-        prepared.note(new, &done, text, values);
-        self.sound = sound;
-        done?.end()
+        let answer = match line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await {
+            Ok(bytes) => Answer::read(bytes, row),
+            Err(e) => return Err(direct.broken(e)),
+        };
+        prepared.note(new, &answer, text, values);
+        self.sound = answer.leaves_sound(&end);
+        answer.end()
     }
 
     /// Does statements without values, together or not at all.
@@ -227,11 +206,12 @@ impl Session<'_> {
             out.put_u8(0);
         })?;
         let limit = direct.connect.limits.operation;
-        let answer = line.ask(what, limit, SHORT, |bytes| end.find(bytes)).await;
-        let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
-        let (done, sound) = direct.settled(answer, &end);
-        self.sound = sound;
-        done
+        let answer = match line.ask(what, limit, SHORT, |bytes| end.find(bytes)).await {
+            Ok(bytes) => Answer::read(bytes, |_| Ok(())),
+            Err(e) => return Err(direct.broken(e)),
+        };
+        self.sound = answer.leaves_sound(&end);
+        Ok(answer)
     }
 
     /// Sends the bytes of a `COPY`, and says how many rows those were.
@@ -252,12 +232,13 @@ impl Session<'_> {
         message(line.out(), b'c', |_| {})?;
         let mut end = End::default();
         let limit = direct.connect.limits.operation;
-        let answer = line.ask("a COPY", limit, SHORT, |bytes| end.find(bytes)).await;
-        let answer = answer.map(|answer| Answer::read(answer, |_| Ok(())));
-        let (done, sound) = direct.settled(answer, &end);
+        let answer = match line.ask("a COPY", limit, SHORT, |bytes| end.find(bytes)).await {
+            Ok(bytes) => Answer::read(bytes, |_| Ok(())),
+            Err(e) => return Err(direct.broken(e)),
+        };
         // The server refuses in the middle, with half a message of ours still to be sent.
-        self.sound = sound && done.as_ref().is_ok_and(|answer| answer.refused.is_none());
-        done?.end()
+        self.sound = answer.refused.is_none();
+        answer.end()
     }
 }
 
@@ -275,14 +256,8 @@ fn types(values: &[(Type, Bound)]) -> impl Iterator<Item = &Type> + Clone {
 
 impl Prepared {
     /// A statement is prepared from now on, if the answer says so.
-    fn note(
-        &mut self,
-        new: Option<u64>,
-        answer: &Result<Answer>,
-        text: &str,
-        values: &[(Type, Bound)],
-    ) {
-        if let (Some(id), Ok(Answer { prepared: true, .. })) = (new, answer) {
+    fn note(&mut self, new: Option<u64>, answer: &Answer, text: &str, values: &[(Type, Bound)]) {
+        if let (Some(id), true) = (new, answer.prepared) {
             self.known.push((id, text.to_owned(), types(values).cloned().collect()));
         }
     }
@@ -338,7 +313,7 @@ impl Prepared {
 }
 
 /// What stands for all rows where so many are wanted at most.
-const ALL: u32 = 0;
+pub(super) const ALL: u32 = 0;
 
 /// The name of a prepared statement.
 fn name(out: &mut Vec<u8>, id: u64) {
@@ -362,7 +337,7 @@ fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) -> Resul
     body(out);
     let Ok(length) = i32::try_from(out.len() - at) else {
         out.clear();
-        let what = "a statement of more than 2 GB, which PostgreSQL has no messages for";
+        let what = "a statement of more than 2 GB, the limit of PostgreSQL";
         return Err(Error::new(ErrorKind::TooLarge, what));
     };
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
@@ -408,7 +383,9 @@ impl End {
         };
         let length = self.at + self.messages * MESSAGE + usize::try_from(length).unwrap_or(0);
         match wrong {
-            true => Err(Error::malformed("the server's answer is none of PostgreSQL's")),
+            true => {
+                Err(Error::malformed("the server's answer does not follow PostgreSQL's protocol"))
+            }
             // Before anything is kept for it.
             false if length > LONGEST => Err(too_long("a statement", LONGEST)),
             false => Ok(None),
@@ -420,11 +397,21 @@ impl End {
 struct Answer {
     prepared: bool,
     count: u64,
-    refused: Option<Told>,
+    /// Boxed, as it is large and rare: an answer is handed about.
+    refused: Option<Box<Told>>,
     read: Result<()>,
 }
 
 impl Answer {
+    /// Whether the line can be used again.
+    fn leaves_sound(&self, end: &End) -> bool {
+        match &self.refused {
+            None => true,
+            // What it has prepared may fit its tables no more.
+            Some(told) => !end.fatal && !["0A000", "26000"].contains(&&*told.code),
+        }
+    }
+
     /// How many rows it touched.
     ///
     /// # Errors
@@ -442,7 +429,7 @@ impl Answer {
             match tag {
                 b'1' => answer.prepared = true,
                 b'D' if answer.read.is_ok() => answer.read = row(&DataRow::new(body)),
-                b'E' => answer.refused = Some(Told::read(body)),
+                b'E' => answer.refused = Some(Box::new(Told::read(body))),
                 b'C' => answer.count = touched(body),
                 _ => {}
             }
@@ -454,6 +441,10 @@ impl Answer {
 
 /// The number at the end of what a statement says it did: `INSERT 0 5`.
 fn touched(tag: &[u8]) -> u64 {
+    // Most touch one row, or a few.
+    if let [.., b' ', digit @ b'0'..=b'9', 0] = tag {
+        return u64::from(digit - b'0');
+    }
     let digits = tag.iter().rev().skip(1).take_while(|byte| byte.is_ascii_digit());
     let (count, _) = digits.fold((0u64, 1u64), |(count, place), digit| {
         // A number that is too long is the largest, which no count is.
@@ -485,7 +476,7 @@ impl Cells for DataRow<'_> {
     }
 
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
-        let wrong = || Error::malformed("a row that has fewer columns than were asked for");
+        let wrong = || Error::malformed("a row with fewer columns than requested");
         let (mut n, mut at) = match self.found.get() {
             (n, at) if n <= i => (n, at),
             _ => (0, 0),

@@ -25,8 +25,7 @@ pub(super) fn error(e: tokio_postgres::Error) -> Error {
     }
     let has = |text: &str| what.contains(text);
     if has("server does not support TLS") {
-        let what = "the server has no TLS, which ?tls=true asks for; without it, whoever is in \
-                    between can read along";
+        let what = "the server does not support TLS, which ?tls=true requires";
         return Error::unsupported(what).with_source(e);
     }
     let kind = match () {

@@ -29,7 +29,7 @@ pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
     let mut serializer = Serializer::with_formatter(out, Decimal);
     record.serialize(&mut serializer).map_err(|e| match nul_in(record) {
         Some(path) => Error::unsupported(format!(
-            "field {path:?} has a NUL, which PostgreSQL's text has not; use ?layout=blob"
+            "field {path:?} has a NUL, which PostgreSQL's text cannot hold; use ?layout=blob"
         )),
         None => Error::unsupported(e.to_string()),
     })
@@ -50,7 +50,11 @@ fn digits(text: &str) -> Result<(), String> {
 /// As [`json::read`].
 pub(super) fn read(bytes: &[u8]) -> Result<Document> {
     let record = json::read(bytes)?;
-    let changes = record.iter().any(|(_, value)| has_decimals(value));
+    let changes = record.iter().any(|(_, value)| match value {
+        // Most values are none of these, and are not worth a call each.
+        Value::Decimal(_) | Value::List(_) | Value::Map(_) => has_decimals(value),
+        _ => false,
+    });
     match changes {
         true => Ok(record.into_iter().map(|(name, value)| (name, as_written(value))).collect()),
         false => Ok(record),

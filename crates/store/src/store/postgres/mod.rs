@@ -113,9 +113,10 @@ const CRATE: Client = Client::Crate("tokio-postgres");
 const DOCUMENT: Abilities = Abilities {
     driver: "postgres",
     keeps: &[Kind::Null, Kind::Bool, Kind::Int, Kind::BigInt, Kind::Text, Kind::List],
-    loses: "names lose their order; -0.0 becomes 0.0; times become text; decimals keep their digits, but \
-            no exponent, and become floats or whole numbers where those say the same number; bytes, NaN, \
-            infinities, texts with a NUL and numbers of more than 131,072 digits are refused",
+    loses: "fields lose their order; -0.0 becomes 0.0; times become text; decimals keep their \
+            digits, but no exponent, and become floats or whole numbers of the same value where \
+            possible; bytes, NaN, infinities, texts with a NUL and numbers of more than 131,072 \
+            digits are refused",
     cannot: &[Need::Times],
     joins: true,
     atomic: true,

@@ -27,7 +27,7 @@ impl Digits {
     pub(super) fn read(text: &str) -> Result<Digits> {
         let none = || {
             let shown: String = text.chars().take(40).collect();
-            Error::invalid(format!("{shown:?} is no decimal number"))
+            Error::invalid(format!("{shown:?} is not a decimal number"))
         };
         let (negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),

@@ -53,13 +53,13 @@ pub(super) fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(
     url.done()?;
     let tls = match (tls, &socket) {
         (Some(true), Some(_)) => {
-            return Err(Error::invalid("?tls=true with ?socket=, which no wire goes through"));
+            return Err(Error::invalid("?tls=true is not possible on a Unix socket (?socket=)"));
         }
         (Some(true), None) => {
             let roots = ca.as_deref().map_or(Roots::Web, Roots::File);
             Some(MakeRustlsConnect::new(tls::config(roots)?))
         }
-        _ if ca.is_some() => return Err(Error::invalid("?ca= is for ?tls=true")),
+        _ if ca.is_some() => return Err(Error::invalid("?ca= needs ?tls=true")),
         _ => None,
     };
     let table = Lazy::new(shape, &common.table, names, common.durability)?;
@@ -132,10 +132,12 @@ async fn look_at(pool: &Pool, tier: Option<Tier>) -> Result<()> {
     let told = |i: usize| rows[0].try_get::<String>(i);
     let (encoding, fsync, version, full_pages) = (told(0)?, told(1)?, told(3)?, told(4)?);
     if rows[0].try_get::<i32>(2)? < OLDEST {
-        return Err(Error::unsupported(format!("PostgreSQL {version}; it takes 12 or later")));
+        return Err(Error::unsupported(format!(
+            "PostgreSQL {version} is too old; 12 or later is needed"
+        )));
     }
     if encoding != "UTF8" {
-        let what = format!("a database whose encoding is {encoding}; it takes one with UTF8");
+        let what = format!("the database has encoding {encoding}; UTF8 is needed");
         return Err(Error::unsupported(what));
     }
     match tier {

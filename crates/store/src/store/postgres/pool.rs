@@ -9,7 +9,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     crated::{Crated, Crates},
-    direct::{Direct, Session},
+    direct::{ALL, Direct, Session},
     error::code,
     rows::{Cells, Held},
     wire::Bound,
@@ -81,7 +81,7 @@ impl Pool {
         mut row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
         match &self.0 {
-            Of::Own(direct) => direct.run("a query", text, values, row).await.map(drop),
+            Of::Own(direct) => direct.run(ALL, "a query", text, values, row).await.map(drop),
             Of::Crate(_) => {
                 let rows = async { self.crated().await?.query(text, values).await };
                 self.settle(rows.boxed().await)?.iter().try_for_each(|found| row(found))
@@ -102,7 +102,7 @@ impl Pool {
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
         match &self.0 {
-            Of::Own(direct) => direct.run_for(most, "a query", text, values, row).await.map(drop),
+            Of::Own(direct) => direct.run(most, "a query", text, values, row).await.map(drop),
             Of::Crate(_) => {
                 let text = format!("SELECT * FROM ({text}) AS found LIMIT {most}");
                 self.rows(&text, values, row).await
@@ -116,7 +116,7 @@ impl Pool {
     /// Of the connection and the server.
     pub(super) async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
         match &self.0 {
-            Of::Own(direct) => direct.run("a statement", text, values, |_| Ok(())).await,
+            Of::Own(direct) => direct.run(ALL, "a statement", text, values, |_| Ok(())).await,
             Of::Crate(_) => {
                 let done = async { self.crated().await?.execute(text, values).await };
                 self.settle(done.boxed().await)

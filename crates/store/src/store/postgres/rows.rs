@@ -106,9 +106,8 @@ impl Field {
 
     /// Why no key can be written into the column, if none can.
     pub(super) fn only_read(&self) -> Option<String> {
-        (self.texts == Texts::Alike).then(|| {
-            format!("is of type {}, which takes several texts for one value", self.type_name)
-        })
+        (self.texts == Texts::Alike)
+            .then(|| format!("is of type {}, for which different texts are equal", self.type_name))
     }
 
     /// Appends the bytes of a key.
@@ -118,7 +117,7 @@ impl Field {
     pub(super) fn write_key(&self, key: &Key, out: &mut Vec<u8>) -> Result<()> {
         match self.wire {
             Wire::Text if memchr::memchr(0, key.as_bytes()).is_some() => {
-                Err(Error::invalid("has a NUL, which PostgreSQL's text has not"))
+                Err(Error::invalid("has a NUL, which PostgreSQL's text cannot hold"))
             }
             Wire::Text if self.texts == Texts::Padded && key.ends_with(' ') => Err(Error::invalid(
                 "ends in a space, which its column of type character would lose",
@@ -354,8 +353,8 @@ impl Entry for Blob {
             _ => match std::str::from_utf8(&self.bytes) {
                 Ok(text) => body.write(&text.into(), out).map_err(|e| of_field(e, &body.name)),
                 Err(_) => Err(Error::invalid(format!(
-                    "column {:?} is of text, and these bytes are none; use a format that is text, \
-                     as +base64",
+                    "column {:?} is text, but these bytes are not; use a text format, such as \
+                     +base64",
                     body.name
                 ))),
             },
@@ -520,7 +519,7 @@ impl Cells for Held {
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
         match self.0.get(i) {
             Some(cell) => Ok(cell.as_deref()),
-            None => Err(Error::malformed("a row with fewer columns than were asked for")),
+            None => Err(Error::malformed("a row with fewer columns than requested")),
         }
     }
 
@@ -569,12 +568,14 @@ pub(super) fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
         Err(_) => e,
     };
     if known.fields.shape != Shape::Columns {
-        let bytes = row.cell(1)?.ok_or_else(|| Error::malformed("NULL instead of a document"));
-        let json = bytes.map(|bytes| match known.fields.body[0].wire {
+        let Some(bytes) = row.cell(1)? else {
+            return Err(named(Error::malformed("NULL instead of a document")));
+        };
+        let json = match known.fields.body[0].wire {
             Wire::Jsonb => bytes.get(1..).unwrap_or_default(),
             _ => bytes,
-        });
-        return json.and_then(jsonb::read).map_err(named);
+        };
+        return jsonb::read(json).map_err(named);
     }
     known.fields.read(
         || key_of(known, row),

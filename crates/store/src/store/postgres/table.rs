@@ -475,7 +475,9 @@ async fn index_names(pool: &Pool, table: &str) -> Result<Vec<String>> {
 
 /// Keys as a bound array, without those that no such column holds.
 pub(super) fn keys(known: &Known, keys: &[crate::store::Key]) -> (Type, Bound) {
-    let (mut fields, mut count) = (Vec::new(), 0);
+    // As text; as numbers they take eight bytes at most. Each has its length before it, in four.
+    let room = keys.iter().map(|key| key.len() + 12).sum();
+    let (mut fields, mut count) = (Vec::with_capacity(room), 0);
     for key in keys {
         let before = fields.len();
         match wire::field(&mut fields, |out| known.fields.key.write_key(key, out)) {

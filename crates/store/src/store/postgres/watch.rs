@@ -10,7 +10,7 @@ use super::direct::LONGEST;
 use crate::store::net::SAID;
 
 /// What the error says.
-pub(super) const TOO_LONG: &str = "the server says more than there is any use for";
+pub(super) const TOO_LONG: &str = "the server's answer is too long";
 
 /// Looks at what a server says.
 pub(super) struct Watch {

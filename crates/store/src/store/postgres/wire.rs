@@ -80,8 +80,8 @@ impl Wire {
     /// What is wrong with the value, in a phrase that follows the field's name.
     pub(super) fn write(self, value: &Value, out: &mut Vec<u8>) -> Result<()> {
         let cannot = || {
-            let kind = value.kind().name();
-            Error::invalid(format!("holds a {kind}, which its column cannot hold"))
+            let kind = value.kind().one();
+            Error::invalid(format!("is {kind}, which its column cannot hold"))
         };
         match (self, value) {
             (Wire::Bool, Value::Bool(v)) => out.push(u8::from(*v)),
@@ -95,7 +95,7 @@ impl Wire {
             (Wire::Float4 | Wire::Float8, Value::Int(n)) => {
                 let v = *n as f64;
                 if v as i128 != i128::from(*n) {
-                    return Err(Error::invalid(format!("is {n}, and no float is exactly that")));
+                    return Err(Error::invalid(format!("is {n}, which no float equals exactly")));
                 }
                 return self.write(&Value::Float(v), out);
             }
@@ -108,7 +108,7 @@ impl Wire {
             (Wire::Float4, Value::Float(v)) => {
                 let short = *v as f32;
                 if f64::from(short).to_bits() != v.to_bits() {
-                    let what = format!("is {v}, which its column of single precision would round");
+                    let what = format!("is {v}, which its single precision column would round");
                     return Err(Error::invalid(what));
                 }
                 out.extend(short.to_be_bytes());
@@ -116,7 +116,7 @@ impl Wire {
             (Wire::Text, Value::Text(text)) => {
                 if memchr::memchr(0, text.as_bytes()).is_some() {
                     return Err(Error::unsupported(
-                        "has a NUL, which PostgreSQL's text has not; use ?layout=blob",
+                        "has a NUL, which PostgreSQL's text cannot hold; use ?layout=blob",
                     ));
                 }
                 out.extend(text.as_bytes());
@@ -145,7 +145,9 @@ impl Wire {
             (Wire::Uuid, Value::Text(text)) => {
                 let id = uuid::Uuid::try_parse(text).ok().filter(|id| id.to_string() == *text);
                 let id = id.ok_or_else(|| {
-                    Error::invalid("is no UUID as PostgreSQL writes them, which its column holds")
+                    Error::invalid(
+                        "is not a UUID as PostgreSQL writes them, but its column holds those",
+                    )
                 })?;
                 out.extend(id.as_bytes());
             }
@@ -198,7 +200,7 @@ impl Wire {
 }
 
 fn beyond(n: &i64, bits: u8) -> Error {
-    Error::invalid(format!("is {n}, and its column holds whole numbers of {bits} bits"))
+    Error::invalid(format!("is {n}, but its column holds whole numbers of {bits} bits"))
 }
 
 /// Microseconds at 2000-01-01, where PostgreSQL's time begins, since 1970.
@@ -219,11 +221,11 @@ pub(super) fn since_2000(time: Time) -> (i64, bool) {
 fn micros(time: Time) -> Result<i64> {
     match since_2000(time) {
         (_, false) => {
-            let what = format!("is {time}, and PostgreSQL holds times to the microsecond; cut it");
+            let what = format!("is {time}, but PostgreSQL keeps times to the microsecond");
             Err(Error::invalid(what))
         }
         (micros, true) if micros < FIRST => {
-            Err(Error::invalid(format!("is {time}, and PostgreSQL's time begins 4713 BC")))
+            Err(Error::invalid(format!("is {time}, but PostgreSQL's times begin 4713 BC")))
         }
         (micros, true) => Ok(micros),
     }
@@ -247,7 +249,7 @@ pub(super) fn moment(micros: i64, zone: &str) -> Result<Value> {
     const YEARS: i64 = 400;
     const SECONDS: i64 = 146_097 * 86_400;
     let cycles = seconds.div_euclid(SECONDS);
-    let wrong = |e| Error::malformed("a time that PostgreSQL has none of").with_source(e);
+    let wrong = |e| Error::malformed("a time outside PostgreSQL's range").with_source(e);
     let at = Timestamp::from_second(seconds.rem_euclid(SECONDS)).map_err(wrong)?;
     let at = Offset::UTC.to_datetime(at);
     let mut text =
@@ -268,7 +270,7 @@ pub(super) fn field(
     write(out)?;
     let length = out.len() - at - 4;
     let Ok(length) = i32::try_from(length) else {
-        let what = format!("{length} bytes, where PostgreSQL holds 1 GB at most");
+        let what = format!("{length} bytes; the limit of PostgreSQL is 1 GB");
         return Err(Error::new(ErrorKind::TooLarge, what));
     };
     out[at..at + 4].copy_from_slice(&length.to_be_bytes());
@@ -406,14 +408,14 @@ mod tests {
             (Wire::Int2, Value::Int(32768), "16 bits"),
             (Wire::Int4, Value::Int(1 << 31), "32 bits"),
             (Wire::Float8, Value::Float(f64::NAN), "NaN"),
-            (Wire::Float8, Value::Int((1 << 53) + 1), "no float is exactly"),
+            (Wire::Float8, Value::Int((1 << 53) + 1), "no float equals exactly"),
             (Wire::Float4, Value::Float(0.1), "single precision"),
             (Wire::Text, "a\0".into(), "NUL"),
             (Wire::Timestamptz, time(0, 1), "to the microsecond"),
             (Wire::Timestamptz, time(-250_000_000_000, 0), "4713 BC"),
-            (Wire::Numeric, Value::Decimal("x".into()), "no decimal number"),
-            (Wire::Uuid, "01234567-89AB-cdef-0123-456789abcdef".into(), "no UUID"),
-            (Wire::Bool, Value::Int(1), "holds a int"),
+            (Wire::Numeric, Value::Decimal("x".into()), "not a decimal number"),
+            (Wire::Uuid, "01234567-89AB-cdef-0123-456789abcdef".into(), "not a UUID"),
+            (Wire::Bool, Value::Int(1), "is an int"),
         ] {
             let error = through(wire, value.kind(), &value).unwrap_err();
             assert!(error.to_string().contains(want), "{error}");

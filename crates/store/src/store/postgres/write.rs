@@ -46,10 +46,11 @@ fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
     let table = &known.table.name;
     let what = match kept > sent as u64 {
         true => {
-            format!("the server says that {kept} of {sent} records were kept in table {table:?}")
+            format!("the server reports {kept} of {sent} records stored in table {table:?}")
         }
         false => format!(
-            "{kept} of {sent} records were kept: a trigger or a rule of table {table:?} leaves the others out"
+            "only {kept} of {sent} records were stored: a trigger or a rule of table {table:?} \
+             drops the others"
         ),
     };
     Err(Error::new(ErrorKind::Mismatch, what))
@@ -117,7 +118,11 @@ impl PostgreSql {
         }
         let known = self.known().await?;
         if let [one] = entries {
-            return self.insert(&known, &[one], true).await;
+            return match known.triggers || looks(&known, &[one]) {
+                false => self.put_one(&known, one).await,
+                // Apart, so that what is usual stays small.
+                true => self.insert(&known, &[one], true).boxed().await,
+            };
         }
         // The last of equal keys stays: the sort is stable.
         let mut sorted: Vec<&E> = entries.iter().collect();
@@ -130,6 +135,17 @@ impl PostgreSql {
         }
         let kept: Vec<&E> = (0..sorted.len()).filter(last).map(|i| sorted[i]).collect();
         self.insert(&known, &kept, true).await
+    }
+
+    /// Writes a row that is kept as it is sent, in place of the one that may be there.
+    async fn put_one<E: Entry>(&self, known: &Known, one: &E) -> Result<()> {
+        let written = async {
+            let mut row = Columns::new(known);
+            row.push(known, one)?;
+            let kept = self.pool.execute(&known.say.put_one, &row.bound(known)).await;
+            all_kept(known, 1, self.noted(kept)?)
+        };
+        written.await.map_err(|e| of_entry(known, one, e))
     }
 
     /// Each entry by a statement of its own, all in one transaction.
@@ -327,14 +343,14 @@ impl PostgreSql {
         sorted.sort_unstable();
         let twice = sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
         let what = match twice {
-            Some(key) => format!("key {}: it is twice in the batch", key.shown()),
+            Some(key) => format!("key {}: it occurs twice in the batch", key.shown()),
             None => {
                 let asked: Vec<Key> = keys.cloned().collect();
                 let there = match self.found(&asked, rows::key_of).await {
                     Ok(there) => there.into_iter().flatten().next(),
                     Err(_) => None,
                 };
-                format!("key {}: it is taken", there?.shown())
+                format!("key {}: it already exists", there?.shown())
             }
         };
         Some(Error::new(ErrorKind::Conflict, what))

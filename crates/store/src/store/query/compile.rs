@@ -90,7 +90,7 @@ fn test(clause: &Clause, records: Records) -> Result<Filter, Fault> {
         (Records::Marc, _) => {
             let path = marc::Path::parse(&plain(&clause.path)).map_err(|wrong| Fault {
                 at: clause.at + wrong.at,
-                why: format!("no part of a MARC record: {}", wrong.why),
+                why: format!("not a path into a MARC record: {}", wrong.why),
             })?;
             return looked(clause, Part::Marc(path), Records::Texts);
         }
@@ -183,7 +183,7 @@ fn looked(clause: &Clause, part: Part, records: Records) -> Result<Filter, Fault
                 Check::Text(TextTest::Equals(fold(literal)?))
             }
             (Word::Quoted { any_case: true, .. }, _) => {
-                let why = "only = != ~ !~ ^= !^= and in take capital and small letters alike";
+                let why = "only = != ~ !~ ^= !^= and in can ignore case";
                 return Err(Fault { at: literal.at, why: why.into() });
             }
             (word, sign) if records == Records::Texts => {
@@ -191,7 +191,7 @@ fn looked(clause: &Clause, part: Part, records: Records) -> Result<Filter, Fault
                 let as_number = !(marc && matches!(sign, Sign::Equal | Sign::In));
                 let compared = match word {
                     Word::Plain(word) if marc && word == "null" => {
-                        let why = "MARC records have no null; !245a holds where nothing is there";
+                        let why = "MARC records have no null; !245a finds those without a 245a";
                         return Err(Fault { at: literal.at, why: why.into() });
                     }
                     Word::Plain(word) => match number_of(word).filter(|_| as_number) {
@@ -228,7 +228,7 @@ fn look(clause: &Clause, part: Part, check: Check, value: &str) -> Filter {
         Sign::Greater => ">",
         Sign::AtLeast => ">=",
         Sign::Equal | Sign::In => "=",
-        Sign::There => "is there",
+        Sign::There => "exists",
     };
     let shown = match &check {
         Check::Count(test) | Check::Length(test) => format!("{path} {test}"),
@@ -259,7 +259,7 @@ fn value(literal: &Literal) -> Result<Value, Fault> {
             Err(_) => match almost(word) {
                 Some(meant) => {
                     let why = format!(
-                        "{word} is no value of JSON; write {meant}, or \"{word}\" for the text"
+                        "{word} is not a JSON value; write {meant}, or \"{word}\" for the text"
                     );
                     return Err(Fault { at: literal.at, why });
                 }

@@ -538,7 +538,7 @@ impl<'t> Parser<'t> {
         self.at += end + 1;
         let whole = if text.len() == 10 { format!("{text}T00:00:00Z") } else { text.to_owned() };
         whole.parse().or_else(|_| {
-            Fault::new(from, "no time of RFC 3339, such as 2009-02-13T23:31:30Z or 2009-02-13")
+            Fault::new(from, "not an RFC 3339 time, such as 2009-02-13T23:31:30Z or 2009-02-13")
         })
     }
 }

@@ -192,7 +192,7 @@ impl Field {
         let advice = match (wanted, &seen[..]) {
             (Wanted::Values(all), [sort]) => match &all[..] {
                 [value] => advice(*sort, value),
-                _ => "none of these is what it is compared with".into(),
+                _ => "none of them is of the kind compared with".into(),
             },
             (Wanted::Values(_), _) => "what it is compared with is neither".into(),
             (Wanted::Text, _) => "~, ^=, patterns, \"…\"i and len() are for texts".into(),
@@ -371,7 +371,7 @@ mod tests {
             ("a.b=\"1\"", "a.b holds numbers; compare it with 1, without quotes"),
             // Whatever stands there is a text.
             ("_key=8", ""),
-            ("year in (old, new)", "year holds numbers; none of these is what it is compared with"),
+            ("year in (old, new)", "year holds numbers; none of them is of the kind compared with"),
             ("year in (old, 3)", ""),
             ("year=null", ""),
             ("year!=old", ""),

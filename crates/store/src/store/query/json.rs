@@ -13,7 +13,7 @@ const OPERATORS: &str = "$eq, $ne, $lt, $lte, $gt, $gte, $in, $nin, $exists, $pr
 pub(super) fn parse(text: &str) -> Result<Filter> {
     let document: Document = Format::Json
         .decode(text.as_bytes())
-        .map_err(|e| Error::invalid(format!("the query {text} is no JSON")).with_source(e))?;
+        .map_err(|e| Error::invalid(format!("the query {text} is not JSON")).with_source(e))?;
     let filter = Filter::from_document(&document)?;
     Query::new(filter.clone()).check()?;
     Ok(filter)
@@ -46,15 +46,15 @@ impl Filter {
 }
 
 fn unknown(name: &str) -> Error {
-    Error::invalid(format!("no operator {name:?}; known: {OPERATORS}"))
+    Error::invalid(format!("unknown operator {name:?}; known: {OPERATORS}"))
 }
 
 fn map<'a>(operator: &str, value: &'a Value) -> Result<&'a Document> {
-    value.as_map().ok_or_else(|| Error::invalid(format!("{operator} wants a map after it")))
+    value.as_map().ok_or_else(|| Error::invalid(format!("{operator} needs a map")))
 }
 
 fn filters(operator: &str, value: &Value) -> Result<Vec<Filter>> {
-    let wrong = || Error::invalid(format!("{operator} wants a list of conditions after it"));
+    let wrong = || Error::invalid(format!("{operator} needs a list of conditions"));
     let Value::List(list) = value else { return Err(wrong()) };
     list.iter().map(|value| Filter::from_document(value.as_map().ok_or_else(wrong)?)).collect()
 }
@@ -69,7 +69,7 @@ fn field(path: Path, value: &Value) -> Result<Filter> {
     for (name, value) in operators.iter() {
         let list = || match value {
             Value::List(list) => list.iter().map(literal).collect::<Result<Vec<_>>>(),
-            _ => Err(Error::invalid(format!("{name} wants a list after it"))),
+            _ => Err(Error::invalid(format!("{name} needs a list"))),
         };
         let one = || literal(value);
         let test = match name {
@@ -87,15 +87,15 @@ fn field(path: Path, value: &Value) -> Result<Filter> {
             }
             "$exists" => match value {
                 Value::Bool(wanted) => Test::Exists(*wanted),
-                _ => return Err(Error::invalid("$exists wants true or false after it")),
+                _ => return Err(Error::invalid("$exists needs true or false")),
             },
             "$prefix" => match value {
                 Value::Text(start) => Test::Prefix(start.clone()),
-                _ => return Err(Error::invalid("$prefix wants text after it")),
+                _ => return Err(Error::invalid("$prefix needs text")),
             },
             "$contains" | "$regex" => {
                 let Some(text) = value.as_str() else {
-                    return Err(Error::invalid(format!("{name} wants text after it")));
+                    return Err(Error::invalid(format!("{name} needs text")));
                 };
                 let look = match name {
                     "$regex" => Look::pattern(&path, text),
@@ -139,7 +139,7 @@ fn extended(map: &Document) -> Option<Result<Value>> {
     let text = value.as_str();
     match (name, text) {
         ("$date", Some(text)) => Some(text.parse().map(Value::Time)),
-        ("$date", None) => Some(Err(Error::invalid("$date wants an RFC 3339 time as text"))),
+        ("$date", None) => Some(Err(Error::invalid("$date needs an RFC 3339 time as text"))),
         _ => None,
     }
 }
@@ -151,11 +151,11 @@ mod tests {
     #[test]
     fn what_is_not_understood_is_answered() {
         for (text, want) in [
-            (r#"{"age": {"$gt": 1"#, "no JSON"),
-            (r#"{"age": {"$within": 1}}"#, "no operator \"$within\"; known: $eq"),
-            (r#"{"$where": "x"}"#, "no operator \"$where\""),
+            (r#"{"age": {"$gt": 1"#, "is not JSON"),
+            (r#"{"age": {"$within": 1}}"#, "unknown operator \"$within\"; known: $eq"),
+            (r#"{"$where": "x"}"#, "unknown operator \"$where\""),
             (r#"{"$or": {"a": 1}}"#, "list of conditions"),
-            (r#"{"age": {"$in": 1}}"#, "wants a list"),
+            (r#"{"age": {"$in": 1}}"#, "needs a list"),
             (r#"{"age": {"x": 1}}"#, "not with a map"),
             (r#"{"age": {"$date": 5}}"#, "RFC 3339"),
             ("=5", "expected a field"),

@@ -166,7 +166,7 @@ impl Pattern {
                 // The last line says what; those before it show the place.
                 let text = e.to_string();
                 let why = text.lines().last().unwrap_or_default();
-                format!("no regular expression: {}", why.trim_start_matches("error: "))
+                format!("not a regular expression: {}", why.trim_start_matches("error: "))
             }
         })
     }

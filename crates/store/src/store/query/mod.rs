@@ -89,12 +89,16 @@ impl FromStr for Path {
                 // As in conditions.
                 '"' if names.last().is_some_and(String::is_empty) => {
                     let end = quoted(chars.as_str()).ok_or_else(|| {
-                        Error::invalid(format!("{text:?} is no path: a quote in it is not closed"))
+                        Error::invalid(format!(
+                            "{text:?} is not a path: a quote in it is not closed"
+                        ))
                     })?;
                     let name = format!("\"{}\"", &chars.as_str()[..end]);
                     let name: String = serde_json::from_str(&name).map_err(|e| {
-                        Error::invalid(format!("{text:?} is no path: {name} is no text of JSON"))
-                            .with_source(e)
+                        Error::invalid(format!(
+                            "{text:?} is not a path: {name} is not a JSON string"
+                        ))
+                        .with_source(e)
                     })?;
                     names.last_mut().expect("never empty").push_str(&name);
                     chars = chars.as_str()[end + 1..].chars();
@@ -105,7 +109,7 @@ impl FromStr for Path {
             }
         }
         match names.iter().any(String::is_empty) {
-            true => Err(Error::invalid(format!("{text:?} is no path: a name in it is empty"))),
+            true => Err(Error::invalid(format!("{text:?} is not a path: a name in it is empty"))),
             false => Ok(Path(names)),
         }
     }
@@ -407,9 +411,9 @@ fn check_test(path: &Path, test: &Test) -> Result<()> {
         Err(Error::invalid(format!("{:?} is compared with a {kind}, {what}", path.to_string())))
     };
     let equal = |value: &Value| match value {
-        Value::List(_) | Value::Map(_) => refuse(value, "which no query can"),
+        Value::List(_) | Value::Map(_) => refuse(value, "which queries do not support"),
         Value::Float(_) | Value::BigInt(_) | Value::Decimal(_) if !number::is_number(value) => {
-            refuse(value, "which is no number")
+            refuse(value, "which is not a number")
         }
         _ => Ok(()),
     };
@@ -421,7 +425,7 @@ fn check_test(path: &Path, test: &Test) -> Result<()> {
             match value.kind() {
                 Kind::Int | Kind::BigInt | Kind::Float | Kind::Decimal => Ok(()),
                 Kind::Text | Kind::Time => Ok(()),
-                _ => refuse(value, "of which none is less than another"),
+                _ => refuse(value, "which has no order"),
             }
         }
         Test::Exists(_) | Test::Prefix(_) => Ok(()),

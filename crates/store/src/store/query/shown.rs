@@ -38,8 +38,8 @@ impl fmt::Display for Test {
                 let all: Vec<String> = values.iter().map(shown).collect();
                 return write!(f, "in ({})", all.join(", "));
             }
-            Test::Exists(true) => return f.write_str("is there"),
-            Test::Exists(false) => return f.write_str("is not there"),
+            Test::Exists(true) => return f.write_str("exists"),
+            Test::Exists(false) => return f.write_str("is missing"),
             Test::Prefix(prefix) => return write!(f, "begins with {prefix:?}"),
         };
         write!(f, "{sign} {}", shown(value))
@@ -77,7 +77,7 @@ mod tests {
             (old.clone().and(open), "age >= 50 and status = \"open\""),
             (
                 either.and(field("a.b", Test::Exists(false))),
-                "(age >= 50 or status = \"open\") and a.b is not there",
+                "(age >= 50 or status = \"open\") and a.b is missing",
             ),
             (Filter::Not(Box::new(old)), "not (age >= 50)"),
             (field("x", Test::In(vec![1.into(), Value::Null])), "x in (1, null)"),

@@ -210,8 +210,8 @@ impl Ends {
                         // Before anything is kept for it: the longest value there is.
                         (b'$', Some(bytes), _) if bytes.unsigned_abs() > MAX_RECORD => {
                             return Err(Error::malformed(format!(
-                                "the answer to {what} is to have a value of {bytes} bytes, and Redis \
-                                 has none beyond {MAX_RECORD}"
+                                "the answer to {what} announces {bytes} bytes; the limit of Redis \
+                                 is {MAX_RECORD}"
                             )));
                         }
                         (b'$', _, Some(Ok(bytes))) => len = len.saturating_add(bytes + 2),

@@ -55,7 +55,7 @@ impl Hashes {
             if new {
                 let keys: Vec<_> = hashes.iter().map(|hash| hash.key.clone()).collect();
                 if let Some(key) = self.0.taken(&keys).await? {
-                    let what = format!("key {} is taken", key.shown());
+                    let what = format!("key {} already exists", key.shown());
                     return Err(Error::new(ErrorKind::Conflict, what));
                 }
             }
@@ -138,7 +138,7 @@ impl Store for Hashes {
         let hashes: Vec<_> = rows.iter().map(|row| self.hash(row)).collect::<Result<_>>()?;
         let mut new = HashSet::with_capacity(rows.len());
         if let Some(row) = rows.iter().find(|row| !new.insert(&row.key)) {
-            let what = format!("key {} is there twice", row.key.shown());
+            let what = format!("key {} occurs twice", row.key.shown());
             return Err(Error::new(ErrorKind::Conflict, what));
         }
         self.write(&hashes, true).await

@@ -74,8 +74,8 @@ async fn answers_of_another_number_than_was_asked_for_end_a_read() {
         (b"*-1\r\n", "the answer to MGET has 0 values for 16 keys"),
         (b"*1\r\n$-1\r\n", "the answer to MGET has 1 values for 16 keys"),
         (b"*17\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n", "has 17 values for 16 keys"),
-        (b"*1\r\n$-99\r\n", "is none"),
-        (b"*-99\r\n", "is none"),
+        (b"*1\r\n$-99\r\n", "unexpected answer to"),
+        (b"*-99\r\n", "unexpected answer to"),
         (b"*1\r\n$8589934592\r\nabc", "8589934592 bytes"),
         (b"*16\r\n$9223372036854775807\r\nabc", "9223372036854775807 bytes"),
     ] {
@@ -92,7 +92,7 @@ async fn keys_that_come_in_circles_end_a_scan() {
     let [_, scanned] = read(&url).await;
     let error = scanned.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Malformed, "{error}");
-    assert!(error.to_string().contains("SCAN go in circles"), "{error}");
+    assert!(error.to_string().contains("SCAN repeat"), "{error}");
 }
 
 /// The answer to SCAN: where to go on, and perhaps a key.

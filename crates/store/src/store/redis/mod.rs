@@ -50,7 +50,7 @@ pub(super) const DRIVER: Driver = Driver {
     name: "redis",
     aliases: &["rediss"],
     example: "redis://localhost:6379/0?table=pets&layout=document",
-    about: "Redis or Valkey: values in memory, logged to disk as the server is set; found by key",
+    about: "Redis or Valkey: values in memory, logged to disk as configured; found by key only",
     shapes: &[Shape::Blob, Shape::Document],
     facts: &[
         Facts::of(Shape::Blob, ABILITIES),
@@ -160,8 +160,8 @@ impl Table {
             Some((key, found)) => Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
-                    "{} holds a {found}, where layout {layout} has a {kind}; \
-                     name the other layout or another table",
+                    "{} is a {found}, but layout {layout} uses a {kind}; use the other layout or \
+                     another table",
                     Key::new(self.space.full(key))?.shown()
                 ),
             )),
@@ -318,7 +318,7 @@ impl Settings {
                 let (log, sync) = (self.get("appendonly"), self.get("appendfsync"));
                 let limit = self.limit().map(|limit| format!(" and {}", limit.why));
                 let store = format!(
-                    "this Redis, with appendonly {} and appendfsync {}{},",
+                    "Redis with appendonly {} and appendfsync {}{},",
                     log.unwrap_or_default(),
                     sync.unwrap_or_default(),
                     limit.unwrap_or_default()
@@ -326,7 +326,7 @@ impl Settings {
                 let can: Vec<_> = Tier::ALL.into_iter().filter(|tier| *tier <= set).collect();
                 Err(tier.refused(&store, &can))
             }
-            None => Err(tier.refused("a Redis that does not show its settings", &[Tier::T0])),
+            None => Err(tier.refused("the server does not report its settings", &[Tier::T0])),
         }
     }
 }

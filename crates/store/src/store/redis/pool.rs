@@ -106,14 +106,14 @@ impl To {
         let database = match &*url.path {
             "" => 0,
             number => number.parse().ok().filter(|n| *n >= 0).ok_or_else(|| {
-                Error::invalid(format!("databases of Redis are numbers, and {number:?} is none"))
+                Error::invalid(format!("Redis databases are numbers, and {number:?} is not one"))
             })?,
         };
         if tls && socket.is_some() {
-            return Err(Error::invalid("?socket= and TLS: one of them"));
+            return Err(Error::invalid("?socket= and TLS exclude each other"));
         }
         if !tls && ca.is_some() {
-            return Err(Error::invalid("?ca= is for TLS; write rediss://"));
+            return Err(Error::invalid("?ca= needs TLS; write rediss://"));
         }
         Ok(To { host, port, socket, tls, ca, database })
     }

@@ -76,7 +76,7 @@ impl Strings {
                 }
             };
             let which = taken.map_or("one of them".into(), |blob| blob.key.shown());
-            return Err(Error::new(ErrorKind::Conflict, format!("key {which} is taken")));
+            return Err(Error::new(ErrorKind::Conflict, format!("key {which} already exists")));
         }
         Ok(())
     }

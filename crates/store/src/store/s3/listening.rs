@@ -63,17 +63,17 @@ pub(super) fn client(builder: reqwest::ClientBuilder) -> crate::Result<reqwest::
                     (attempt.url().host_str(), attempt.url().port_or_known_default());
                 let to = format!("{}:{}", host.unwrap_or_default(), port.unwrap_or_default());
                 attempt.error(format!(
-                    "{WRONG}: it sends the request on to another server, {to}, which it is not signed for"
+                    "{WRONG}: it redirects to another server, {to}, which the request is not signed for"
                 ))
             }
             before if before.len() > ONWARD => {
-                attempt.error(format!("{WRONG}: it sends the request on {ONWARD} times"))
+                attempt.error(format!("{WRONG}: it redirects {ONWARD} times"))
             }
             _ => attempt.follow(),
         }
     });
     let built = builder.redirect(onward).build();
-    built.map_err(|e| Error::invalid("no client for HTTP").with_source(e))
+    built.map_err(|e| Error::invalid("cannot start the HTTP client").with_source(e))
 }
 
 impl HttpConnector for Listening {
@@ -112,12 +112,12 @@ impl HttpService for Listener {
             // What is behind it may be a signature.
             let to = to.to_str().unwrap_or_default().split('?').next().unwrap_or_default();
             let status = answer.status().as_u16();
-            return Err(wrong(format!("status {status}, which sends the request on to {to}")));
+            return Err(wrong(format!("status {status}, a redirect to {to}")));
         }
         let gets = method == "GET" && answer.status().is_success();
         if gets && whole && answer.status() != StatusCode::OK {
             let status = answer.status().as_u16();
-            return Err(wrong(format!("status {status}, where the whole was asked for")));
+            return Err(wrong(format!("status {status} for a request of the whole object")));
         }
         let object = gets && !lists;
         let most = if object { LARGEST } else { SAID };
@@ -143,7 +143,7 @@ fn goes_on(list: &[u8]) -> Result<(), HttpError> {
     let Ok(list) = quick_xml::de::from_reader::<_, List>(list) else { return Ok(()) };
     match list.next_continuation_token.is_none_or(|next| next.is_empty()) {
         true if list.is_truncated => Err(wrong(
-            "a list with IsTruncated and without NextContinuationToken, so that the rest cannot be asked for",
+            "a list with IsTruncated but no NextContinuationToken, so the rest cannot be requested",
         )),
         _ => Ok(()),
     }

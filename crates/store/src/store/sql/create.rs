@@ -38,7 +38,7 @@ impl Rules {
         }
         let own = names.key();
         if own == Path::KEY && layout.columns.iter().any(|column| column.name == own) {
-            return Err(Error::invalid(format!("a field {own:?}, which is the key's own")));
+            return Err(Error::invalid(format!("field {own:?} has the name of the key's column")));
         }
         let mut seen: Vec<(String, &str)> = Vec::with_capacity(layout.columns.len() + 1);
         if !layout.columns.iter().any(|column| column.name == own) {
@@ -52,8 +52,8 @@ impl Rules {
                 return Err(Error::invalid(match *other == name {
                     true => format!("column {name:?} is named twice"),
                     false => format!(
-                        "{driver} cannot have columns {other:?} and {name:?} side by side, which it \
-                         takes for one; layout document keeps both"
+                        "columns {other:?} and {name:?} are the same in {driver}; layout document \
+                         keeps both"
                     ),
                 }));
             }
@@ -79,7 +79,7 @@ impl Rules {
             return Ok(Made { key_is_int: false, columns: Vec::new() });
         }
         if layout.columns.is_empty() {
-            return Err(Error::invalid("layout columns needs columns to make a table with"));
+            return Err(Error::invalid("layout columns needs the columns of the table"));
         }
         let own = names.key();
         let mut made = Made { key_is_int: false, columns: Vec::new() };
@@ -132,8 +132,8 @@ mod tests {
         assert_eq!(said(&["a", "b", "a"], None), "column \"a\" is named twice");
         for (names, key) in [(&["a", "A"][..], None), (&["A"], Some("a")), (&["_KEY"], None)] {
             let said = said(names, key);
-            assert!(said.contains("which it takes for one"), "{names:?}: {said}");
+            assert!(said.contains("are the same in"), "{names:?}: {said}");
         }
-        assert!(said(&["a", "0123456789"], None).contains("10 bytes, and 9 are the most"));
+        assert!(said(&["a", "0123456789"], None).contains("10 bytes; the limit is 9"));
     }
 }

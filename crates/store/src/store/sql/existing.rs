@@ -164,7 +164,7 @@ impl<C: Described> Fields<C> {
                     column.kind().name(),
                     kind.name()
                 ),
-                None => format!("table {table:?} is there, without a column {name:?}"),
+                None => format!("table {table:?} has no column {name:?}"),
             };
             return Err(Error::new(ErrorKind::Conflict, what));
         }

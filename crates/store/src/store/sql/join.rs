@@ -37,7 +37,7 @@ pub(crate) fn join(join: &Join, own: &Side<'_>, other: &Side<'_>) -> Result<Sql>
     for (path, side) in [(&join.on, own), (&join.field, other)] {
         if path.is_key() && !side.key_is_text {
             let name = &side.table.name;
-            let what = format!("a join by the keys of table {name:?}, which are no texts");
+            let what = format!("a join by the keys of table {name:?}, which are not text");
             return Err(Error::unsupported(what));
         }
     }

@@ -115,20 +115,21 @@ pub(crate) fn another(by: Changer, put: &Value, got: &Value) -> Error {
         value => query::shown(value),
     };
     let (put, got) = (shown(put), shown(got));
-    Error::invalid(format!("is {put}, which {by} would keep as {got}; nothing was written"))
+    Error::invalid(format!("is {put}, which {by} would store as {got}; nothing was written"))
 }
 
 /// The error for a whole record, in one column, in whose place another is there, in a phrase that follows the column's
 /// name.
 pub(crate) fn changed_record() -> Error {
     let by = "a trigger or a rule of the table";
-    Error::invalid(format!("is a record of which {by} would make another one; nothing was written"))
+    Error::invalid(format!("is a record that {by} would change; nothing was written"))
 }
 
 /// The error for a record that is not there by its key after it was written into a table with triggers.
 pub(crate) fn left_out(table: &Table, key: &Key) -> Error {
     Error::invalid(format!(
-        "key {}: a trigger or a rule of table {:?} leaves it out or gives it another key; nothing was written",
+        "key {}: a trigger or a rule of table {:?} drops it or changes its key; nothing was \
+         written",
         key.shown(),
         table.name
     ))

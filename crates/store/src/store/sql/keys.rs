@@ -62,7 +62,8 @@ pub(crate) fn taken(table: &Table, key: &str, other: Option<&str>) -> Error {
     let Table { name, key: column, .. } = table;
     let why = match other {
         Some(other) => format!(
-            "table {name:?} takes it for {other:?}, which it has, by the collation or type of column {column:?}"
+            "table {name:?} has {other:?}, which is equal to it by the collation or type of \
+             column {column:?}"
         ),
         None => format!(
             "table {name:?} does not keep it as it is, by the collation or type of column {column:?} or by another column whose values are unique"

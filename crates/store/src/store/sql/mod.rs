@@ -505,8 +505,9 @@ fn after_prefix(start: &str) -> Option<String> {
 pub(super) fn numbers_of_64_bits(driver: &str, name: &str, kind: Kind) -> Result<()> {
     match kind {
         Kind::Decimal | Kind::BigInt => Err(Error::unsupported(format!(
-            "field {name:?} holds a {}, of which {driver} has no exact column; use ?layout=blob&format=json, or text",
-            kind.name()
+            "field {name:?} is {}, for which {driver} has no exact column; use \
+             ?layout=blob&format=json, or text",
+            kind.one()
         ))),
         _ => Ok(()),
     }
@@ -522,12 +523,12 @@ pub(super) fn check_name(driver: &str, what: &str, name: &str, longest: usize) -
     } else if name.contains('\0') {
         "it has a NUL".into()
     } else if name.len() > longest {
-        format!("it has {} bytes, and {longest} are the most", name.len())
+        format!("it has {} bytes; the limit is {longest}", name.len())
     } else {
         return Ok(());
     };
     let shown: String = name.chars().take(60).collect();
-    Err(Error::invalid(format!("{driver} can have no {what} {shown:?}: {wrong}")))
+    Err(Error::invalid(format!("{shown:?} is not a valid {what} in {driver}: {wrong}")))
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub(crate) fn whole(key: &Key) -> Result<i128> {
         _ => false,
     };
     let number = if plain { key.parse().ok() } else { None };
-    number.ok_or_else(|| Error::invalid("is no whole number, which the key's column holds"))
+    number.ok_or_else(|| Error::invalid("is not a whole number, but the key's column is"))
 }
 
 impl<C: Described> Fields<C> {
@@ -112,7 +112,7 @@ impl<C: Described> Fields<C> {
             return Error::invalid(format!("the table has no column for the field {name:?}"));
         }
         let twice = names().enumerate().find(|(i, name)| names().take(*i).any(|n| n == *name));
-        of_field(Error::invalid("is there twice; keep it once"), twice.map_or("", |(_, name)| name))
+        of_field(Error::invalid("occurs twice; keep one"), twice.map_or("", |(_, name)| name))
     }
 
     /// The record of a row. `key` and `cell` read what is in it: the key, and the cell of a column by
@@ -146,11 +146,8 @@ impl<C: Described> Fields<C> {
 
 /// The error for a value of another kind than its column.
 fn another(column: &impl Described, value: &Value) -> Error {
-    Error::invalid(format!(
-        "holds a {}, where its column holds {}",
-        value.kind().name(),
-        column.kind().name()
-    ))
+    let (is, holds) = (value.kind().one(), column.kind().name());
+    Error::invalid(format!("is {is}, but its column holds {holds}"))
 }
 
 #[cfg(test)]

@@ -36,8 +36,7 @@ impl BlobTable for Sqlite3 {
         }
         self.pool
             .attempt_with(blobs, move |connection, blobs: &[Blob]| {
-                let blobs: Vec<_> = blobs.iter().map(|blob| (&blob.key, &blob.bytes[..])).collect();
-                write::rows(connection, &known, new, &blobs)
+                write::rows(connection, &known, new, blobs)
             })
             .await
     }

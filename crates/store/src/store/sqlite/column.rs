@@ -95,23 +95,22 @@ impl Found {
         let no = |what: String| Err(Error::invalid(what));
         match (self.kind, value) {
             (_, Value::Null) if self.row_id => {
-                no("is not there, and its column would number the row anew; give it a number"
-                    .into())
+                no("is missing, and its column would number the row anew; give it a number".into())
             }
-            (_, Value::Float(v)) if v.is_nan() => no("is NaN, which SQLite has none of".into()),
+            (_, Value::Float(v)) if v.is_nan() => no("is NaN, which SQLite cannot hold".into()),
             (Kind::Float, Value::Int(n))
                 if self.affinity == Affinity::Real && *n as f64 as i128 != i128::from(*n) =>
             {
-                no(format!("is {n}, and no float is exactly that"))
+                no(format!("is {n}, which no float equals exactly"))
             }
             (Kind::Bool, Value::Int(n @ (0 | 1))) => {
-                no(format!("is {n}, which its column of booleans would make one of"))
+                no(format!("is {n}, which its column of booleans would turn into one"))
             }
             (Kind::Time, Value::Text(text)) if time(text).is_some() => {
-                no(format!("is the text {text:?}, which its column would make a time"))
+                no(format!("is the text {text:?}, which its column would turn into a time"))
             }
             (_, Value::Text(text)) if self.affinity.makes_numbers() && looks_like_number(text) => {
-                no(format!("is the text {text:?}, which its column would make a number"))
+                no(format!("is the text {text:?}, which its column would turn into a number"))
             }
             (_, value) => Ok(cell(value)),
         }
@@ -223,8 +222,8 @@ fn must_be_utf_8(encoding: &str) -> Result<()> {
     match encoding {
         "UTF-8" => Ok(()),
         other => Err(Error::unsupported(format!(
-            "the texts of the database are in {other}, in which SQLite gives them another order; make one in UTF-8: \
-             sqlite3 OLD .dump | sqlite3 NEW"
+            "the database is encoded in {other}, in which SQLite sorts text differently; convert \
+             it to UTF-8: sqlite3 OLD .dump | sqlite3 NEW"
         ))),
     }
 }
@@ -249,7 +248,8 @@ pub(super) fn look(connection: &Connection, table: &str) -> Result<Looked> {
             return Err(Error::new(
                 ErrorKind::Conflict,
                 format!(
-                    "table {table:?} would be the same as {other:?}, which the database has: SQLite takes capital and small letters for the same"
+                    "table {table:?} would be the same as {other:?}, which exists: SQLite ignores \
+                     case in names"
                 ),
             ));
         }
@@ -380,7 +380,7 @@ impl KeyColumn {
             _ if !promise.unique => Err(NO_INDEX),
             Is::RowId | Is::Text => Ok(Writes::AsItIs),
             Is::Collated | Is::Numeric => Ok(Writes::Looking),
-            Is::Any => Err("has a type that takes 5 and '5' for different values"),
+            Is::Any => Err("has a type for which 5 and '5' are different values"),
         }
     }
 }

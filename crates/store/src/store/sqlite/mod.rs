@@ -49,6 +49,7 @@ use self::{
     error::error,
     pool::{Pool, Settings},
     table::Known,
+    write::Cells,
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Explained, Facts, Filter, Join,
@@ -177,15 +178,12 @@ impl Sqlite3 {
     /// Writes the rows of records; `new` ones must not be there.
     async fn put_rows(&self, rows: &[Row], new: bool) -> Result<()> {
         let known = self.known().await?;
-        let cells = |row| known.cells(self.abilities(), row);
-        let cells: Vec<Vec<Cell>> = rows.iter().map(cells).collect::<Result<_>>()?;
-        let keys: Vec<Key> = rows.iter().map(|row| row.key.clone()).collect();
-        self.pool
-            .attempt(move |connection| {
-                let rows: Vec<_> = keys.iter().zip(cells).collect();
-                write::rows(connection, &known, new, &rows)
-            })
-            .await
+        let cells = |row: &Row| {
+            let body = known.cells(self.abilities(), row)?;
+            Ok(Cells { key: row.key.clone(), body })
+        };
+        let rows: Vec<Cells> = rows.iter().map(cells).collect::<Result<_>>()?;
+        self.pool.attempt(move |connection| write::rows(connection, &known, new, &rows)).await
     }
 
     async fn removed(&self, keys: &[Key]) -> Result<u64> {

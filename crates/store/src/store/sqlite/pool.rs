@@ -44,7 +44,8 @@ pub(crate) struct Settings {
 /// Some connections to one database.
 pub(crate) struct Pool {
     settings: Settings,
-    connections: Arc<pool::Pool<Open>>,
+    /// Boxed, as they are handed about for each operation.
+    connections: Arc<pool::Pool<Box<Open>>>,
 }
 
 /// A connection, and the time limit of what it does.
@@ -55,14 +56,22 @@ struct Open {
     by: ThreadId,
 }
 
-impl pool::Connection for Open {
+impl pool::Connection for Box<Open> {
     fn suits(&self) -> bool {
-        self.by == thread::current().id()
+        self.by == this_thread()
     }
 
     fn rest(&mut self) {
-        self.by = thread::current().id();
+        self.by = this_thread();
     }
+}
+
+/// The thread that asks. `thread::current` counts who has it, each time.
+fn this_thread() -> ThreadId {
+    thread_local! {
+        static THIS: ThreadId = thread::current().id();
+    }
+    THIS.with(|id| *id)
 }
 
 /// When the operation of a connection takes too long. Its own thread counts and looks; nobody else
@@ -73,6 +82,8 @@ struct Limit {
     operation: AtomicU64,
     /// The operation that was interrupted last.
     interrupted: AtomicU64,
+    /// How often all that is under way was to end ([`interrupt`](crate::store::interrupt)) when the operation began.
+    before: AtomicU64,
 }
 
 impl Pool {
@@ -126,8 +137,12 @@ impl Pool {
             lease.limit.begin();
             let done = act(&mut lease.connection, input);
             let interrupted = lease.limit.has_interrupted();
+            let to_end = lease.limit.is_to_end();
             lease.give_back();
             match interrupted {
+                true if to_end => {
+                    done.map_err(|_| Error::unavailable("a statement was interrupted"))
+                }
                 true => done.map_err(|_| late("a statement", timeout)),
                 false => done,
             }
@@ -188,17 +203,17 @@ impl Pool {
     }
 
     /// A new connection to a database that is there.
-    fn open(&self) -> Result<Open> {
+    fn open(&self) -> Result<Box<Open>> {
         // Reading makes no database: only `make` does.
         if !self.is_there()? {
-            let what = "no such database; `put` and `copy` make one";
+            let what = "no such database; `put` and `copy` create one";
             return Err(Error::new(ErrorKind::NotFound, what));
         }
         self.connect(OpenFlags::empty())
     }
 
     /// A new connection; `more` are flags beyond the usual ones.
-    fn connect(&self, more: OpenFlags) -> Result<Open> {
+    fn connect(&self, more: OpenFlags) -> Result<Box<Open>> {
         let Settings { path, timeout, cache, .. } = &self.settings;
         let size = self.connections.limits().pool as u64;
         let cache = cache.map_or(CACHE, |all| all / size);
@@ -217,7 +232,7 @@ impl Pool {
         };
         let mut connection = connection;
         let limit = Limit::watch(&mut connection, *timeout).map_err(error)?;
-        Ok(Open { connection, limit, by: thread::current().id() })
+        Ok(Box::new(Open { connection, limit, by: this_thread() }))
     }
 }
 
@@ -260,7 +275,7 @@ impl Limit {
             if operation != seen {
                 (seen, since) = (operation, Instant::now());
             }
-            let over = since.elapsed() >= timeout;
+            let over = shared.is_to_end() || since.elapsed() >= timeout;
             if over {
                 shared.interrupted.store(operation, Relaxed);
             }
@@ -272,6 +287,12 @@ impl Limit {
 
     fn begin(&self) {
         self.operation.store(self.operation.load(Relaxed) + 1, Relaxed);
+        self.before.store(blocking::interruptions(), Relaxed);
+    }
+
+    /// Whether all that was under way is to end, and this was.
+    fn is_to_end(&self) -> bool {
+        self.before.load(Relaxed) != blocking::interruptions()
     }
 
     fn has_interrupted(&self) -> bool {

@@ -330,20 +330,18 @@ impl Known {
         }
     }
 
-    /// A row as what is bound: the key, then the body.
+    /// The body of a row as what is bound.
     ///
     /// # Errors
-    /// Where the table cannot hold it.
+    /// Where the table cannot hold the row.
     pub(crate) fn cells(&self, abilities: &Abilities, row: &Row) -> Result<Vec<Cell>> {
-        let key = Cell::Text(row.key.to_string());
         if self.fields.shape != Shape::Columns {
             self.check_key(&row.key)?;
-            return Ok(vec![key, Cell::Text(body(abilities, row)?)]);
+            return Ok(vec![Cell::Text(body(abilities, row)?)]);
         }
         blobs::fits(abilities, &row.key, 0)?;
         self.check_key(&row.key)?;
-        let mut cells = Vec::with_capacity(1 + self.fields.body.len());
-        cells.push(key);
+        let mut cells = Vec::with_capacity(self.fields.body.len());
         let written = self.fields.write(&row.key, &row.record, |_, column, value| {
             cells.push(column.cell_of(value)?);
             Ok(())
@@ -410,7 +408,7 @@ impl Known {
 pub(super) fn bytes<'r>(row: &'r rusqlite::Row, at: usize) -> Result<&'r [u8]> {
     match row.get_ref(at).map_err(error)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Ok(bytes),
-        ValueRef::Null => Err(Error::malformed("NULL, where bytes should be")),
-        _ => Err(Error::malformed("a number, where bytes should be")),
+        ValueRef::Null => Err(Error::malformed("NULL instead of bytes")),
+        _ => Err(Error::malformed("a number instead of bytes")),
     }
 }

@@ -194,7 +194,7 @@ async fn columns_hold_what_they_are_declared_for() {
     let back: Vec<_> = place.get(&keys).await.unwrap().into_iter().flatten().collect();
     assert_eq!(back, rows.iter().map(|row| row.record.clone()).collect::<Vec<_>>());
     for (field, value, want) in [
-        ("age", Value::from("old"), "field \"age\" holds a text, where its column holds int"),
+        ("age", Value::from("old"), "field \"age\" is text, but its column holds int"),
         ("shoe size", Value::Int(43), "no column for the field \"shoe size\""),
     ] {
         let error =

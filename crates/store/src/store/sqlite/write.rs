@@ -1,10 +1,10 @@
 //! Rows on their way into a table.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, iter};
 
 use rusqlite::{
     Connection, Statement, TransactionBehavior, params_from_iter,
-    types::{Value as Cell, ValueRef},
+    types::{ToSqlOutput, Value as Cell, ValueRef},
 };
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Result,
     store::{
-        Key, Shape,
+        Blob, Key, Shape,
         sql::{
             Changer, another, changed_record, left_out,
             row::{about, of_field},
@@ -24,32 +24,48 @@ use crate::{
     },
 };
 
-/// What is bound for a row of a key.
-pub(super) trait Bound {
-    fn execute(&self, statement: &mut Statement, key: &Key) -> rusqlite::Result<usize>;
+/// A row on its way into the table.
+pub(super) trait Entry {
+    fn key(&self) -> &Key;
+    /// Executes a statement of the key and the body.
+    fn execute(&self, statement: &mut Statement) -> rusqlite::Result<usize>;
     /// What is in a column of the body, by its number.
     fn body(&self, i: usize) -> ValueRef<'_>;
 }
 
-/// The key, then the body.
-impl Bound for Vec<Cell> {
-    fn execute(&self, statement: &mut Statement, _: &Key) -> rusqlite::Result<usize> {
-        statement.execute(params_from_iter(self))
+/// The row of a record.
+pub(super) struct Cells {
+    pub key: Key,
+    pub body: Vec<Cell>,
+}
+
+impl Entry for Cells {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn execute(&self, statement: &mut Statement) -> rusqlite::Result<usize> {
+        let key = ValueRef::Text(self.key.as_bytes());
+        let cells = iter::once(key).chain(self.body.iter().map(ValueRef::from));
+        statement.execute(params_from_iter(cells.map(ToSqlOutput::Borrowed)))
     }
 
     fn body(&self, i: usize) -> ValueRef<'_> {
-        self.get(i + 1).map_or(ValueRef::Null, ValueRef::from)
+        self.body.get(i).map_or(ValueRef::Null, ValueRef::from)
     }
 }
 
-/// The body alone.
-impl Bound for &[u8] {
-    fn execute(&self, statement: &mut Statement, key: &Key) -> rusqlite::Result<usize> {
-        statement.execute((key.as_str(), self))
+impl Entry for Blob {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn execute(&self, statement: &mut Statement) -> rusqlite::Result<usize> {
+        statement.execute((self.key.as_str(), &self.bytes[..]))
     }
 
     fn body(&self, _: usize) -> ValueRef<'_> {
-        ValueRef::Blob(self)
+        ValueRef::Blob(&self.bytes)
     }
 }
 
@@ -93,12 +109,12 @@ pub(super) fn rows(
     connection: &mut Connection,
     known: &Known,
     new: bool,
-    all: &[(&Key, impl Bound)],
+    all: &[impl Entry],
 ) -> Result<()> {
     match known.writes()? {
         Writes::AsItIs if !known.triggers => {
-            let done = each(connection, known.writing(new), all, |statement, (key, bound)| {
-                bound.execute(statement, key).map_err(|e| of_row(e, key))
+            let done = each(connection, known.writing(new), all, |statement, entry| {
+                entry.execute(statement).map_err(|e| of_row(e, entry.key()))
             });
             done.map(drop)
         }
@@ -113,7 +129,7 @@ fn looking(
     known: &Known,
     writes: Writes,
     new: bool,
-    all: &[(&Key, impl Bound)],
+    all: &[impl Entry],
 ) -> Result<()> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
@@ -124,13 +140,14 @@ fn looking(
             let mut rows = like.query([key.as_str()]).map_err(error)?;
             rows.next().map_err(error)?.map(|row| key_of(row, 0)).transpose()
         };
-        for (key, bound) in all {
+        for entry in all {
+            let key = entry.key();
             if writes == Writes::Looking
-                && let Some(other) = others(key)?.filter(|other| other != *key)
+                && let Some(other) = others(key)?.filter(|other| other != key)
             {
                 return Err(taken(&known.table, key, Some(&other)));
             }
-            bound.execute(&mut statement, key).map_err(|e| of_row(e, key))?;
+            entry.execute(&mut statement).map_err(|e| of_row(e, key))?;
             if others(key)?.as_ref() != Some(key) {
                 return Err(match known.triggers {
                     true => left_out(&known.table, key),
@@ -146,12 +163,13 @@ fn looking(
 }
 
 /// Whether what was written is what is there. A trigger may have changed what an earlier one left as it was.
-fn all_kept(connection: &Connection, known: &Known, all: &[(&Key, impl Bound)]) -> Result<()> {
+fn all_kept(connection: &Connection, known: &Known, all: &[impl Entry]) -> Result<()> {
     // Of several rows of a key the last is there.
     let last: HashMap<&Key, usize> =
-        all.iter().enumerate().map(|(i, (key, _))| (*key, i)).collect();
+        all.iter().enumerate().map(|(i, entry)| (entry.key(), i)).collect();
     let mut look = connection.prepare_cached(&known.texts.look).map_err(error)?;
-    for (i, (key, put)) in all.iter().enumerate() {
+    for (i, entry) in all.iter().enumerate() {
+        let key = entry.key();
         if last.get(key) != Some(&i) {
             continue;
         }
@@ -160,7 +178,7 @@ fn all_kept(connection: &Connection, known: &Known, all: &[(&Key, impl Bound)]) 
             return Err(left_out(&known.table, key));
         };
         for (i, column) in known.fields.body.iter().enumerate() {
-            let (put, got) = (put.body(i), row.get_ref(i + 1).map_err(error)?);
+            let (put, got) = (entry.body(i), row.get_ref(i + 1).map_err(error)?);
             if is_kept(put, got) {
                 continue;
             }

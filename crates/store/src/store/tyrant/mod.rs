@@ -47,7 +47,8 @@ pub(super) const DRIVER: Driver = Driver {
     name: "tyrant",
     aliases: &[],
     example: "tyrant://localhost:1978?table=pets",
-    about: "Tokyo Tyrant: a table database (document) or a hash database (blob), as the server has",
+    about: "Tokyo Tyrant: a table database (document) or a hash database (blob), as the server \
+            runs",
     shapes: &[Shape::Document, Shape::Blob],
     facts: &[
         Facts {
@@ -93,7 +94,7 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
             return Err(Error::unsupported("Tokyo Tyrant has no logins"));
         }
         if !url.path.is_empty() {
-            let what = format!("a server has one database, and no {:?} inside it", url.path);
+            let what = format!("Tokyo Tyrant has one database and no {:?} in it", url.path);
             return Err(Error::invalid(what));
         }
         let address = match socket {
@@ -192,7 +193,7 @@ impl Table {
     async fn put(&self, pairs: &[Pair], new: bool) -> Result<()> {
         let portions = async {
             if new && let Some(key) = self.taken(pairs).await? {
-                let what = format!("key {} is taken", key.shown());
+                let what = format!("key {} already exists", key.shown());
                 return Err(Error::new(ErrorKind::Conflict, what));
             }
             for pairs in chunks(pairs, |(key, value)| key.len() + value.len()) {

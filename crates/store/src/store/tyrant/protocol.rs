@@ -134,7 +134,7 @@ impl Server {
             okay(socket, "mget").await?;
             let count = socket.u32().await? as usize;
             if count > keys.len() {
-                return Err(out_of_step("mget", b"more than was asked for"));
+                return Err(out_of_step("mget", b"more than requested"));
             }
             let (mut found, mut sum) = (Vec::with_capacity(count), 0);
             for _ in 0..count {
@@ -313,7 +313,7 @@ impl Server {
     }
 
     fn failed(&self, what: &str) -> Error {
-        let text = format!("the server failed to {what}, and does not say why; its log may");
+        let text = format!("the server failed to {what}, without a reason; see its log");
         Error::new(ErrorKind::Io, text).in_place(self.pool.address().to_string())
     }
 }
@@ -324,8 +324,7 @@ async fn bytes(socket: &mut Socket, what: &str, len: u32) -> Result<Vec<u8>> {
     match len > LONGEST {
         false => socket.bytes(len).await,
         true => Err(Error::malformed(format!(
-            "the answer to {what} is to have a value of {len} bytes, and no server keeps any beyond \
-             {LONGEST}"
+            "the answer to {what} announces {len} bytes; the limit of the server is {LONGEST}"
         ))),
     }
 }

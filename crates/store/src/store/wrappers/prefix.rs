@@ -43,7 +43,7 @@ impl Prefix {
     /// [`Invalid`](ErrorKind::Invalid) where it is empty, or leaves no room for a key.
     pub fn new(inner: Arc<dyn Store>, prefix: &str) -> Result<Prefix> {
         if prefix.is_empty() {
-            return Err(Error::invalid("an empty prefix, which would be everybody's"));
+            return Err(Error::invalid("an empty prefix"));
         }
         let head = prefix.replace('%', "%25").replace('/', "%2F") + "/";
         let of = inner.abilities();
@@ -152,7 +152,7 @@ impl Prefix {
         let strip = |row: Row| match row.key.strip_prefix(&self.head) {
             Some(key) => Ok(Row { key: Key::new(key)?, record: row.record }),
             None => {
-                let what = format!("key {} is not of the prefix asked for", row.key.shown());
+                let what = format!("key {} does not have the requested prefix", row.key.shown());
                 Err(Error::new(ErrorKind::Mismatch, what))
             }
         };

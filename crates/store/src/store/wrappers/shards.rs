@@ -248,7 +248,7 @@ impl Store for Shards {
 
     /// What belongs together may lie in different stores.
     async fn join(&self, _: &Join) -> Result<Vec<Joined>> {
-        Err(no(&self.abilities, "join tables whose records lie in several stores"))
+        Err(no(&self.abilities, "join tables whose records are in several stores"))
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {
