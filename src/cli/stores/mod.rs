@@ -14,12 +14,12 @@ use steelyard::{
 use tokio::runtime::{Builder, Handle, Runtime};
 
 use self::table::Form;
-use super::{Outcome, print, say};
+use super::{Outcome, grammar, print, say};
 
-/// Lists the kinds of store, with an example of a URL for each and what of a record a layout changes or refuses.
+/// Lists the kinds of store, with their URLs and what each layout changes or refuses
 ///
-/// --table shows what each can do: which values come back equal, which queries and indexes there are,
-/// transactions, durability, limits, and whose code speaks to it.
+/// --table shows what each can do: which values come back equal, which queries and indexes
+/// there are, transactions, durability, limits, and whose code speaks to it.
 ///
 /// Every store takes these options in its URL:
 ///
@@ -28,17 +28,21 @@ use super::{Outcome, print, say};
 ///   format=FORMAT                  the format of blobs, with wraps: marshal+base64
 ///   durability=t0|t1|t2|t3         what an acknowledged write survives
 ///   pool=N                         connections
-///   timeout=SECONDS                how long an operation may take [default: 30]
-///   connect_timeout=SECONDS        how long connecting may take, with the lookup of the name and the login
-///                                  [default: as timeout, 5 at most]
+///   timeout=SECONDS                of an operation [default: 30]
+///   connect_timeout=SECONDS        of connecting, with the lookup of the host's name and the
+///                                  login [default: as timeout, 5 at most]
 ///
-/// postgres, mysql and redis also take client=own|crate, and all that speak TLS ca=FILE.
+/// postgres, mysql and redis also take client=own|crate; all that speak TLS take ca=FILE.
 ///
-/// A password need not be in a URL, where `ps` shows it: password_file=FILE names a file that has it. The
-/// variable STEELYARD_PASSWORD is used for URLs with a user and no password; where it is not set, postgres
-/// looks into ~/.pgpass, mysql into [client] of ~/.my.cnf.
+/// A password need not be in a URL, where `ps` shows it: password_file=FILE names a file that has
+/// it. The variable STEELYARD_PASSWORD is used for URLs with a user and no password. If it is not
+/// set, postgres looks into ~/.pgpass, mysql into [client] of ~/.my.cnf.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, after_help = EXAMPLES)]
+#[command(
+    verbatim_doc_comment,
+    after_help = EXAMPLES,
+    after_long_help = grammar::with(&[&grammar::tiers()], EXAMPLES)
+)]
 pub struct Args {
     /// Show the table of abilities.
     #[arg(long)]

@@ -60,59 +60,60 @@ fn yes(is: bool) -> String {
     if is { "yes" } else { "-" }.to_owned()
 }
 
-fn is_blob(facts: &Facts) -> bool {
-    facts.shape == Shape::Blob
-}
-
 fn values() -> Section {
     let kinds = Kind::ALL.map(Kind::name);
     let head: Vec<&str> = kinds.iter().copied().chain(["levels"]).collect();
     let cells = |_: &'static Driver, facts: &'static Facts| {
         let kept = |kind: &Kind| match kind {
-            _ if is_blob(facts) => "*",
             kind if facts.abilities.keeps.contains(kind) => "=",
             kind if facts.refuses.contains(kind) => "-",
             _ => "~",
         };
-        let levels = match facts.levels {
-            _ if is_blob(facts) => "*".to_owned(),
-            None => "any".to_owned(),
-            Some(levels) => levels.to_string(),
-        };
+        let levels = facts.levels.map_or("any".to_owned(), |levels| levels.to_string());
         Kind::ALL.iter().map(|kind| kept(kind).to_owned()).chain([levels]).collect()
     };
     let mut notes = vec![
-        "= comes back equal; ~ comes back changed, or some are refused; - is refused; * as the format of the blobs \
-         says (steelyard formats). levels: maps and lists in one another, the record counted as the first."
+        "= comes back equal; ~ comes back changed, or some values are refused; - is refused. levels: maps and lists \
+         in one another, the record counted as the first. Layout blob, which every store has, \
+         keeps what its format keeps (steelyard formats)."
             .to_owned(),
     ];
     notes.extend(DRIVERS.iter().flat_map(|driver| {
         driver.loses().map(move |(shape, loses)| format!("{} {shape}: {loses}.", driver.name))
     }));
-    section("Values", &head, cells, notes)
+    let mut section = section("Values", &head, cells, notes);
+    section.rows.retain(|row| row[1] != Shape::Blob.name());
+    section
 }
 
 fn finding() -> Section {
-    let head = ["key order", "queries", "sorting", "index on", "in maps", "joins"];
+    let head = ["ordered", "queries", "sorts", "index on", "in maps", "joins"];
     let cells = |_: &'static Driver, facts: &'static Facts| {
         let abilities = &facts.abilities;
         let can = |need: Need| !abilities.cannot.contains(&need);
         let queries = if can(Need::Find) { "by field" } else { "by key" };
         let kinds: Vec<&str> = facts.indexed.iter().map(|kind| kind.name()).collect();
+        let scalar = |kind: &&Kind| !matches!(kind, Kind::Null | Kind::List | Kind::Map);
+        let mut held = Kind::ALL.iter().filter(scalar).filter(|kind| !facts.refuses.contains(kind));
+        let every = held.all(|kind| facts.indexed.contains(kind));
         vec![
             yes(abilities.ordered),
             queries.to_owned(),
             yes(can(Need::Find) && can(Need::Sort)),
-            if kinds.is_empty() { "-".into() } else { kinds.join(" ") },
+            match kinds.is_empty() {
+                true => "-".to_owned(),
+                false if every => "every kind".to_owned(),
+                false => kinds.join(" "),
+            },
             yes(facts.nested),
             yes(abilities.joins),
         ]
     };
     let notes = vec![
-        "key order: records are listed in the order of their keys, which parts (--part) need. queries: by field where the \
+        "ordered: records are listed in the order of their keys, which parts (--part) need. queries: by field where the \
          store tests conditions itself; elsewhere, and for what a store cannot test (the text of a field, patterns, \
          counts, lengths, elements of lists, times that it keeps as text), the records are read and tested by \
-         steelyard, which says so. index on: the kinds of value that --index makes an index for; in maps: also on \
+         steelyard, which says so. index on: the kinds of value that an index (--index) finds; in maps: also in \
          address.city. The key has an index everywhere and is unique; no other unique indexes are made. joins: records \
          with those of another table that belong to them, in one query."
             .to_owned(),
@@ -131,8 +132,7 @@ fn writing() -> Section {
             size(facts.abilities.max_record),
         ]
     };
-    let tiers: Vec<String> =
-        Tier::ALL.iter().map(|tier| format!("{tier} {}", tier.promise())).collect();
+    let tiers = Tier::ALL.map(|tier| format!("{tier} {}", tier.promise()));
     let mut notes = vec![format!(
         "batch: whole where a batch is written whole or not at all. transaction: several statements can be one \
          transaction. durability: {}; which of them a store promises depends on its server's settings \
@@ -241,15 +241,9 @@ fn markdown(section: &Section) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let mut text = format!("## {}\n\n{}", section.title, line(&section.head));
     text += &line(&vec!["---".to_owned(); section.head.len()]);
-    let plain = |cell: &String| match cell.as_str() {
-        // A star alone begins nothing, but is one in a list.
-        "*" => "\\*".to_owned(),
-        cell => cell.replace('|', "\\|"),
-    };
+    let plain = |cell: &String| cell.replace('|', "\\|");
     section.rows.iter().for_each(|row| text += &line(&row.iter().map(plain).collect::<Vec<_>>()));
-    for note in &section.notes {
-        text += &format!("\n{}\n", note.replace("~ comes", "\\~ comes").replace("* as", "\\* as"));
-    }
+    section.notes.iter().for_each(|note| text += &format!("\n{note}\n"));
     text
 }
 
@@ -307,11 +301,13 @@ mod tests {
                 assert!(text.contains(driver.name), "{form:?}: {}", driver.name);
             }
             for kind in OPTIONAL {
-                let told = text.contains(&format!("not in this build: --features {}", kind.feature));
+                let told =
+                    text.contains(&format!("not in this build: --features {}", kind.feature));
                 assert_eq!(told, !kind.built_in, "{form:?}: {}", kind.feature);
             }
         }
-        let rows = |driver: &Driver| driver.facts.iter().map(|facts| facts.shape).collect::<Vec<_>>();
+        let rows =
+            |driver: &Driver| driver.facts.iter().map(|facts| facts.shape).collect::<Vec<_>>();
         assert!(DRIVERS.iter().all(|driver| rows(driver) == driver.shapes));
     }
 }

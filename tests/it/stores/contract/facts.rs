@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use futures_util::TryStreamExt;
 use steelyard::{
     Error, ErrorKind,
     durability::Tier,
@@ -12,7 +13,6 @@ use steelyard::{
         query::{Path, Test},
     },
 };
-use futures_util::TryStreamExt;
 
 use super::{
     super::places::layout,
@@ -101,7 +101,8 @@ pub async fn refused_kinds(subject: &Subject) -> Outcome {
 
 /// Maps in maps, so many with the record itself.
 fn deep(levels: usize) -> Row {
-    let inner = (2..levels).fold(Value::Int(1), |inner, _| Document::from_iter([("m", inner)]).into());
+    let inner =
+        (2..levels).fold(Value::Int(1), |inner, _| Document::from_iter([("m", inner)]).into());
     let outer = match levels {
         1 => Value::Int(1),
         _ => Document::from_iter([("m", inner)]).into(),
