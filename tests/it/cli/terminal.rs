@@ -182,6 +182,9 @@ fn every_verb_teaches_by_example() {
         for example in examples.lines().filter(|l| l.trim_start().starts_with("steelyard")) {
             assert!(example.contains(verb), "{verb}: {example}");
             let words: Vec<&str> = example.split_whitespace().collect();
+            if words[1] == "help" {
+                continue;
+            }
             let of = format!(" {}", words[1]);
             let help = verbs
                 .iter()

@@ -9,7 +9,7 @@ use steelyard::{
     record::{Document, Kind, Value},
     server,
     store::{
-        self, DRIVERS, Driver, Facts, Filter, Index, Query, Row, Shape, Store, one_by_one,
+        self, DRIVERS, Driver, Facts, Filter, Index, Query, Row, Shape, one_by_one,
         query::{Path, Test},
     },
 };
