@@ -31,3 +31,7 @@ pub use store::open;
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]
 struct Readme;
+
+#[doc = include_str!("../docs/parts.md")]
+#[cfg(doctest)]
+struct Parts;

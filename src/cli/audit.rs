@@ -8,30 +8,30 @@ use steelyard::{
 };
 
 use super::{
-    Outcome, bench::stores::Named, hidden::without_passwords, interrupt, parsed, print, say,
-    visible,
+    Outcome, bench::stores::Named, grammar, hidden::without_passwords, interrupt, parsed, print,
+    say, visible,
 };
 
-/// Counts the syncs of each acknowledged write: whether a store keeps its promise of durability.
+/// Checks whether stores are as durable as they promise, by counting the syncs of acknowledged writes.
 ///
-/// Each store is started as for a bench (a private server, or a file of this process), and 100 records are
-/// written, one acknowledged after another, while strace watches all its processes. t3 is one sync or more
-/// for each write. t2 is fewer, but one must follow within the server's own interval (SQLite: once its log
-/// has grown by 1,000 pages). Data on tmpfs, ramfs or an overlay on them are t1 at most.
+/// Each store is started as for a bench (a private server, or a file of this process). 100 records are written,
+/// each acknowledged before the next, while strace watches all processes of the store. t3 is one sync or more for
+/// each write; t2 is fewer, with one within the server's own interval (SQLite: once its log has grown by 1,000
+/// pages). Data on tmpfs, ramfs or an overlay on them are t1 at most.
 ///
-/// A store of your own, by its URL, is observed where it runs on this machine and this user may trace it;
-/// the records are written into a database that is made for this and dropped after it. Elsewhere its
-/// settings are read, and it is said that nobody saw them kept.
+/// A store of your own, named by its URL, is observed if it runs on this machine and you may trace it. The records
+/// are written into a database that is created for this and dropped afterwards. Of other stores the settings are
+/// read, and reported as not observed.
 ///
-/// Exit status 1 where a store is less durable than its settings promise, or not what was asked for, or
-/// could not be observed: its line then says why.
+/// The exit status is 1 if a store is less durable than its settings promise or than was asked for, or could not be
+/// observed; its line says why.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, after_long_help = grammar::with(&[&grammar::tiers()], EXAMPLES))]
 pub struct Args {
     /// Stores: sqlite, postgres, mariadb?engine=myisam, redis?durability=t2 ...
     #[arg(required = true, value_name = "STORE", value_parser = parsed::<Named>)]
     stores: Vec<Named>,
-    /// The durability of those that name none, t0 to t3 [default: each store's own].
+    /// The durability of stores that name none, t0 to t3 [default: each store's own].
     #[arg(long, value_name = "TIER", value_parser = parsed::<Tier>)]
     durability: Option<Tier>,
 }

@@ -19,32 +19,31 @@ use super::{
     visible,
 };
 
-/// Validates files and lists every trouble with its record number and byte offset.
+/// Validates files and lists everything that is wrong, with record number and byte offset.
 ///
-/// Three grades: a note is odd but loses nothing; repaired means the record contradicts itself and
-/// was read in the one way that makes sense; lost means it, or a part of it, could not be read.
-/// The exit status is 1 if anything was repaired or lost (with --pedantic: at any note).
+/// There are three grades. A note is odd but loses nothing. Repaired: the record contradicts itself, and can be read
+/// in one way. Lost: the record or a part of it cannot be read. The exit status is 1 if anything is repaired or lost;
+/// with --pedantic also for notes.
 ///
-/// Records are found and counted as copy finds and counts them: repaired ones are those that copy
-/// writes although something is wrong with them, rejected ones those that nobody can read. MARC-8 is
-/// decoded to see whether it is right. What copy keeps as it is (wrong bytes in text, wrong indicators)
-/// is found again in the copy.
+/// Records are counted as `copy` counts them: repaired records are those that it would write, damaged ones those that
+/// it would reject. MARC-8 is decoded to check it. `copy` does not change wrong bytes in text or wrong indicators, so
+/// they are found again in the copy.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The files, or - for standard input.
     #[arg(required = true)]
     files: Vec<String>,
-    /// The files' format, where name and content do not tell.
+    /// The files' format [default: from name or content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
-    /// Print a JSON object a line instead of text.
+    /// Print JSON lines instead of text.
     #[arg(long)]
     json: bool,
     /// Print only the summary.
     #[arg(long, short)]
     quiet: bool,
-    /// Notes too: oddities that lose nothing.
+    /// List notes too: oddities that lose nothing.
     #[arg(long)]
     pedantic: bool,
 }
@@ -53,7 +52,7 @@ const EXAMPLES: &str = "\
 Examples:
   steelyard check catalog.mrc
   steelyard check --json *.mrc | jq -r .kind | sort | uniq -c
-  steelyard check --quiet catalog.xml.gz && echo sound";
+  steelyard check --quiet catalog.xml.gz && echo valid";
 
 /// A trouble, as a line of JSON.
 #[derive(Serialize)]

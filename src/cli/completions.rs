@@ -1,13 +1,22 @@
-//! `steelyard completions` and `steelyard man`: made from the command line's own description.
+//! `steelyard completions` and `steelyard man`: both are generated from the command line's own description, with the
+//! values that options take from the tables of formats, stores, servers and datasets.
 
 use std::path::PathBuf;
 
+use clap::{Arg, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
-use steelyard::{Error, Result};
+use steelyard::{
+    Error, Result,
+    durability::Tier,
+    format::Format,
+    record::dataset::Dataset,
+    server::PROGRAMS,
+    store::{DRIVERS, Shape},
+};
 
 use super::{Outcome, print};
 
-/// Prints shell completions.
+/// Prints a completion script for a shell.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -21,26 +30,57 @@ Examples:
   steelyard completions zsh > ~/.zfunc/_steelyard
   steelyard completions fish > ~/.config/fish/completions/steelyard.fish";
 
-pub fn run(args: Args, mut command: clap::Command) -> Result<Outcome> {
+pub fn run(args: Args, command: clap::Command) -> Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut command, "steelyard", &mut script);
+    clap_complete::generate(args.shell, &mut with_values(command), "steelyard", &mut script);
     print(script)?;
     Ok(Outcome::Well)
 }
 
-/// Writes the manual pages, one a verb, into a folder.
+/// Writes manual pages into a folder, one for each verb.
 #[derive(clap::Args)]
 #[command(after_help = MAN_EXAMPLES)]
 pub struct ManArgs {
-    /// The folder, made where it is not there.
+    /// The folder; it is created if it does not exist.
     folder: PathBuf,
+}
+
+/// The command with the values that its arguments are known to take, which are more than completion can list
+/// (formats have wraps, stores have options) and so are no values that the parser holds them to.
+fn with_values(command: Command) -> Command {
+    let verb = command.get_name().to_owned();
+    let command = command.mut_args(|arg| match values(&verb, &arg) {
+        Some(values) => arg.value_parser(PossibleValuesParser::new(values)),
+        None => arg,
+    });
+    command.mut_subcommands(with_values)
+}
+
+/// The values to offer for an argument of a verb.
+fn values(verb: &str, arg: &Arg) -> Option<Vec<&'static str>> {
+    let name = arg.get_value_names().and_then(|names| names.first()).map(|name| name.as_str());
+    Some(match (verb, arg.get_id().as_str(), name?) {
+        (_, _, "FORMAT") => Format::ALL.iter().map(|format| format.name()).collect(),
+        (_, "formats", _) => Format::ALL.iter().map(|format| format.name()).collect(),
+        (_, _, "TIER") => Tier::ALL.iter().map(|tier| tier.name()).collect(),
+        (_, _, "LAYOUT") => Shape::ALL.iter().map(|shape| shape.name()).collect(),
+        (_, "dataset", _) => Dataset::ALL.iter().map(|dataset| dataset.info().name).collect(),
+        ("run", "name", _) => PROGRAMS.iter().map(|program| program.name).collect(),
+        // A private server or a store of this process, by its name.
+        (_, _, "STORE") => {
+            let embedded = DRIVERS.iter().filter(|driver| driver.is_embedded());
+            let servers = DRIVERS.iter().flat_map(|driver| driver.servers.iter().copied());
+            embedded.map(|driver| driver.name).chain(servers).collect()
+        }
+        _ => return None,
+    })
 }
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  steelyard man ~/.local/share/man/man1";
+  steelyard man ~/.local/share/man/man1      then: man steelyard-copy";
 
-pub fn man(args: ManArgs, command: clap::Command) -> Result<Outcome> {
+pub fn man(args: ManArgs, command: Command) -> Result<Outcome> {
     let placed = |e: std::io::Error| Error::from(e).in_place(args.folder.display().to_string());
     std::fs::create_dir_all(&args.folder).map_err(placed)?;
     clap_mangen::generate_to(command, &args.folder).map_err(placed)?;

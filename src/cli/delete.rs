@@ -9,27 +9,27 @@ use steelyard::{
 };
 
 use super::{
-    Outcome, conditions, parsed,
+    Outcome, grammar, parsed,
     progress::{count, grouped},
     say,
     stores::Stores,
 };
 
-/// Deletes records of a store, by their keys or by a query, and says how many those were.
+/// Deletes records of a store, by key or by condition, and prints how many.
 ///
-/// The exit status is 1 if a key was not there.
+/// The exit status is 1 if there is no record with one of the keys.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = conditions::with(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = grammar::with(&[grammar::CONDITIONS], EXAMPLES))]
 pub struct Args {
     /// The URL of the store.
     url: String,
     /// The keys.
     #[arg(value_parser = parsed::<Key>, conflicts_with_all = ["conditions", "all"])]
     keys: Vec<Key>,
-    /// Only records for which this holds; --help has the language. Given several times, all have to hold.
+    /// Only records that fit this condition (--help explains it); of several, all of them.
     #[arg(long = "where", value_name = "CONDITION", value_parser = parsed::<Condition>)]
     conditions: Vec<Condition>,
-    /// Every record.
+    /// All records.
     #[arg(long, conflicts_with = "conditions")]
     all: bool,
 }

@@ -12,29 +12,32 @@ use steelyard::{
 };
 
 use super::{
-    Outcome, conditions, missing_fields, parsed, say,
+    Outcome, grammar, missing_fields, parsed, say,
     stores::{Printer, Stores},
 };
 
-/// Prints the records of a store as JSON lines: all, or those a query asks for.
+/// Prints records of a store as JSON lines: all, or those that fit a condition.
+///
+/// What the store cannot test or sort itself, steelyard does on the records, and says so.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = conditions::with(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = grammar::with(&[grammar::CONDITIONS, grammar::FIELDS], EXAMPLES))]
 pub struct Args {
     /// The URL of the store.
     url: String,
-    /// Only records for which this holds; --help has the language. Given several times, all have to hold.
+    /// Only records that fit this condition (--help explains it); of several, all of them.
     #[arg(long = "where", value_name = "CONDITION", value_parser = parsed::<Condition>)]
     conditions: Vec<Condition>,
-    /// In which order; a minus means descending: --sort=-age,name.
+    /// Sort by these fields; a minus means descending: --sort=-age,name.
     #[arg(long, value_name = "PATHS", value_delimiter = ',', allow_hyphen_values = true)]
     sort: Vec<String>,
-    /// How many at most.
+    /// Print N records at most.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Only these fields: name,address.city; of MARC records 001,245a,6XX. One that no record has is an error.
+    /// Only these fields (--help explains them): name,address.city or 001,245a,6XX. A field that no record
+    /// has is an error.
     #[arg(long, value_name = "FIELDS", value_parser = parsed::<Fields>)]
     fields: Option<Fields>,
-    /// The format to print in, instead of JSON.
+    /// The format to print [default: json].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     to: Option<Wrapped>,
 }

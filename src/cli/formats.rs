@@ -6,7 +6,7 @@ use steelyard::{Result, format::Format};
 
 use super::{Outcome, print};
 
-/// Lists the formats: their names, file extensions, and what is lost in them.
+/// Lists the formats: names, file extensions, and what of a record each changes or refuses.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {}

@@ -10,7 +10,7 @@ use steelyard::{
 
 use super::{Outcome, file_to_write, files, parsed, progress::count, say};
 
-/// Makes records of a built-in dataset: the same seed makes the same records everywhere.
+/// Writes records of a built-in dataset. The same seed gives the same records everywhere.
 #[derive(clap::Args)]
 #[command(after_help = examples())]
 pub struct Args {
@@ -26,10 +26,10 @@ pub struct Args {
     /// The seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// The target's format, where its name does not tell [default: marc21 or json].
+    /// The target's format [default: from its name; on standard output, marc21 or json].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     to: Option<Wrapped>,
-    /// Bytes of a catalogue record on average, as ISO 2709.
+    /// Mean size of a catalogue's records, as ISO 2709.
     #[arg(long, value_name = "BYTES")]
     mean_bytes: Option<u32>,
     /// Without the oddities that real catalogues have.

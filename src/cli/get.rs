@@ -11,9 +11,9 @@ use super::{
     stores::{Printer, Stores},
 };
 
-/// Prints the records of these keys, in their order, as JSON lines.
+/// Prints the records with these keys, in this order, as JSON lines.
 ///
-/// The exit status is 1 if one of them is not there.
+/// The exit status is 1 if there is no record with one of the keys.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -22,7 +22,7 @@ pub struct Args {
     /// The keys.
     #[arg(required = true, value_parser = parsed::<Key>)]
     keys: Vec<Key>,
-    /// The format to print in, instead of JSON.
+    /// The format to print [default: json].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     to: Option<Wrapped>,
 }

@@ -8,7 +8,6 @@ mod audit;
 mod bench;
 mod check;
 mod completions;
-mod conditions;
 mod copy;
 mod delete;
 mod each;
@@ -16,6 +15,7 @@ mod files;
 mod formats;
 mod generate;
 mod get;
+mod grammar;
 mod hidden;
 mod interrupt;
 mod last;
@@ -42,14 +42,14 @@ use steelyard::{
     store::is_url,
 };
 
-/// Weighs records in every format on your own data, moves them, keeps them.
+/// Measures formats and stores on your own records, moves the records, and keeps them.
 ///
-/// Exit status: 0 all is well; 1 done, but something was found (bad records, a difference, a
-/// regression); 2 the command line is wrong; 3 it failed; 4 two runs could not be compared, where
-/// --fail-on-regression asks for it.
+/// Exit status: 0 all is well; 1 done, but something was found (bad records, a difference, a regression); 2 the
+/// command line is wrong; 3 it failed; 4 two runs could not be compared (with --fail-on-regression). After a
+/// signal, such as Ctrl-C, it ends by that signal.
 #[derive(Parser)]
 #[command(name = "steelyard", version, arg_required_else_help = true, after_help = EXAMPLES)]
-#[command(propagate_version = false, disable_help_subcommand = true, max_term_width = 100)]
+#[command(propagate_version = false, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -57,13 +57,15 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
-  steelyard show catalog.mrc | head          read a catalogue
-  steelyard check catalog.mrc                everything that is wrong with it, and where
-  steelyard copy catalog.mrc catalog.xml.gz  convert it
-  steelyard copy marc8.mrc - --to json       MARC-8 becomes UTF-8 on the way
-  steelyard generate catalogue --count 1000 sample.mrc
+  steelyard bench                             the tour: formats and stores, in a minute
   steelyard bench formats catalog.mrc         which format, on your own records
-  steelyard bench keep --records catalog.mrc --on sqlite --on postgres      which store";
+  steelyard bench keep --records orders.json --on sqlite --on postgres      which store
+  steelyard show catalog.mrc | head           read a catalogue
+  steelyard check catalog.mrc                 everything that is wrong with it, and where
+  steelyard copy catalog.mrc catalog.xml.gz   convert it
+  steelyard copy orders.json sqlite:shop.db --key id
+  steelyard each sqlite:shop.db --where 'total>=100'
+  steelyard help copy                         all about a verb";
 
 #[derive(Subcommand)]
 enum Verb {
@@ -83,7 +85,6 @@ enum Verb {
     Servers(servers::Args),
     Slabs(slabs::Args),
     Completions(completions::Args),
-    #[command(hide = true)]
     Man(completions::ManArgs),
 }
 

@@ -13,11 +13,11 @@ use steelyard::{
 
 use super::{Outcome, files, parsed, print, progress::count, say, stores::Stores};
 
-/// Keeps records, in place of those with the same keys, and prints the keys it gave.
+/// Stores records, replacing those with the same keys.
 ///
-/// Records are read from standard input as JSON lines, or from files in any format. A key is the
-/// field _key, as `each` and `get` print it, or the one --key names, or the 001 of a MARC record; a record without
-/// one is given a key of its own, which is printed. To move many records, `copy` is faster.
+/// Records are read from standard input as JSON lines, or from files in any format. The key is the field _key, as
+/// `each` and `get` print it, or the field that --key names, or field 001 of a MARC record. A record without one gets
+/// a new key, which is printed. For many records, `copy` is faster.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -26,10 +26,10 @@ pub struct Args {
     /// Files of records; - for standard input.
     #[arg(default_value = "-")]
     files: Vec<String>,
-    /// The field that holds the key, as `copy` takes it: id, customer.number, 001, 035a.
+    /// The field with the key: id, customer.number, 001, 035a.
     #[arg(long, value_name = "FIELD", value_parser = parsed::<KeyRule>)]
     key: Option<KeyRule>,
-    /// The format of the records, where nothing tells [default: json].
+    /// The records' format [default: of files, from name or content; of standard input, json].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
 }

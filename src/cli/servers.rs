@@ -6,12 +6,12 @@ use steelyard::{
     server::{PROGRAMS, Wish, named},
 };
 
-use super::{Outcome, print, say};
+use super::{Outcome, grammar, print, say};
 
-/// Lists the private servers that can be started here: found or not, which version, how to install.
+/// Lists the servers that steelyard can start: where each was found, its version, or how to install it.
 ///
-/// `run` starts one, prints its URL, and keeps it until it is ended (Ctrl-C). Then its processes and
-/// its data are gone.
+/// A private server has a folder and a password of its own, and both are removed with it. `run` starts one to try
+/// things on.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub struct Args {
@@ -21,19 +21,19 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Act {
-    /// Starts one, prints its URL, and keeps it until Ctrl-C.
+    /// Starts a private server, prints its URL, and keeps it running until Ctrl-C.
     Run(Run),
 }
 
 #[derive(clap::Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = RUN_EXAMPLES, after_long_help = grammar::with(&[&grammar::tiers()], RUN_EXAMPLES))]
 struct Run {
-    /// Its name in the list.
+    /// A name from the list of `steelyard servers`.
     name: String,
-    /// The durability it is set to: t0, t1, t2 or t3; else its own.
+    /// The durability that it is configured for, t0 to t3 [default: the server's own].
     #[arg(long, value_name = "TIER")]
     durability: Option<Tier>,
-    /// A setting of the server's own, as NAME=VALUE.
+    /// A setting of the server, NAME=VALUE; may be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
 }

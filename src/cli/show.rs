@@ -19,19 +19,18 @@ use steelyard::{
 
 use super::{Outcome, files, parsed, stores::Stores};
 
-/// Prints records so that people can read them.
+/// Prints records for reading.
 ///
-/// MARC records are shown a field a line, in UTF-8 whatever they are encoded in; other records as
-/// indented JSON. What is wrong with a record stands below it. Records of a store are shown in its
-/// order, with their keys.
+/// MARC records are printed one field a line, MARC-8 as UTF-8; other records as indented JSON. What is wrong with a
+/// record stands below it. Records of a store come in its order, with their keys.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A file, - for standard input, or the URL of a store.
     file: String,
-    /// Which record, or which range of them: 7, 7-12, 7- [default: all].
+    /// A record or a range: 7, 7-12, 7- [default: all].
     which: Option<Range>,
-    /// The file's format, where its name and content do not tell.
+    /// The file's format [default: from name or content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
     /// When to use colours.

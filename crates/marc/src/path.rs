@@ -182,6 +182,11 @@ impl Path {
         !self.is_leader() && self.tag.iter().zip(tag).all(|(want, is)| *want == b'X' || *want == is)
     }
 
+    /// Whether the field that is the `n`th of those that [match](Path::matches), from 1, is meant.
+    pub fn takes_nth(&self, n: usize) -> bool {
+        self.nth.is_none_or(|nth| nth.get() == n)
+    }
+
     /// The fields that are meant, or of which a part is.
     pub fn fields<'r>(&self, record: RecordRef<'r>) -> impl Iterator<Item = FieldRef<'r>> {
         let (skip, most) = match self.nth {

@@ -14,98 +14,97 @@ use steelyard::{
 use super::{
     Outcome,
     apart::{Named, apart},
-    conditions, file_to_write, missing_fields, parsed, say,
+    file_to_write, grammar, missing_fields, parsed, say,
 };
 use follow::{Left, Report, Summary};
 pub use places::with_option;
 
 /// Copies records from one place to another: files in any format, and stores.
 ///
-/// A place is a file, - for standard input or output, or the URL of a store (`steelyard stores` lists
-/// them). The formats of files are told by their extensions, or by what the source begins with. One
-/// bad record never ends the run: it is repaired or rejected, counted and reported with its place;
-/// the exit status is then 1.
+/// A place is a file, - for standard input or output, or the URL of a store (see `steelyard stores`). The
+/// format of a file follows from its extension, or from the first bytes of the source. A bad record does not
+/// end the copy: it is repaired or rejected, counted and reported with its place, and the exit status is 1.
 ///
-/// A file takes its name when it is complete; until then, and where the copy fails, the old one stays.
-/// It stays too, with exit status 1, where all records are rejected, and where no record has a field
-/// that --fields names; a store stays as it is where no record has any of those fields. From a source
-/// without records, or where --where leaves out all of them, an empty file is made, with exit status 0.
+/// A file gets its name when it is complete; until then, and if the copy fails, the old file stays. It also
+/// stays, with exit status 1, if all records are rejected or if no record has a field that --fields names.
+/// If the source has no records, or --where leaves out all of them, an empty file is written and the exit
+/// status is 0.
 ///
-/// A record of a store goes into a file with its key: as the field _key, which comes first, or in the
-/// field 001 of a MARC record, where that holds it. From a file into a store, that is its key again.
+/// From a store into a file, a record keeps its key: as the first field, _key, or as field 001 of a MARC
+/// record if it is the same. From a file into a store, that becomes its key again.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, after_long_help = conditions::with(EXAMPLES))]
+#[command(after_help = EXAMPLES, after_long_help = grammar::with(&[grammar::CONDITIONS, grammar::FIELDS], EXAMPLES))]
 pub struct Args {
     /// The source: a file, - for standard input, or the URL of a store.
     source: String,
     /// The target: a file, - for standard output, or the URL of a store.
     target: String,
-    /// The source's format, where its name and content do not tell.
+    /// The source's format [default: from its name, else from its content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
-    /// The target's format, where its name does not tell; with wraps: msgpack+base64.
+    /// The target's format [default: from its name]; may have wraps: msgpack+base64.
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     to: Option<Wrapped>,
-    /// Only records for which this holds; --help has the language. Given several times, all have to hold.
+    /// Only records that fit this condition (--help explains it); of several, all of them.
     #[arg(long = "where", value_name = "CONDITION", value_parser = parsed::<Condition>)]
     conditions: Vec<Condition>,
-    /// Only these fields: 245a,100,6XX or name,email; the columns, where the target has rows. One
+    /// Only these fields (--help explains them): 245a,100,6XX or name,email. For csv, the columns. A field
     /// that no record has is an error.
     #[arg(long, value_name = "FIELDS", value_parser = parsed::<Fields>)]
     fields: Option<Fields>,
-    /// Only part I of N of the source: 1/4 to 4/4 have every record once. Files of lines, marc21 and marcxml
-    /// are cut at record borders, stores at keys; of other files, part I has every Nth record.
+    /// Only part I of N of the source; parts 1/4 to 4/4 together have each record once. Files of lines, marc21
+    /// and marcxml are split between records, stores between keys; of other files, part I has every Nth record.
     #[arg(long, value_name = "I/N", value_parser = parsed::<Part>)]
     part: Option<Part>,
-    /// Put rejected records here as they stood, and their places and reasons in FILE.reasons.
+    /// Write rejected records to FILE, unchanged, and where and why to FILE.reasons.
     #[arg(long, value_name = "FILE", value_parser = file_to_write::<String>)]
     rejects: Option<String>,
-    /// Reject every record that contradicts itself.
+    /// Reject records that would have to be repaired.
     #[arg(long, conflicts_with = "tolerant")]
     strict: bool,
-    /// Keep records that the target cannot hold by replacing what it cannot (U+FFFD), and report it.
+    /// Replace what the target cannot hold by U+FFFD, and report it, instead of rejecting the record.
     #[arg(long)]
     tolerant: bool,
-    /// The encoding of MARC records in the target [default: keep in
-    /// marc21; elsewhere MARC-8 becomes UTF-8].
+    /// The encoding of MARC records in the target [default: keep for marc21; for other formats MARC-8
+    /// becomes UTF-8].
     #[arg(long, value_name = "ENCODING")]
     encoding: Option<Encoding>,
-    /// Compose letters and accents (Unicode form C) when MARC-8 becomes UTF-8.
+    /// Compose letters and accents (Unicode NFC) when MARC-8 becomes UTF-8.
     #[arg(long)]
     nfc: bool,
-    /// Into a store: where the key of a record is, 035a or id [default: from a store, as it is there;
-    /// from a file, _key, else 001 of MARC records, else the record's place in its file]. From a
-    /// store into a file: the field that holds the key, so that there is no _key beside it.
+    /// Into a store: the field with the key, such as 035a or id [default: from a store, its key; from a file,
+    /// _key, else 001 of MARC records, else the record's place in the file]. From a store into a file: the
+    /// field that has the key already, so that no _key is added.
     #[arg(long, value_name = "FIELD", value_parser = parsed::<KeyRule>)]
     key: Option<KeyRule>,
-    /// From a store into a file: leave out the keys.
+    /// From a store into a file: without the keys.
     #[arg(long)]
     no_keys: bool,
-    /// Into a store: which of the records of this copy that have the same key is kept: first, last,
-    /// or the first with all others rejected (reject). The keys are held in memory, 20 to 40 MB for a
-    /// million of them; with --resume, what was copied before is read again for its keys. Parts
-    /// (--part) know nothing of each other. What was in the store before is replaced [default: reject].
+    /// Into a store: which of several records with the same key is kept: first, last, or the first with the
+    /// others counted as rejected (reject) [default: reject]. Records that were in the store before are
+    /// replaced. This takes 20 to 40 MB of memory for a million keys; --resume reads what was copied before
+    /// again; parts (--part) do not see each other's keys.
     #[arg(long, value_name = "RULE", value_parser = parsed::<OnDuplicate>)]
     on_duplicate: Option<OnDuplicate>,
-    /// Into a store: how records lie in it: document, columns or blob.
+    /// Into a store: how records lie in it: document, columns or blob (see `steelyard stores`).
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<steelyard::store::Shape>,
-    /// Into a store: make an index on each of these paths: age,address.city.
+    /// Into a store: make an index on each of these fields: age,address.city.
     #[arg(long, value_name = "PATHS", value_delimiter = ',', value_parser = parsed::<query::Path>)]
     index: Vec<query::Path>,
-    /// Into a store: send so many records at once [default: about a megabyte of them].
+    /// Into a store: records in a batch [default: about a megabyte].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     batch: Option<u32>,
     /// Into a store: read every record back and compare.
     #[arg(long)]
     verify: bool,
-    /// Into a store: keep a journal beside the source, and go on where an earlier copy was ended.
+    /// Into a store: keep a journal, and continue where an earlier copy was interrupted.
     #[arg(long)]
     resume: bool,
-    /// Where to keep that journal [default: SOURCE.copying].
+    /// The journal of --resume [default: SOURCE.copying].
     #[arg(long, value_name = "FILE", requires = "resume", value_parser = file_to_write::<String>)]
     journal: Option<String>,
-    /// Print no summary and no troubles; only why nothing was written, where that is so.
+    /// Print neither the summary nor what is wrong with records; only why nothing was written.
     #[arg(long, short)]
     quiet: bool,
     /// Print the counts as JSON on standard error.
@@ -117,9 +116,9 @@ pub struct Args {
 enum Encoding {
     /// As it is.
     Keep,
-    /// UTF-8, and every leader says so.
+    /// UTF-8; leader position 9 is set.
     Utf8,
-    /// MARC-8, which only marc21 can hold.
+    /// MARC-8; only for marc21.
     Marc8,
 }
 

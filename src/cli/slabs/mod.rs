@@ -17,10 +17,10 @@ use steelyard::{
 use self::source::Source;
 use super::{Outcome, parsed, print, report::Form};
 
-/// Shows how memcached's memory holds records, and which settings would hold more of them.
+/// Shows how records fill memcached's memory, and which settings would hold more of them.
 ///
-/// The records are those of a file, or what a running memcached holds (memcached://host:port, which
-/// lists its keys). The model is exact for memcached 1.6; --verify checks it on a private one.
+/// The records come from a file, or from a running memcached (memcached://host:port; its keys are listed). The model
+/// is exact for memcached 1.6; --verify checks it on a private server.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 #[command(arg_required_else_help = true)]
@@ -32,26 +32,26 @@ pub struct Args {
     records: Option<String>,
     #[command(flatten)]
     wish: Wish,
-    /// The field that holds the key; without one, or where a record has none, keys of 36 bytes.
+    /// The field with the key [default: keys of 36 bytes, also for records without the field].
     #[arg(long, value_name = "FIELD")]
     key: Option<String>,
-    /// The format the values are stored in.
+    /// The format of the stored values.
     #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parsed::<Wrapped>)]
     format: Wrapped,
-    /// The format of the file, where nothing tells.
+    /// The file's format [default: from name or content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
     /// How to print it.
     #[arg(long, value_name = "FORM", default_value = "text")]
     form: Form,
-    /// Starts a private memcached with these settings, stores the records there, and compares.
+    /// Store the records in a private memcached with these settings, and compare it with the model.
     #[arg(long)]
     verify: bool,
 }
 
 #[derive(clap::Subcommand)]
 enum Act {
-    /// Prints the classes that settings make: number, chunk size, chunks a page.
+    /// Prints the slab classes of the settings: number, chunk size, chunks in a page.
     Classes(ClassesArgs),
 }
 
@@ -65,10 +65,10 @@ struct ClassesArgs {
 /// The settings of the server.
 #[derive(clap::Args)]
 struct Wish {
-    /// How much larger each class is than the one before (memcached -f).
+    /// The growth factor of the classes (memcached -f).
     #[arg(long, value_name = "F")]
     factor: Option<f64>,
-    /// Room for key and value in the smallest class, in bytes (-n).
+    /// Bytes for key and value in the smallest class (-n).
     #[arg(long, value_name = "BYTES")]
     chunk: Option<u64>,
     /// The chunk sizes of all classes but the last, as 100-200-400 (-o slab_sizes).
@@ -83,7 +83,7 @@ struct Wish {
     /// The memory for items, in megabytes (-m).
     #[arg(long, value_name = "MB")]
     memory: Option<u64>,
-    /// Without numbers for compare-and-swap (-C).
+    /// Without compare-and-swap (-C).
     #[arg(long)]
     no_cas: bool,
 }

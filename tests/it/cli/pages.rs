@@ -166,9 +166,14 @@ fn run_page(page: &str) -> (String, Vec<String>) {
     (now, faults)
 }
 
+/// Whether pages are to be written anew.
+fn updates() -> bool {
+    std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always")
+}
+
 #[test]
 fn the_pages_print_what_they_show() {
-    let update = std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always");
+    let update = updates();
     for page in RUN {
         let (now, faults) = run_page(page);
         if update && !faults.is_empty() {
@@ -181,6 +186,26 @@ fn the_pages_print_what_they_show() {
             "{page}: INSTA_UPDATE=always writes what is printed now:\n{faults}"
         );
     }
+}
+
+/// The table of abilities on its page is that of the code.
+#[test]
+fn the_table_of_stores_is_that_of_the_code() {
+    const PAGE: &str = "docs/stores.md";
+    const BEGIN: &str = "<!-- steelyard stores --table --format markdown -->\n";
+    const END: &str = "<!-- end of the table -->";
+    let desk = Desk::new();
+    let table = desk.run("stores --table --format markdown").well();
+    let page = read(PAGE);
+    let (before, rest) = page.split_once(BEGIN).expect("the table begins");
+    let (shown, after) = rest.split_once(END).expect("the table ends");
+    if updates() && shown != table.text() {
+        fs::write(root().join(PAGE), [before, BEGIN, table.text(), END, after].concat()).unwrap();
+        return;
+    }
+    let line = shown.lines().zip(table.text().lines()).find(|(shown, now)| shown != now);
+    let is_same = shown == table.text();
+    assert!(is_same, "{PAGE} is stale (INSTA_UPDATE=always writes it anew): {line:?}");
 }
 
 #[test]

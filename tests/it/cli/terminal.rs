@@ -6,7 +6,7 @@ use std::{
     process::Stdio,
 };
 
-use super::{Desk, Ran, STEELYARD, ran};
+use super::{Desk, Ran, STEELYARD, pages, ran};
 use crate::{
     children::Command,
     programs::{self, need},
@@ -151,17 +151,18 @@ fn a_terminal_gets_colours_unless_it_does_not_want_them() {
     assert!(!on_terminal(None, "copy a.mrc b.json --quiet").contains("written"));
 }
 
-/// All verbs, the hidden one too, with those that a verb has.
+/// All verbs, with those that a verb has; without clap's own `help`.
 fn verbs(desk: &Desk) -> Vec<String> {
     let below = |verb: &str| -> Vec<String> {
         let help = desk.run(&format!("{verb} --help")).well();
         let list = help.text().split_once("\nCommands:\n");
         let list = list.map_or("", |(_, list)| list.split("\n\n").next().unwrap());
         let names = list.lines().filter(|l| l.starts_with("  ") && !l.starts_with("   "));
-        names.map(|l| format!("{verb} {}", l.split_whitespace().next().unwrap())).collect()
+        let names =
+            names.map(|l| l.split_whitespace().next().unwrap()).filter(|name| *name != "help");
+        names.map(|name| format!("{verb} {name}")).collect()
     };
     let mut all = below("");
-    all.push(" man".into());
     let deeper: Vec<String> = all.iter().flat_map(|verb| below(verb)).collect();
     all.extend(deeper);
     all
@@ -181,6 +182,9 @@ fn every_verb_teaches_by_example() {
         for example in examples.lines().filter(|l| l.trim_start().starts_with("steelyard")) {
             assert!(example.contains(verb), "{verb}: {example}");
             let words: Vec<&str> = example.split_whitespace().collect();
+            if words[1] == "help" {
+                continue;
+            }
             let of = format!(" {}", words[1]);
             let help = verbs
                 .iter()
@@ -193,6 +197,9 @@ fn every_verb_teaches_by_example() {
             for option in own.filter(|w| w.starts_with("--")) {
                 assert!(help.contains(option), "{example}: {option}");
             }
+            // Behind two spaces stands what it does.
+            let typed = example.trim_start().split("  ").next().unwrap();
+            pages::understood(&desk, verb, typed);
         }
     }
     assert_eq!(desk.run("").status, Some(2));
@@ -226,6 +233,56 @@ fn completions_are_scripts_of_their_shells() {
                _steelyard steelyard co steelyard; echo ${COMPREPLY[@]}";
     let asked = Command::new("bash").args(["-c", ask]).current_dir(desk.path()).output();
     assert_eq!(ran(asked.unwrap()).text(), "copy completions\n");
+    // Values of options and arguments, which the parser takes from the same tables.
+    for (typed, offered) in [
+        ("steelyard copy --to mar", "marshal marc21 marcxml"),
+        ("steelyard servers run m", "mariadb memcached mongodb"),
+        ("steelyard generate cat", "catalogue"),
+        ("steelyard audit --durability t", "t0 t1 t2 t3"),
+        ("steelyard bench documents --on sq", "sqlite"),
+        ("steelyard copy --layout d", "document"),
+    ] {
+        let words: Vec<&str> = typed.split(' ').collect();
+        let (last, before) = (words[words.len() - 1], words[words.len() - 2]);
+        let ask = format!(
+            "source steelyard.bash; COMP_WORDS=({typed}); COMP_CWORD={}; _steelyard steelyard {last} {before}; \
+             echo ${{COMPREPLY[@]}}",
+            words.len() - 1
+        );
+        let asked = Command::new("bash").args(["-c", &ask]).current_dir(desk.path()).output();
+        assert_eq!(ran(asked.unwrap()).text().trim_end(), offered, "{typed}");
+    }
+}
+
+#[test]
+fn help_is_a_verb_too() {
+    let desk = Desk::new();
+    for verb in ["copy", "bench formats", "servers run", "slabs classes"] {
+        let long = desk.run(&format!("{verb} --help")).well();
+        assert_eq!(desk.run(&format!("help {verb}")).well().text(), long.text(), "{verb}");
+    }
+    assert_eq!(desk.run("help nosuch").status, Some(2));
+}
+
+/// The long help explains languages and tiers; the short one stays short.
+#[test]
+fn long_help_explains_what_values_mean() {
+    let desk = Desk::new();
+    for (verb, explained) in [
+        ("copy", &["Conditions (--where):", "sign      =", "Fields (--fields)"][..]),
+        ("each", &["Conditions (--where):", "Fields (--fields)"]),
+        ("delete", &["Conditions (--where):"]),
+        ("audit", &["t2  a crash of the machine, except"]),
+        ("servers run", &["t0  nothing: it is in memory"]),
+    ] {
+        let long = desk.run(&format!("{verb} --help")).well();
+        let short = desk.run(&format!("{verb} -h")).well();
+        for text in explained {
+            assert!(long.text().contains(text), "{verb}: {text}");
+            assert!(!short.text().contains(text), "{verb} -h: {text}");
+        }
+        assert!(short.text().lines().count() < 70, "{verb} -h");
+    }
 }
 
 #[test]
@@ -239,7 +296,7 @@ fn manual_pages_are_made_for_every_verb() {
         text
     };
     assert!(page("steelyard.1").contains(".TH steelyard 1"));
-    for verb in verbs(&desk).iter().filter(|v| **v != " man") {
+    for verb in &verbs(&desk) {
         let text = page(&format!("steelyard{}.1", verb.replace(' ', "-")));
         assert!(text.contains(".TH ") && text.contains("Examples:"), "{verb}");
     }

@@ -5,6 +5,7 @@
 //! it must refuse before anything is written. `memory.rs` of the stores is the meaning.
 
 mod batches;
+mod facts;
 mod keys;
 mod limits;
 mod numbers;
@@ -64,6 +65,10 @@ checks! {
     "other kinds" values::other_kinds;
     "numbers" numbers::numbers;
     "any values" numbers::any_values;
+    "abilities" facts::abilities;
+    "refused kinds" facts::refused_kinds;
+    "levels" facts::levels;
+    "indexes" facts::indexes;
 }
 
 /// How long a check may take before it counts as hanging.
@@ -123,6 +128,11 @@ fn stores_in_shards() {
 #[test]
 fn stores_in_all_wrappers() {
     places::each(Wrap::All, whole);
+}
+
+#[test]
+fn tiers_are_those_of_the_table() {
+    places::run(facts::tiers()).unwrap();
 }
 
 #[test]

@@ -149,8 +149,15 @@ impl Fields {
         kept.clear();
         kept.set_leader(record.leader());
         let mut bytes = Vec::new();
+        // How many fields each path has matched, and whether it means this one.
+        let mut met: Vec<(usize, bool)> = vec![(0, false); paths.len()];
         for field in record.fields() {
-            let of_field = || paths.iter().filter(|p| p.matches(field.tag()));
+            for (path, (count, is)) in paths.iter().zip(&mut met) {
+                *is = path.matches(field.tag());
+                *count += usize::from(*is);
+                *is &= path.takes_nth(*count);
+            }
+            let of_field = || paths.iter().zip(&met).filter(|(_, (_, is))| *is).map(|(p, _)| p);
             if of_field().any(|p| p.codes().is_none()) {
                 kept.push_bytes(field.tag(), field.bytes())?;
             } else if of_field().next().is_some() {
@@ -255,6 +262,14 @@ mod tests {
         fields.keep_marc(record().as_ref(), &mut kept).unwrap();
         let texts: Vec<_> = kept.as_ref().fields().map(|f| f.to_string()).collect();
         assert_eq!(texts, ["Weights", "Scales History", "Hanse"]);
+        for (fields, kept_texts) in [
+            ("650[2]", &["Hanse"][..]),
+            ("650[1]x,008", &["851231s1985    xx            000 0 eng d", "History"]),
+        ] {
+            fields.parse::<Fields>().unwrap().keep_marc(record().as_ref(), &mut kept).unwrap();
+            let texts: Vec<_> = kept.as_ref().fields().map(|f| f.to_string()).collect();
+            assert_eq!(texts, kept_texts, "{fields}");
+        }
         let row = "001,650a".parse::<Fields>().unwrap().row(record().as_ref()).unwrap();
         assert_eq!(row.get("650a").unwrap().as_str(), Some("Scales | Hanse"));
     }

@@ -25,9 +25,9 @@ use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
 use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
 
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
-    Shape, Store, Url,
-    blobs::{fits, named},
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Facts, Key, KeyRange,
+    Login, Shape, Store, Url,
+    blobs::{CANNOT, fits, named},
     blocking,
     key::padded,
     limits::Limits,
@@ -43,7 +43,10 @@ pub(super) const DRIVER: Driver = Driver {
     example: "dir:path?format=json+zstd",
     about: "a folder with one file per record, renamed into place when complete",
     shapes: &[Shape::Blob],
-    loses: &[],
+    facts: &[Facts::of(Shape::Blob, Abilities { cannot: CANNOT, ..ABILITIES })],
+    limits: "a key that is no plain file name is longer in its spelling",
+    tiers: &TIERS,
+    clients: &[Client::Own],
     servers: &[],
     login: Login::None,
     databases: None,

@@ -21,7 +21,7 @@ pub(super) const LOSES: &str = "times become text; decimals become floats or who
 
 /// How deep a record may nest, itself counted: MySQL holds 100 levels, and a reader of JSON has to
 /// stop somewhere.
-const LEVELS: usize = 100;
+pub(super) const LEVELS: usize = 100;
 
 /// Whether JSON can hold a record.
 ///

@@ -11,8 +11,9 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
 
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Filter, Join, Joined,
-    Key, KeyRange, Layout, Login, Query, Row, Rows, Shape, Store, Url, blobs, join::Groups,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Facts, Filter, Join,
+    Joined, Key, KeyRange, Layout, Login, Query, Row, Rows, Shape, Store, Url, blobs,
+    blobs::CANNOT, join::Groups,
 };
 use crate::{
     Error, Result,
@@ -26,7 +27,13 @@ pub(super) const DRIVER: Driver = Driver {
     example: "memory:name",
     about: "in the memory of this process; one store for each name",
     shapes: &[Shape::Document, Shape::Blob],
-    loses: &[],
+    facts: &[
+        Facts::of(Shape::Document, ABILITIES),
+        Facts::of(Shape::Blob, Abilities { cannot: CANNOT, joins: false, ..ABILITIES }),
+    ],
+    limits: "",
+    tiers: &[Tier::T0],
+    clients: &[Client::Own],
     servers: &[],
     login: Login::None,
     databases: None,

@@ -25,6 +25,7 @@ mod databases;
 pub(crate) mod digits;
 mod dir;
 mod explain;
+mod facts;
 mod hidden;
 mod join;
 mod json;
@@ -80,6 +81,7 @@ pub use common::Common;
 pub use common::POOL;
 pub use databases::{Databases, Scratch};
 pub use explain::{Explained, Request};
+pub use facts::Facts;
 pub use hidden::{Secrets, shown};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
@@ -93,7 +95,7 @@ pub use query::{Filter, Query};
 pub use same::{difference, in_columns, same};
 pub use url::{Secret, Url, is_url, misnamed};
 
-use crate::{Error, Result, format::Wrapped, record::Document};
+use crate::{Error, Result, durability::Tier, format::Wrapped, record::Document};
 
 /// A record with its key.
 #[derive(Debug, Clone, PartialEq)]
@@ -345,8 +347,14 @@ pub struct Driver {
     pub about: &'static str,
     /// The layouts it has, the usual one first.
     pub shapes: &'static [Shape],
-    /// What the layouts lose, as their abilities say; of blobs the format says it.
-    pub loses: &'static [(Shape, &'static str)],
+    /// What each layout can do, in the order of `shapes`.
+    pub facts: &'static [Facts],
+    /// What limits keys and records beyond that, in a phrase: a setting of the server, the length of other names.
+    pub limits: &'static str,
+    /// The tiers of durability that can be asked of it, given the right settings of its server.
+    pub tiers: &'static [Tier],
+    /// Whose code speaks to it, the usual one first.
+    pub clients: &'static [Client],
     /// The private servers it can talk to ([`server`](mod@crate::server)), by name; none where it needs none.
     pub servers: &'static [&'static str],
     /// What its URLs have of a login.
@@ -358,6 +366,12 @@ pub struct Driver {
 }
 
 impl Driver {
+    /// What a layout loses, for those that lose anything; of blobs the format says it.
+    pub fn loses(&self) -> impl Iterator<Item = (Shape, &'static str)> {
+        let all = self.facts.iter().map(|facts| (facts.shape, facts.abilities.loses));
+        all.filter(|(shape, loses)| *shape != Shape::Blob && !loses.is_empty())
+    }
+
     /// Whether the store works in this process, on the threads of its callers, and needs no server.
     pub fn is_embedded(&self) -> bool {
         self.servers.is_empty()

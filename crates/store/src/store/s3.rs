@@ -41,9 +41,9 @@ use self::{
     listening::Listening,
 };
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
-    Shape, Store, Url,
-    blobs::{fits, named},
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Facts, Key, KeyRange,
+    Login, Shape, Store, Url,
+    blobs::{CANNOT, fits, named},
     hidden,
     key::padded,
     limits::{Limits, late, unconnected},
@@ -63,7 +63,10 @@ pub(super) const DRIVER: Driver = Driver {
               disable_bulk_delete=false&server_tier=",
     about: "Amazon S3 and compatible servers; one object per record",
     shapes: &[Shape::Blob],
-    loses: &[],
+    facts: &[Facts::of(Shape::Blob, ABILITIES)],
+    limits: "keys are shorter by the name of the folder, and have 255 bytes where objects are files",
+    tiers: &Tier::ALL,
+    clients: &[Client::Crate("object_store")],
     servers: &["s3"],
     login: Login::Key,
     databases: None,
@@ -76,6 +79,18 @@ const LONGEST: usize = 1024;
 const LONGEST_OF_A_FILE: usize = 255;
 /// The largest object that is kept and read: it is in memory as a whole.
 const LARGEST: usize = 1_000_000_000;
+
+const ABILITIES: Abilities = Abilities {
+    driver: "s3",
+    keeps: &[],
+    loses: "",
+    cannot: CANNOT,
+    joins: false,
+    atomic: false,
+    ordered: true,
+    max_key: LONGEST,
+    max_record: LARGEST,
+};
 /// Objects that are read at once at most, and their bytes.
 const MANY: usize = 1000;
 const MUCH: u64 = 8 << 20;
@@ -271,19 +286,12 @@ impl S3 {
             return Err(Error::invalid(format!("table {table:?}: its name is too long for S3")));
         }
         let abilities = Abilities {
-            driver: "s3",
-            keeps: &[],
-            loses: "",
-            cannot: &[],
-            joins: false,
-            atomic: false,
-            ordered: true,
             // Of characters that stand for themselves.
             max_key: match place.amazon {
                 true => LONGEST - folder.len() - 1,
                 false => LONGEST_OF_A_FILE.min(LONGEST - folder.len() - 1),
             },
-            max_record: LARGEST,
+            ..ABILITIES
         };
         Ok(S3 { place, folder, abilities })
     }

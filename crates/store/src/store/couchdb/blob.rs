@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use base64::{Engine, engine::general_purpose::STANDARD};
 use futures_util::{StreamExt, stream::BoxStream};
 
-use super::{Couch, LARGEST, answers::Found, database::Database, mango::Plan, write::Draft};
+use super::{Couch, LARGEST_BLOB, answers::Found, database::Database, mango::Plan, write::Draft};
 use crate::{
     Error, Result,
     record::Value,
@@ -29,7 +29,7 @@ pub(super) struct CouchBlobs {
 impl CouchBlobs {
     pub(super) fn new(couch: Arc<Couch>, table: &str) -> Result<CouchBlobs> {
         // Base64 makes four bytes of three; a little is for the rest of the document.
-        let abilities = Abilities { max_record: LARGEST / 4 * 3 - 1000, ..couch.abilities() };
+        let abilities = Abilities { max_record: LARGEST_BLOB, ..couch.abilities() };
         Ok(CouchBlobs { database: couch.database(table)?, abilities, couch })
     }
 

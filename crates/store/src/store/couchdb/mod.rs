@@ -46,8 +46,8 @@ use serde::Deserialize;
 
 use self::{blob::CouchBlobs, database::Database, documents::Documents, http::Http};
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Need, Shape,
-    Store, Url, within,
+    Abilities, Client, Common, Description, Driver, Encoded, Facts, Key, KeyRange, Login, Need,
+    Shape, Store, Url, blobs::CANNOT, json, within,
 };
 use crate::{Error, Result, durability::Tier, record::Kind};
 
@@ -57,7 +57,22 @@ pub(super) const DRIVER: Driver = Driver {
     example: "couchdb://user:password@host:5984/place?table=orders",
     about: "CouchDB; couchdbs:// for TLS; one database per table, named place+table",
     shapes: &[Shape::Document, Shape::Blob],
-    loses: &[(Shape::Document, COUCHDB.loses)],
+    facts: &[
+        Facts {
+            refuses: &[Kind::Bytes, Kind::BigInt],
+            levels: Some(json::LEVELS),
+            indexed: &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text],
+            nested: true,
+            ..Facts::of(Shape::Document, COUCHDB)
+        },
+        Facts::of(
+            Shape::Blob,
+            Abilities { loses: "", cannot: CANNOT, max_record: LARGEST_BLOB, ..COUCHDB },
+        ),
+    ],
+    limits: "",
+    tiers: &[Tier::T0, Tier::T3],
+    clients: &[Client::Crate("reqwest")],
     servers: &["couchdb"],
     login: Login::Password,
     databases: None,
@@ -70,6 +85,8 @@ const TRIES: u32 = 30;
 const WHOLE: u64 = 1 << 53;
 /// The largest document that CouchDB takes as it comes (its setting max_document_size).
 const LARGEST: usize = 8_000_000;
+/// The same of bytes, which are sent in Base64.
+const LARGEST_BLOB: usize = LARGEST / 4 * 3 - 1000;
 
 const COUCHDB: Abilities = Abilities {
     driver: "couchdb",

@@ -32,7 +32,7 @@ const EXPONENT: [char; 2] = ['e', 'E'];
 pub(super) const KINDS: &str = "_kinds";
 
 /// How deep a value may nest.
-const LEVELS: usize = 100;
+pub(crate) const LEVELS: usize = 100;
 
 /// A field as a store has it: name and bytes.
 pub(crate) type Field = (Vec<u8>, Vec<u8>);

@@ -12,7 +12,7 @@ mod spool;
 #[cfg_attr(not(feature = "redis"), allow(unused_imports))]
 pub(super) use answers::as_many;
 pub(super) use answers::out_of_step;
-pub(super) use flat::{Field, Flat, SCALARS, seconds};
+pub(super) use flat::{Field, Flat, LEVELS, SCALARS, seconds};
 pub(super) use namespace::Namespace;
 pub(super) use portion::{Portion, chunks};
 pub(super) use spool::Spool;

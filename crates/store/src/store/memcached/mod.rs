@@ -34,8 +34,8 @@ use self::{listing::keys, names::Names};
 #[cfg(feature = "memcache-tls")]
 use super::net::tls;
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login,
-    Shape, Store, Url,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Facts, Key, KeyRange,
+    Login, Shape, Store, Url,
     blobs::{CANNOT, fits},
     counts,
     kv::{Portion, Spool},
@@ -57,7 +57,10 @@ pub(super) const DRIVER: Driver = Driver {
     about: "memcached, one or several servers: values in memory, the least recently used evicted; \
             found by key only; memcacheds:// for TLS",
     shapes: &[Shape::Blob],
-    loses: &[],
+    facts: &[Facts::of(Shape::Blob, ABILITIES)],
+    limits: "keys are shorter by the name of the table; records fit into the server's item size (-I)",
+    tiers: &[Tier::T0],
+    clients: &[Client::Own],
     servers: &["memcached"],
     login: Login::None,
     databases: None,

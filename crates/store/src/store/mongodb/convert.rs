@@ -22,7 +22,7 @@ use crate::{
 /// The field that is the key.
 pub(super) const ID: &str = "_id";
 /// How deep documents may nest, themselves counted: MongoDB's own limit.
-const LEVELS: usize = 100;
+pub(super) const LEVELS: usize = 100;
 
 /// What is wrong with a value, and the names that lead to it, the innermost first.
 struct Trouble {

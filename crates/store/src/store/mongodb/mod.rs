@@ -39,11 +39,13 @@ use self::{
     table::{Find, Table},
 };
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Explained, Facts, Filter, Join,
+    Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    blobs::CANNOT,
 };
 use crate::{
     Error, ErrorKind, Result,
+    durability::Tier,
     record::{Document, Kind},
 };
 
@@ -53,7 +55,27 @@ pub(super) const DRIVER: Driver = Driver {
     example: "mongodb://user:password@host:27017/database?table=name&durability=t3&ordered=false",
     about: "MongoDB and FerretDB: native BSON documents",
     shapes: &[Shape::Document, Shape::Blob],
-    loses: &[(Shape::Document, ABILITIES.loses)],
+    facts: &[
+        Facts {
+            refuses: &[Kind::BigInt],
+            levels: Some(convert::LEVELS),
+            indexed: &[
+                Kind::Bool,
+                Kind::Int,
+                Kind::Float,
+                Kind::Decimal,
+                Kind::Text,
+                Kind::Bytes,
+                Kind::Time,
+            ],
+            nested: true,
+            ..Facts::of(Shape::Document, ABILITIES)
+        },
+        Facts::of(Shape::Blob, Abilities { loses: "", cannot: CANNOT, joins: false, ..ABILITIES }),
+    ],
+    limits: "",
+    tiers: &[Tier::T2, Tier::T3],
+    clients: &[Client::Crate("mongodb")],
     servers: &["mongodb", "ferretdb"],
     login: Login::Password,
     databases: Some(databases::DATABASES),

@@ -171,6 +171,27 @@ impl Safety {
     }
 }
 
+/// Of documents in MariaDB, with its default engine and `max_allowed_packet`.
+pub(super) const DOCUMENT: Abilities = Abilities {
+    driver: "mysql",
+    keeps: json::KEEPS,
+    loses: json::LOSES,
+    cannot: &[Need::Times],
+    joins: true,
+    atomic: ENGINES[0].atomic,
+    ordered: true,
+    max_key: ENGINES[0].max_key,
+    max_record: largest(16 << 20, ENGINES[0]),
+};
+
+/// How deep MariaDB's JSON may nest.
+pub(super) const LEVELS: usize = 31;
+
+/// The largest record that fits into a packet with its key.
+const fn largest(packet: usize, engine: Engine) -> usize {
+    packet.saturating_sub(FREE + 4 * engine.max_key)
+}
+
 /// What is known of a table before it is looked at.
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
@@ -200,19 +221,17 @@ impl Facts {
         let (keeps, loses, cannot): (_, _, &[Need]) = match shape {
             Shape::Columns => (COLUMNS, LOST_IN_COLUMNS, &[Need::Missing]),
             // MySQL's JSON is a format of its own; MariaDB's is text.
-            _ if maria => (json::KEEPS, json::LOSES, &[Need::Times]),
-            _ => (json::KEEPS, LOST_IN_DOCUMENTS, &[Need::Times]),
+            _ if maria => (DOCUMENT.keeps, DOCUMENT.loses, DOCUMENT.cannot),
+            _ => (DOCUMENT.keeps, LOST_IN_DOCUMENTS, DOCUMENT.cannot),
         };
         let abilities = Abilities {
-            driver: "mysql",
             keeps,
             loses,
             cannot,
-            joins: true,
             atomic: engine.atomic,
-            ordered: true,
             max_key: engine.max_key,
-            max_record: pool.server.packet.saturating_sub(FREE + 4 * engine.max_key),
+            max_record: largest(pool.server.packet, engine),
+            ..DOCUMENT
         };
         Ok(Facts {
             shape,
@@ -221,7 +240,7 @@ impl Facts {
             named,
             safety,
             asked,
-            levels: if maria { 31 } else { 100 },
+            levels: if maria { LEVELS } else { 100 },
         })
     }
 
@@ -255,7 +274,7 @@ impl Facts {
 }
 
 // Some times are refused, see `values.rs`.
-const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Float, Kind::Text, Kind::Bytes];
+pub(super) const COLUMNS: &[Kind] = &[Kind::Bool, Kind::Float, Kind::Text, Kind::Bytes];
 pub(super) const LOST_IN_COLUMNS: &str = "a whole number becomes a float in a column that has floats; null becomes a \
      field that is not there; times finer than a microsecond or before the year 1000, NaN, infinities, \
      -0.0, lists, maps, decimals and whole numbers beyond 64 bits are refused";

@@ -66,10 +66,16 @@ use self::{
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Login, Query, Request, Row, Rows, Shape, Store, Url, counts,
+    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    blobs::CANNOT,
+    counts, facts,
     sql::{BlobTable, Names, Others, ranges},
 };
-use crate::{Error, Result, record::Document};
+use crate::{
+    Error, Result,
+    durability::Tier,
+    record::{Document, Kind},
+};
 
 pub(super) const DRIVER: Driver = Driver {
     name: "mysql",
@@ -77,10 +83,39 @@ pub(super) const DRIVER: Driver = Driver {
     example: "mysql://user:password@localhost/shop?table=orders&engine=innodb",
     about: "MySQL and MariaDB; engines InnoDB, MyISAM and Aria",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
-    loses: &[
-        (Shape::Document, engine::LOST_IN_DOCUMENTS),
-        (Shape::Columns, engine::LOST_IN_COLUMNS),
+    facts: &[
+        facts::Facts {
+            refuses: &[Kind::Bytes],
+            levels: Some(engine::LEVELS),
+            indexed: &[Kind::Int, Kind::Float, Kind::Text],
+            nested: true,
+            transactions: true,
+            ..facts::Facts::of(Shape::Document, engine::DOCUMENT)
+        },
+        facts::Facts {
+            refuses: &[Kind::BigInt, Kind::Decimal, Kind::List, Kind::Map],
+            levels: Some(1),
+            indexed: &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes, Kind::Time],
+            transactions: true,
+            ..facts::Facts::of(
+                Shape::Columns,
+                Abilities {
+                    keeps: engine::COLUMNS,
+                    loses: engine::LOST_IN_COLUMNS,
+                    cannot: &[Need::Missing],
+                    ..engine::DOCUMENT
+                },
+            )
+        },
+        facts::Facts::of(
+            Shape::Blob,
+            Abilities { loses: "", cannot: CANNOT, joins: false, ..engine::DOCUMENT },
+        ),
     ],
+    limits: "a record is smaller than the server's max_allowed_packet; MyISAM and Aria have keys of 250 bytes and no \
+             transactions; MySQL's own JSON has 100 levels",
+    tiers: &[Tier::T1, Tier::T2, Tier::T3],
+    clients: &[Client::Own, Client::Crate("mysql_async")],
     servers: &["mariadb"],
     login: Login::Password,
     databases: Some(databases::DATABASES),

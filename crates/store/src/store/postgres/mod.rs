@@ -53,8 +53,10 @@ use self::{
     table::{Known, Lazy},
 };
 use super::{
-    Abilities, Client, Description, Driver, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-    Login, Need, Query, Request, Row, Rows, Shape, Store,
+    Abilities, Client, Description, Driver, Explained, Facts, Filter, Join, Joined, Key, KeyRange,
+    Layout, Login, Need, Query, Request, Row, Rows, Shape, Store,
+    blobs::CANNOT,
+    json,
     sql::{BlobTable, Others, quote},
 };
 use crate::{
@@ -69,7 +71,36 @@ pub(super) const DRIVER: Driver = Driver {
     example: "postgres://user@localhost/shop?table=orders&layout=columns",
     about: "PostgreSQL; documents are jsonb",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
-    loses: &[(Shape::Document, DOCUMENT.loses), (Shape::Columns, COLUMNS.loses)],
+    facts: &[
+        Facts {
+            refuses: &[Kind::Bytes],
+            levels: Some(json::LEVELS),
+            indexed: &[Kind::Bool, Kind::Int, Kind::BigInt, Kind::Float, Kind::Text],
+            nested: true,
+            transactions: true,
+            ..Facts::of(Shape::Document, DOCUMENT)
+        },
+        Facts {
+            refuses: &[Kind::List, Kind::Map],
+            levels: Some(1),
+            indexed: &[
+                Kind::Bool,
+                Kind::Int,
+                Kind::BigInt,
+                Kind::Float,
+                Kind::Decimal,
+                Kind::Text,
+                Kind::Bytes,
+                Kind::Time,
+            ],
+            transactions: true,
+            ..Facts::of(Shape::Columns, COLUMNS)
+        },
+        Facts::of(Shape::Blob, Abilities { loses: "", cannot: CANNOT, joins: false, ..BLOB }),
+    ],
+    limits: "",
+    tiers: &Tier::ALL,
+    clients: &[Client::Own, Client::Crate("tokio-postgres")],
     servers: &["postgres"],
     login: Login::Password,
     databases: Some(databases::DATABASES),

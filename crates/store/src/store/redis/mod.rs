@@ -35,10 +35,10 @@ use redis::{cmd, pipe};
 
 use self::{keys::Keys, pool::Pool};
 use super::{
-    Abilities, Common, Description, Driver, Encoded, Key, Login, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Facts, Key, Login, Shape, Store, Url,
     blobs::CANNOT,
     counts,
-    kv::{Namespace, as_many, chunks},
+    kv::{LEVELS, Namespace, as_many, chunks},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -52,7 +52,13 @@ pub(super) const DRIVER: Driver = Driver {
     example: "redis://localhost:6379/0?table=pets&layout=document",
     about: "Redis or Valkey: values in memory, logged to disk as configured; found by key only",
     shapes: &[Shape::Blob, Shape::Document],
-    loses: &[],
+    facts: &[
+        Facts::of(Shape::Blob, ABILITIES),
+        Facts { levels: Some(LEVELS), ..Facts::of(Shape::Document, ABILITIES) },
+    ],
+    limits: "records have no more bytes than the server's proto-max-bulk-len",
+    tiers: &Tier::ALL,
+    clients: &[Client::Own, Client::Crate("redis")],
     servers: &["redis"],
     login: Login::Password,
     databases: None,

@@ -52,8 +52,10 @@ use self::{
     write::Cells,
 };
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url, json,
+    Abilities, Client, Common, Description, Driver, Encoded, Explained, Facts, Filter, Join,
+    Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    blobs::CANNOT,
+    json,
     sql::{BlobTable, Names, Others},
 };
 use crate::{
@@ -68,7 +70,27 @@ pub(super) const DRIVER: Driver = Driver {
     example: "sqlite:shop.db?table=orders&layout=columns",
     about: "SQLite, inside this process; without a path, in memory",
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
-    loses: &[(Shape::Document, DOCUMENT.loses), (Shape::Columns, COLUMNS.loses)],
+    facts: &[
+        Facts {
+            refuses: &[Kind::Bytes],
+            levels: Some(json::LEVELS),
+            indexed: &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text],
+            nested: true,
+            transactions: true,
+            ..Facts::of(Shape::Document, DOCUMENT)
+        },
+        Facts {
+            refuses: &[Kind::BigInt, Kind::Decimal, Kind::List, Kind::Map],
+            levels: Some(1),
+            indexed: &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text, Kind::Bytes, Kind::Time],
+            transactions: true,
+            ..Facts::of(Shape::Columns, COLUMNS)
+        },
+        Facts::of(Shape::Blob, Abilities { loses: "", cannot: CANNOT, joins: false, ..DOCUMENT }),
+    ],
+    limits: "",
+    tiers: &Tier::ALL,
+    clients: &[Client::Crate("rusqlite")],
     servers: &[],
     login: Login::None,
     databases: Some(databases::DATABASES),

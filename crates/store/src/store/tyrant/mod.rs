@@ -33,8 +33,8 @@ use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream::BoxStream};
 
 use self::protocol::{Pair, Server};
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Key, KeyRange, Login, Shape, Store,
-    Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Facts, Key, KeyRange, Login, Shape,
+    Store, Url,
     blobs::CANNOT,
     counts,
     kv::{Namespace, Portion, SCALARS, Spool, chunks},
@@ -50,7 +50,18 @@ pub(super) const DRIVER: Driver = Driver {
     about: "Tokyo Tyrant: a table database (document) or a hash database (blob), as the server \
             runs",
     shapes: &[Shape::Document, Shape::Blob],
-    loses: &[(Shape::Document, DOCUMENT.loses)],
+    facts: &[
+        Facts {
+            refuses: &[Kind::List, Kind::Map],
+            levels: Some(1),
+            indexed: &[Kind::Int, Kind::Float, Kind::Text],
+            ..Facts::of(Shape::Document, DOCUMENT)
+        },
+        Facts::of(Shape::Blob, BLOB),
+    ],
+    limits: "",
+    tiers: &[Tier::T0, Tier::T1, Tier::T3],
+    clients: &[Client::Own],
     servers: &["tyrant"],
     login: Login::None,
     databases: None,

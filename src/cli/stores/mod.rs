@@ -1,5 +1,7 @@
 //! `steelyard stores`, and what the verbs that talk to stores share.
 
+mod table;
+
 use std::{io::Write, time::Duration};
 
 use steelyard::{
@@ -11,35 +13,63 @@ use steelyard::{
 };
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::{Outcome, print, say};
+use self::table::Form;
+use super::{Outcome, grammar, print, say};
 
-/// Lists the kinds of store there are, with an example of a URL for each, and what of a record a layout
-/// changes or refuses. What blobs lose is what their format loses (`steelyard formats`).
+/// Lists the kinds of store, with their URLs and what each layout changes or refuses
 ///
-/// Every one understands ?table=NAME, ?layout=document|columns|blob, ?format=FORMAT (of blobs, with
-/// wraps: marshal+base64), ?durability=t0|t1|t2|t3, ?pool=N, ?connect_timeout=S and ?timeout=S;
-/// postgres, mysql and redis also ?client=own|crate; all that speak TLS ?ca=FILE. An operation may take
-/// ?timeout seconds [default: 30]. Connecting, with the lookup of the host's name and the login, may take
-/// ?connect_timeout seconds [default: as ?timeout, 5 at most].
+/// --table shows what each can do: which values come back equal, which queries and indexes
+/// there are, transactions, durability, limits, and whose code speaks to it.
 ///
-/// A password need not be in a URL, which shows in `ps`: ?password_file=FILE names a file with it;
-/// the variable STEELYARD_PASSWORD is for URLs that name a user and no password; then postgres looks
-/// into ~/.pgpass, mysql into [client] of ~/.my.cnf.
+/// Every store takes these options in its URL:
+///
+///   table=NAME                     the table
+///   layout=document|columns|blob   how a record lies in it
+///   format=FORMAT                  the format of blobs, with wraps: marshal+base64
+///   durability=t0|t1|t2|t3         what an acknowledged write survives
+///   pool=N                         connections
+///   timeout=SECONDS                of an operation [default: 30]
+///   connect_timeout=SECONDS        of connecting, with the lookup of the host's name and the
+///                                  login [default: as timeout, 5 at most]
+///
+/// postgres, mysql and redis also take client=own|crate; all that speak TLS take ca=FILE.
+///
+/// A password need not be in a URL, where `ps` shows it: password_file=FILE names a file that has
+/// it. The variable STEELYARD_PASSWORD is used for URLs with a user and no password. If it is not
+/// set, postgres looks into ~/.pgpass, mysql into [client] of ~/.my.cnf.
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub struct Args {}
+#[command(
+    verbatim_doc_comment,
+    after_help = EXAMPLES,
+    after_long_help = grammar::with(&[&grammar::tiers()], EXAMPLES)
+)]
+pub struct Args {
+    /// Show the table of abilities.
+    #[arg(long)]
+    table: bool,
+    /// How to print the table.
+    #[arg(long, value_name = "FORM", default_value = "text", requires = "table")]
+    format: Form,
+}
 
 const EXAMPLES: &str = "\
 Examples:
-  steelyard stores";
+  steelyard stores
+  steelyard stores --table
+  steelyard stores --table --format html > stores.html";
 
-pub fn run(_: Args) -> Result<Outcome> {
+pub fn run(args: Args) -> Result<Outcome> {
+    print(if args.table { table::table(args.format) } else { list() })?;
+    Ok(Outcome::Well)
+}
+
+fn list() -> String {
     let mut text = String::new();
     for driver in DRIVERS {
         let shapes: Vec<_> = driver.shapes.iter().map(|shape| shape.name()).collect();
         text += &format!("{:10} {}\n", driver.name, driver.about);
         text += &format!("{:10} {}  (layouts: {})\n", "", driver.example, shapes.join(", "));
-        for (shape, loses) in driver.loses {
+        for (shape, loses) in driver.loses() {
             text += &format!("{:10} {shape}: {loses}\n", "");
         }
     }
@@ -49,8 +79,7 @@ pub fn run(_: Args) -> Result<Outcome> {
             kind.feature
         );
     }
-    print(text)?;
-    Ok(Outcome::Well)
+    text
 }
 
 /// Where stores work.
