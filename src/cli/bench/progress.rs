@@ -1,18 +1,28 @@
-//! Where a bench is: a line for the whole, and one for each phase of whoever has its turn, with its
-//! rate, and for the one under way the time it will take by what it took before.
+//! The progress of a bench, on the standard error. On a terminal: a line for the whole run, and one for each
+//! phase of the current competitor, with its rate, or with the time it will take by what it took before.
+//! Elsewhere, in a log: a line every 10 seconds.
 //!
-//! Nothing is drawn while anything is timed (rule 11 of measuring): a line changes between windows,
-//! and so the time left is a forecast that stands still.
+//! Nothing is printed while anything is timed (rule 11 of measuring): lines change between windows only, so
+//! that the time left stands still meanwhile, and a line in a log waits for the end of a long window.
 
-use std::{collections::HashMap, io::IsTerminal, time::Duration};
+use std::{
+    collections::HashMap,
+    io::IsTerminal,
+    time::{Duration, Instant},
+};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use steelyard::bench::run::{Measured, Progress, Stage};
 
 use super::super::{interrupt, progress::grouped, say};
 
-/// Lines on the standard error, or nothing where that is no terminal.
+/// Where the standard error is no terminal, a line is printed after so long.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// Lines on the standard error.
 pub struct Lines {
+    /// When the last line of a log was printed; `None` on a terminal.
+    logged: Option<Instant>,
     all: MultiProgress,
     whole: ProgressBar,
     phases: Vec<ProgressBar>,
@@ -22,7 +32,8 @@ pub struct Lines {
 impl Lines {
     /// None yet.
     pub fn new() -> Lines {
-        let target = match std::io::stderr().is_terminal() {
+        let on_terminal = std::io::stderr().is_terminal();
+        let target = match on_terminal {
             // The last of several changes in a row is the one that stays.
             true => ProgressDrawTarget::stderr_with_hz(255),
             false => ProgressDrawTarget::hidden(),
@@ -31,7 +42,8 @@ impl Lines {
         interrupt::drawn(&all);
         let whole = all.add(ProgressBar::new(0));
         whole.set_style(style("{bar:20} {msg}"));
-        Lines { all, whole, phases: Vec::new(), told: Told::default() }
+        let logged = (!on_terminal).then(Instant::now);
+        Lines { logged, all, whole, phases: Vec::new(), told: Told::default() }
     }
 
     /// Shows where a run is. Called between timed windows only.
@@ -39,6 +51,13 @@ impl Lines {
         if p.stage == Stage::Making {
             // Nothing is drawn where this is no terminal, and this is to be known there too.
             return self.all.suspend(|| say(format_args!("{}: {}", p.competitor, p.phase)));
+        }
+        if let Some(last) = &mut self.logged {
+            if last.elapsed() >= EVERY {
+                *last = Instant::now();
+                say(format_args!("steelyard: {}; {}", whole(p), left(p)));
+            }
+            return;
         }
         self.whole.set_length(p.budget.ceil() as u64);
         self.whole.set_position(p.seconds as u64);
@@ -81,6 +100,15 @@ fn whole(p: &Progress<'_>) -> String {
     let (seconds, budget, round) = (p.seconds, p.budget, p.rounds + 1);
     let who = format!("{} {}", p.competitor, p.phase);
     format!("{seconds:.0} of at most {budget:.0} s, round {round}: {stage} {}", who.trim_end())
+}
+
+/// How long it may still take.
+fn left(p: &Progress<'_>) -> String {
+    let left = p.budget - p.seconds;
+    match left > 0.0 {
+        true => format!("at most {left:.0} s left, and the rest of a round"),
+        false => "this round is the last".into(),
+    }
 }
 
 /// What is said of phases, and what is remembered for it.
@@ -174,6 +202,12 @@ mod tests {
         assert!(told.lines[0].ends_with("about 3 s left"), "{:?}", told.lines);
         let line = whole(&timing("sqlite", "load", None));
         assert_eq!(line, "14 of at most 120 s, round 2: timing sqlite load");
+        assert_eq!(
+            left(&timing("sqlite", "load", None)),
+            "at most 106 s left, and the rest of a round"
+        );
+        let late = Progress { seconds: 121.0, ..timing("sqlite", "load", None) };
+        assert_eq!(left(&late), "this round is the last");
         assert_eq!(forecast(0.2), "less than a second left");
         assert_eq!(forecast(125.0), "about 2:05 min left");
     }

@@ -212,13 +212,27 @@ struct OfFile {
 fn phases() -> String {
     let mut text = "What a phase of the file may do (docs/workloads.md says more):\n".to_owned();
     for kind in KINDS {
-        text += &format!("  do = {:<10} {}\n", format!("{:?}", kind.name), kind.about);
+        text += &folded(&format!("do = {:?}: {}", kind.name, kind.about), 2);
         for (name, what) in kind.options {
-            text += &format!("       {name:<10} {what}\n");
+            text += &folded(&format!("{name}: {what}"), 6);
         }
     }
     // Without the marks of Markdown.
     text.replace('`', "")
+}
+
+/// Lines of at most 80 columns, indented so far, each but the first by two more.
+fn folded(text: &str, indent: usize) -> String {
+    let (mut lines, mut line) = (String::new(), " ".repeat(indent));
+    for word in text.split(' ') {
+        if line.trim_start().len() + indent + 3 + word.len() > 80 {
+            lines += &format!("{}\n", line.trim_end());
+            line = " ".repeat(indent + 2);
+        }
+        line += word;
+        line.push(' ');
+    }
+    lines + line.trim_end() + "\n"
 }
 
 pub fn run(name: &str, args: Args, stop: &Stop) -> Result<Outcome> {
