@@ -12,6 +12,7 @@ mod copy;
 mod delete;
 mod each;
 mod files;
+mod fold;
 mod formats;
 mod generate;
 mod get;

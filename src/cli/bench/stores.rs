@@ -22,7 +22,7 @@ use steelyard::{
 };
 
 use super::{
-    super::{files, stores::Stores, wrong},
+    super::{files, fold::folded, stores::Stores, wrong},
     Common, Outcome, above_nothing, own_program, parsed, print,
     queries::Queries,
 };
@@ -212,27 +212,13 @@ struct OfFile {
 fn phases() -> String {
     let mut text = "What a phase of the file may do (docs/workloads.md says more):\n".to_owned();
     for kind in KINDS {
-        text += &folded(&format!("do = {:?}: {}", kind.name, kind.about), 2);
+        text += &folded(&format!("do = {:?}: {}", kind.name, kind.about), 80, 2);
         for (name, what) in kind.options {
-            text += &folded(&format!("{name}: {what}"), 6);
+            text += &folded(&format!("{name}: {what}"), 80, 6);
         }
     }
     // Without the marks of Markdown.
     text.replace('`', "")
-}
-
-/// Lines of at most 80 columns, indented so far, each but the first by two more.
-fn folded(text: &str, indent: usize) -> String {
-    let (mut lines, mut line) = (String::new(), " ".repeat(indent));
-    for word in text.split(' ') {
-        if line.trim_start().len() + indent + 3 + word.len() > 80 {
-            lines += &format!("{}\n", line.trim_end());
-            line = " ".repeat(indent + 2);
-        }
-        line += word;
-        line.push(' ');
-    }
-    lines + line.trim_end() + "\n"
 }
 
 pub fn run(name: &str, args: Args, stop: &Stop) -> Result<Outcome> {

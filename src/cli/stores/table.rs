@@ -8,6 +8,8 @@ use steelyard::{
     store::{DRIVERS, Driver, Facts, Need, OPTIONAL, Shape},
 };
 
+use super::super::fold::folded;
+
 /// How to print it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Form {
@@ -216,26 +218,13 @@ fn text(section: &Section) -> String {
     let mut text = format!("{}\n{}", section.title, line(&section.head));
     section.rows.iter().for_each(|row| text += &line(row));
     for note in &section.notes {
-        text += &folded(note);
+        text += &folded(note, WIDTH, 2);
     }
     text
 }
 
-/// A note, in lines that fit on a terminal.
-fn folded(note: &str) -> String {
-    const WIDTH: usize = 96;
-    let (mut text, mut at) = (String::from(" "), 1);
-    for word in note.split(' ') {
-        if at + 1 + word.chars().count() > WIDTH {
-            text += "\n   ";
-            at = 3;
-        }
-        text += " ";
-        text += word;
-        at += 1 + word.chars().count();
-    }
-    text + "\n"
-}
+/// Columns of a note; the tables are wider.
+const WIDTH: usize = 96;
 
 fn markdown(section: &Section) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
