@@ -10,7 +10,7 @@ tour:
 
 # The MARC codec's speed, and against its peers.
 bench FILE:
-    cargo bench --bench marc -- {{FILE}}
+    cargo bench -p steelyard-format --bench marc -- {{FILE}}
     scripts/peers.py {{FILE}}
 
 # Every decoder under random bytes, SECONDS each.

@@ -34,7 +34,7 @@ def example(name):
 def build(*examples):
     """Builds `steelyard` and these examples with every store. FEATURES in the environment names the features
     that are enough for the stores that are tried."""
-    command = ["cargo", "build", "--quiet", "--locked", "--profile", PROFILE, "--bin", "steelyard"]
+    command = ["cargo", "build", "--quiet", "--locked", "--workspace", "--profile", PROFILE, "--bin", "steelyard"]
     for name in examples:
         command += ["--example", name]
     features = os.environ.get("FEATURES")

@@ -5,7 +5,7 @@
 
 Makes COUNT people (200,000) and loads them ROUNDS times (5) with both, each into a new table of the
 same make: sqlite (`sqlite3`, .import), mariadb (`mariadb`, LOAD DATA LOCAL INFILE), postgres (`psql`,
-\\copy), ferretdb (a program of few lines on the plain driver, `examples/insert_many.rs`, which reads the
+\\copy), ferretdb (a program of few lines on the plain driver, `crates/store/examples/insert_many.rs`, which reads the
 same JSON lines). The loader gets a file in the form it likes best, made beforehand and not timed; ours reads
 the JSON lines. Both make the table and acknowledge durably (t3); ours also counts what is there in
 the end. Servers are private ones (`steelyard servers run`). Printed are the wall time, its ratio

@@ -1,4 +1,4 @@
-/* libmemcached at the work of examples/memcached_speed.rs, for scripts/memcached_speed.py.
+/* libmemcached at the work of crates/memcache/examples/memcached_speed.rs, for scripts/memcached_speed.py.
  * Build: cc -O2 -o OUT memcached_speed.c -lmemcached
  * Run:   OUT WORK SOCKET OPERATIONS: prints microseconds and microseconds of CPU an operation. */
 #include <libmemcached/memcached.h>

@@ -7,7 +7,7 @@ same statements.
 Rows of one text of 120 characters ("row"), as sysbench's own tests have, where both sides do the same;
 and documents of four fields ("document"), which ours makes JSON of and reads from it, and theirs has as
 a text made beforehand and throws away. COUNT (20,000) reads by key, then as many writes, one after
-another on one connection, by `examples/rows.rs` and by each database's own load generator, interleaved,
+another on one connection, by `crates/store/examples/rows.rs` and by each database's own load generator, interleaved,
 ROUNDS times (5). Servers are private ones (t1 or the nearest there is), clients and servers all on one
 processor: two that wake each other across virtual processors pay several times what either does, and by
 chance. SQLite (t1) is used in the program's own process; beside it stands `sqlite_speed.c`, linked with

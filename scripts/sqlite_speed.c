@@ -2,7 +2,7 @@
  *
  *     sqlite_speed FILE get|put COUNT COLUMN VALUE [THREADS]
  *
- * The file, its table "records" and the keys k0 to k9999 are those that examples/rows.rs has made, and so
+ * The file, its table "records" and the keys k0 to k9999 are those that crates/store/examples/rows.rs has made, and so
  * are the settings and the statements. "get" reads COLUMN of a row by its key and copies what it reads;
  * "put" writes VALUE under a key, in a transaction of its own. Each of THREADS (1) has a connection and
  * does its share of COUNT. */

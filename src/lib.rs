@@ -12,19 +12,12 @@
 //! - [`server`]: private servers for tests and measurements; [`durability`]: what a write has survived.
 //! - [`bench`](mod@bench): what it costs; [`report`]: results as people read them.
 
-pub mod bench;
-pub mod report;
-// What tests do without a server they need; that of tests/it.
-#[cfg(test)]
-#[path = "../tests/it/skips.rs"]
-#[allow(dead_code, unused_imports, unused_macros)]
-mod skips;
-
-use steelyard_base::timer;
 pub use steelyard_base::{Error, ErrorKind, Result, error};
+pub use steelyard_bench as bench;
 pub use steelyard_format::{format, record};
 pub use steelyard_marc as marc;
 pub use steelyard_memcache as memcache;
+pub use steelyard_report as report;
 pub use steelyard_store::{copy, durability, file, server, store};
 pub use store::open;
 

@@ -16,7 +16,7 @@ use crate::{
 
 mod layout;
 
-#[path = "../samples/stores.rs"]
+#[path = "../../crates/report/samples/stores.rs"]
 mod samples;
 
 /// The built program.

@@ -1,7 +1,8 @@
-//! What every crate of steelyard shares: the [error type](error), and [time limits](timer) that
-//! cost nothing until they pass.
+//! What every crate of steelyard shares: the [error type](error), the [tiers](tier) of durability, and
+//! [time limits](timer) that cost nothing until they pass.
 
 pub mod error;
+pub mod tier;
 #[cfg(feature = "timer")]
 pub mod timer;
 
