@@ -5,7 +5,7 @@ use std::{path::PathBuf, str::FromStr};
 use steelyard::{
     Error, Result,
     bench::{
-        results::{Comparison, Pair, Results},
+        results::{Comparison, Json, Pair, Results},
         runs, save,
     },
     report::{
@@ -104,8 +104,8 @@ impl Form {
             Form::Svg => several::svg(runs),
             Form::Html => several::html(runs),
             Form::Json => match runs {
-                [one] => json(one),
-                runs => json(&runs),
+                [one] => json(&one.to_pretty_json()),
+                runs => json(&Json::list_to_pretty_json(runs)),
             },
         }
     }
@@ -130,14 +130,13 @@ impl Form {
             Form::Csv => compared::csv(comparisons),
             Form::Svg => compared::svg(comparisons),
             Form::Html => compared::html(comparisons),
-            Form::Json => json(&comparisons),
+            Form::Json => json(&Json::list_to_pretty_json(comparisons)),
         }
     }
 }
 
-fn json(value: &impl serde::Serialize) -> String {
-    let json = serde_json::to_string_pretty(value).expect("results are plain data");
-    report::visible_json(&json) + "\n"
+fn json(text: &str) -> String {
+    report::visible_json(text) + "\n"
 }
 
 pub fn run(args: Args) -> Result<Outcome> {

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use steelyard::bench as measured;
+use steelyard::bench::{results as measured, save};
 
 use crate::{
     children::Command,
@@ -121,7 +121,7 @@ fn the_page_of_objects() {
 #[test]
 fn the_page_of_stores() {
     let results = folder().join("stores.json");
-    measured::save::write(&samples::stores(), &results).unwrap();
+    save::write(&samples::stores(), &results).unwrap();
     looks_right("stores", &[&results], 4, 16);
 }
 
@@ -129,13 +129,13 @@ fn the_page_of_stores() {
 fn the_page_of_two_runs() {
     let (new, old) = (folder().join("new.json"), folder().join("old.json"));
     let mut results = samples::stores();
-    measured::save::write(&results, &new).unwrap();
+    save::write(&results, &new).unwrap();
     results.started = "2025-12-01T03:04:05Z".into();
     results.software.insert("steelyard".into(), "0.0.9".into());
     for cell in results.cells.iter_mut().filter(|c| c.competitor == "postgres") {
         cell.rounds.iter_mut().for_each(|r| r.ns = r.ns * 10 / 12);
     }
-    measured::save::write(&results, &old).unwrap();
+    save::write(&results, &old).unwrap();
     looks_right("compared", &[&new, &old], 4, 3);
 }
 

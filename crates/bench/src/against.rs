@@ -22,8 +22,9 @@ use super::{
     results::{Cell, Disk, Plan, Probe, Results, Round},
     run::{Progress, Stage},
     runs, save,
-    schedule::{Orders, Stopped, interrupted},
+    schedule::{Orders, Stopped},
     scratch::Scratch,
+    stop::interrupted,
 };
 use crate::{Error, Result};
 

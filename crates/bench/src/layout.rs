@@ -35,7 +35,7 @@ pub(super) struct Laid {
 impl Laid {
     /// # Errors
     /// Those of `encode`, which appends a record.
-    pub fn out<T>(
+    pub(crate) fn out<T>(
         start: u32,
         records: impl IntoIterator<Item = T>,
         mut encode: impl FnMut(T, &mut Vec<u8>) -> Result<()>,
@@ -50,12 +50,12 @@ impl Laid {
     }
 
     /// How many bytes all records take.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.spans().map(<[u8]>::len).sum()
     }
 
     /// The bytes of each record.
-    pub fn spans(&self) -> impl Iterator<Item = &[u8]> + Clone {
+    pub(crate) fn spans(&self) -> impl Iterator<Item = &[u8]> + Clone {
         self.borders.windows(2).map(|border| &self.bytes[border[0]..border[1]])
     }
 }

@@ -15,7 +15,7 @@
 //!
 //! The benches stand beside the core, one folder each, and are all that knows what is measured:
 //! [`formats`], [`objects`], [`stores`] (whose work is a [`workload`]), [`cache`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
-//! competitors implement [`Competitor`](run::Competitor), and a page in `report/`.
+//! competitors implement [`Competitor`](run::Competitor), and a page in `crates/report`.
 
 pub mod accounting;
 pub mod against;

@@ -21,8 +21,9 @@ use super::{
     instruments::Instruments,
     layout::deeper,
     results::{Basis, Cell, Memory, Phase, Results},
-    schedule::{Orders, Stopped, interrupted},
+    schedule::{Orders, Stopped},
     stats::{LAST, Steady, WINDOWS},
+    stop::interrupted,
     windows::{self, Row, STARTS, Told},
 };
 use crate::{Error, ErrorKind, Result};

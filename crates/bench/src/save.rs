@@ -3,22 +3,22 @@
 
 use std::{fs, io::Write, path::Path};
 
-use serde_json::Value as Json;
+use serde_json::Value;
 
 use super::{
     derive::derive,
-    results::{Phase, Results, SCHEMA},
+    results::{Json, Phase, Results, SCHEMA},
     workload::Workload,
 };
-use crate::{Error, ErrorKind, Result, file::Staged, format::Wrap, store::Secrets};
+use crate::{Error, Result, file::Staged, format::Wrap, store::Secrets};
 
 /// Writes a results file. It is written beside the old one and then put in its place, so that
 /// whoever reads it, or interrupts us, finds a whole one. A pipe or a device (`/dev/null`) is written to.
 ///
 /// # Errors
-/// [`Io`](ErrorKind::Io), naming the file.
+/// [`Io`](crate::ErrorKind::Io), naming the file.
 pub fn write(results: &Results, path: &Path) -> Result<()> {
-    write_json(results, path)
+    write_json(results.to_json(), path)
 }
 
 /// Writes runs that belong together (those of the tour) to one file: a list; a single one as [`write()`] does.
@@ -28,15 +28,13 @@ pub fn write(results: &Results, path: &Path) -> Result<()> {
 pub fn write_runs(runs: &[Results], path: &Path) -> Result<()> {
     match runs {
         [one] => write(one, path),
-        _ => write_json(runs, path),
+        _ => write_json(Json::list_to_json(runs), path),
     }
 }
 
-fn write_json(what: &(impl serde::Serialize + ?Sized), path: &Path) -> Result<()> {
+fn write_json(json: String, path: &Path) -> Result<()> {
     let put = || -> Result<()> {
-        let mut bytes = serde_json::to_vec(what)
-            .map_err(|e| Error::new(ErrorKind::Io, "could not be written").with_source(e))?;
-        bytes.push(b'\n');
+        let mut bytes = (json + "\n").into_bytes();
         let ending = path.extension().unwrap_or_default();
         if let Some((_, wrap, _)) = PACKED.iter().find(|packed| ending == packed.0) {
             let mut packed = Vec::new();
@@ -55,23 +53,24 @@ fn write_json(what: &(impl serde::Serialize + ?Sized), path: &Path) -> Result<()
 pub(super) fn hide(results: &mut Results, secrets: &Secrets) {
     const NAMES: [&str; 9] =
         ["name", "competitor", "phase", "id", "baseline", "of", "workload", "kind", "unit"];
-    fn walk(value: &mut Json, secrets: &Secrets) {
+    fn walk(value: &mut Value, secrets: &Secrets) {
         match value {
-            Json::String(text) => *text = secrets.hidden(text),
-            Json::Array(all) => all.iter_mut().for_each(|value| walk(value, secrets)),
-            Json::Object(all) => all
+            Value::String(text) => *text = secrets.hidden(text),
+            Value::Array(all) => all.iter_mut().for_each(|value| walk(value, secrets)),
+            Value::Object(all) => all
                 .iter_mut()
                 .filter(|(name, _)| !NAMES.contains(&name.as_str()))
                 .for_each(|(_, value)| walk(value, secrets)),
             _ => {}
         }
     }
-    let Ok(mut value) = serde_json::to_value(&*results) else { return };
-    if !secrets.are_in(&value.to_string()) {
+    let json = results.to_json();
+    if !secrets.are_in(&json) {
         return;
     }
+    let mut value = serde_json::from_str(&json).expect("it was just written");
     walk(&mut value, secrets);
-    if let Ok(hidden) = serde_json::from_value(value) {
+    if let Ok(hidden) = Results::from_json(value) {
         *results = hidden;
     }
 }
@@ -86,8 +85,8 @@ const LARGEST: usize = 1 << 30;
 /// figures too.
 ///
 /// # Errors
-/// [`NotFound`](ErrorKind::NotFound), [`Malformed`](ErrorKind::Malformed),
-/// [`Unsupported`](ErrorKind::Unsupported) where a newer steelyard wrote it, or where it has several runs.
+/// [`NotFound`](crate::ErrorKind::NotFound), [`Malformed`](crate::ErrorKind::Malformed),
+/// [`Unsupported`](crate::ErrorKind::Unsupported) where a newer steelyard wrote it, or where it has several runs.
 pub fn read(path: &Path) -> Result<Results> {
     let mut runs = read_runs(path)?;
     match (runs.len(), runs.pop()) {
@@ -112,35 +111,24 @@ pub fn read_runs(path: &Path) -> Result<Vec<Results>> {
         wrap.unwrap(&bytes, LARGEST, &mut plain).map_err(named)?;
         bytes = plain;
     }
-    #[derive(serde::Deserialize)]
-    struct Head {
-        schema: u32,
-    }
     let not_ours = |e: serde_json::Error| {
         Error::malformed("not a results file of steelyard bench").with_source(e)
     };
-    let several = bytes.trim_ascii_start().starts_with(b"[");
-    let heads: Vec<Head> = match several {
-        true => serde_json::from_slice(&bytes),
-        false => serde_json::from_slice(&bytes).map(|head| vec![head]),
-    }
-    .map_err(not_ours)
-    .map_err(named)?;
-    if let Some(head) = heads.iter().find(|head| head.schema > SCHEMA) {
+    let values = match serde_json::from_slice(&bytes).map_err(not_ours).map_err(named)? {
+        Value::Array(runs) => runs,
+        run => vec![run],
+    };
+    let newer = |schema: &u64| *schema > u64::from(SCHEMA);
+    if let Some(schema) = values.iter().filter_map(|run| run.get("schema")?.as_u64()).find(newer) {
         return Err(named(Error::unsupported(format!(
-            "results of schema {}, this steelyard knows {SCHEMA}; use a newer one",
-            head.schema
+            "results of schema {schema}, this steelyard knows {SCHEMA}; use a newer one"
         ))));
     }
-    if heads.is_empty() {
+    if values.is_empty() {
         return Err(named(Error::malformed("a results file without a run")));
     }
-    let mut runs: Vec<Results> = match several {
-        true => serde_json::from_slice(&bytes),
-        false => serde_json::from_slice(&bytes).map(|run| vec![run]),
-    }
-    .map_err(not_ours)
-    .map_err(named)?;
+    let runs: std::result::Result<Vec<_>, _> = values.into_iter().map(Results::from_json).collect();
+    let mut runs = runs.map_err(not_ours).map_err(named)?;
     for run in &mut runs {
         add_kinds(run);
         derive(run);
@@ -167,6 +155,7 @@ fn add_kinds(results: &mut Results) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ErrorKind;
 
     #[test]
     fn kinds_of_phases_are_known_in_files_that_do_not_tell() {

@@ -17,10 +17,10 @@ use super::cleanup::{self, Due};
 use crate::{Error, Result};
 
 /// How long strace may take to attach, and to print what was asked for.
-pub const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// strace, attached.
-pub struct Watch {
+pub(crate) struct Watch {
     child: Child,
     /// Its lines so far: the calls.
     lines: Receiver<String>,
@@ -33,7 +33,7 @@ impl Watch {
     ///
     /// # Errors
     /// [`Unavailable`](crate::ErrorKind::Unavailable) where strace is not there, or may not.
-    pub fn begin(processes: &[u32], calls: &str) -> Result<Watch> {
+    pub(crate) fn begin(processes: &[u32], calls: &str) -> Result<Watch> {
         Watch::with(processes, calls, &[])
     }
 
@@ -41,7 +41,7 @@ impl Watch {
     ///
     /// # Errors
     /// As [`begin`](Watch::begin).
-    pub fn of_files(processes: &[u32], calls: &str) -> Result<Watch> {
+    pub(crate) fn of_files(processes: &[u32], calls: &str) -> Result<Watch> {
         Watch::with(processes, calls, &["-y", "-s", "0"])
     }
 
@@ -90,12 +90,12 @@ impl Watch {
     }
 
     /// Its next line, if it comes in time.
-    pub fn next(&mut self) -> Option<String> {
+    pub(crate) fn next(&mut self) -> Option<String> {
         self.lines.recv_timeout(PATIENCE).ok()
     }
 
     /// Its next line, if it comes within this time.
-    pub fn next_within(&mut self, patience: Duration) -> Option<String> {
+    pub(crate) fn next_within(&mut self, patience: Duration) -> Option<String> {
         self.lines.recv_timeout(patience).ok()
     }
 
@@ -103,7 +103,7 @@ impl Watch {
     ///
     /// # Errors
     /// Where it cannot be told to.
-    pub fn end(mut self) -> Result<impl Iterator<Item = String>> {
+    pub(crate) fn end(mut self) -> Result<impl Iterator<Item = String>> {
         // Of the signals that make it detach the one that this program does not block: its children
         // inherit that.
         kill(Pid::from_raw(self.child.id() as i32), Signal::SIGQUIT)
@@ -124,7 +124,7 @@ impl Drop for Watch {
 
 /// The name of the call that a line is about: `[pid 7] fdatasync(3 <unfinished ...>`,
 /// `fsync(4) = 0`; none where it is the end of one that was there before, or no call.
-pub fn call(line: &str) -> Option<&str> {
+pub(crate) fn call(line: &str) -> Option<&str> {
     let call = match line.strip_prefix("[pid") {
         Some(rest) => rest.split_once("] ")?.1,
         None => line,
@@ -136,7 +136,7 @@ pub fn call(line: &str) -> Option<&str> {
 
 /// A system call that has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// The thread that made it; `None` where only one is watched.
     pub thread: Option<u32>,
     /// Its name.
@@ -149,23 +149,23 @@ pub struct Call {
 
 impl Call {
     /// Whether it did what it is for.
-    pub fn succeeded(&self) -> bool {
+    pub(crate) fn succeeded(&self) -> bool {
         !self.returned.starts_with("-1 ") && !self.returned.starts_with('?')
     }
 
     /// The descriptor that is its first argument, and the file behind it: `3</a/b>`.
-    pub fn file(&self) -> Option<(u32, &str)> {
+    pub(crate) fn file(&self) -> Option<(u32, &str)> {
         file(&self.arguments)
     }
 
     /// All descriptors among its arguments, and their files.
-    pub fn files(&self) -> impl Iterator<Item = (u32, &str)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (u32, &str)> {
         self.arguments.split(", ").filter_map(file)
     }
 
     /// Whether the file behind its first argument has no name any more: `3</a/b>(deleted)`. One that
     /// has none yet (`O_TMPFILE`) is called by its number, `3</a/#7>(deleted)`.
-    pub fn is_deleted(&self) -> bool {
+    pub(crate) fn is_deleted(&self) -> bool {
         // The brackets of the call are off, and may have taken those of this along.
         let after = self.arguments.split_once('>').map_or("", |(_, after)| after);
         let Some((_, path)) = self.file() else { return false };
@@ -175,20 +175,20 @@ impl Call {
 }
 
 /// A descriptor and its file: `3</a/b>`.
-pub fn file(text: &str) -> Option<(u32, &str)> {
+pub(crate) fn file(text: &str) -> Option<(u32, &str)> {
     let (number, rest) = text.split_once('<')?;
     Some((number.parse().ok()?, rest.split_once('>')?.0))
 }
 
 /// Makes calls of lines: strace breaks one in two where another thread comes between.
 #[derive(Debug, Default)]
-pub struct Calls {
+pub(crate) struct Calls {
     begun: HashMap<Option<u32>, Call>,
 }
 
 impl Calls {
     /// The call that ends with this line, if one does.
-    pub fn ended(&mut self, line: &str) -> Option<Call> {
+    pub(crate) fn ended(&mut self, line: &str) -> Option<Call> {
         let (thread, text) = match line.strip_prefix("[pid") {
             Some(rest) => {
                 let (number, text) = rest.split_once("] ")?;

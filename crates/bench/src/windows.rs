@@ -54,7 +54,7 @@ pub(super) struct Told {
 
 impl Told {
     /// Notes what was chosen on a start, and says it.
-    pub fn chosen(&mut self, rows: &[Row], passes: &[u64], wanted: f64) -> String {
+    pub(crate) fn chosen(&mut self, rows: &[Row], passes: &[u64], wanted: f64) -> String {
         let windows = rows.iter().zip(passes).map(|(row, n)| row.quickest * *n as f64);
         let shortest = windows.fold(f64::INFINITY, f64::min);
         if shortest < 0.99 * wanted {

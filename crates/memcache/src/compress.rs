@@ -32,6 +32,7 @@ pub struct Compression {
 
 /// A way of compressing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Method {
     /// zstd of this level, 1 to 22.
     Zstd(i32),

@@ -13,6 +13,7 @@ use crate::{Error, Result, format::Format};
 
 /// A client whose values can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Foreign {
     /// pymemcache, with its `python_memcache_serializer` or `compressed_serde`.
     Pymemcache,

@@ -1,17 +1,12 @@
 //! Results of a bench of stores that never ran: seeded, with everything in them that a report has to
-//! speak of. Whoever includes this file names `steelyard::bench` `measured`.
+//! speak of. What includes this file names the crate of results `measured`.
 
 use std::collections::BTreeMap;
 
 use super::measured::{
-    derive::derive,
-    histogram::Histogram,
-    random::Random,
-    results::{
-        Asked, Cell, Clock, Contender, Dataset, Disk, Durability, Kept, Latency, Lies, Machine,
-        Pace, Phase, Plan, Probe, Proof, Results, Round, SCHEMA, ServerUse, Stopped, Tally,
-        Workload,
-    },
+    Asked, Cell, Clock, Contender, Dataset, Disk, Durability, Histogram, Kept, Latency, Lies,
+    Machine, Pace, Phase, Plan, Probe, Proof, Results, Round, SCHEMA, ServerUse, Stopped, Tally,
+    Workload, derive::derive, random::Random,
 };
 
 /// How often the whole workload ran.
@@ -109,7 +104,7 @@ fn phases() -> Vec<Phase> {
 }
 
 /// The results, with all that follows from them.
-pub fn stores() -> Results {
+pub(crate) fn stores() -> Results {
     let mut random = Random::new(5);
     let mut results = Results {
         schema: SCHEMA,

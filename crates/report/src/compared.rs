@@ -14,7 +14,7 @@ use super::{
     words::{list, moment},
 };
 use steelyard_results::{
-    Bar, Basis, Comparison, Control, Controlled, Difference, Figure, Pair, Run, Verdict,
+    Bar, Basis, Comparison, Control, Controlled, Difference, Figure, Json, Pair, Run, Verdict,
 };
 
 /// A longer list is only counted.
@@ -48,7 +48,7 @@ pub fn html(comparisons: &[Comparison]) -> String {
         page: &page,
         kicker: "steelyard report".into(),
         about: about(comparisons),
-        json: serde_json::to_string(comparisons).expect("comparisons are plain data"),
+        json: Json::list_to_json(comparisons),
         csv: csv(comparisons),
     }
     .written()

@@ -120,7 +120,7 @@ pub(super) fn processor(cell: &Cell) -> f64 {
 impl Lead<'_> {
     /// What they lead with, behind the name of the phase: `(111,000 records/s; next: postgres,
     /// 71,300)`. `figure` says what one of them did; on a noisy machine it is processor time.
-    pub fn told(&self, figure: &dyn Fn(&Cell) -> String, unit: &str) -> String {
+    pub(crate) fn told(&self, figure: &dyn Fn(&Cell) -> String, unit: &str) -> String {
         let (figure, unit): (&dyn Fn(&Cell) -> String, String) =
             match on_processor_time(self.results) {
                 true => (&|cell| short(processor(cell) / 1e3), " µs of CPU".into()),

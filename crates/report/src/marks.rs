@@ -23,7 +23,7 @@ pub(super) struct Marks {
 
 impl Marks {
     /// The marks of a cell: did not settle, harness too large a part.
-    pub fn of(&mut self, cell: &Cell) -> String {
+    pub(crate) fn of(&mut self, cell: &Cell) -> String {
         let mut marks = String::new();
         if !cell.settled {
             marks.push('*');
@@ -41,7 +41,7 @@ impl Marks {
     }
 
     /// The mark of a competitor that does not keep the records: two grades.
-    pub fn lossy(&mut self, proof: Option<&Proof>) -> &'static str {
+    pub(crate) fn lossy(&mut self, proof: Option<&Proof>) -> &'static str {
         match proof {
             Some(proof) if proof.changed() + proof.refused > 0 => {
                 self.add('†', "lossy: some values come back changed or not at all, see Fidelity");
@@ -59,7 +59,7 @@ impl Marks {
     }
 
     /// The mark of a comparison that shows no difference.
-    pub fn verdict(&mut self, versus: &Versus) -> &'static str {
+    pub(crate) fn verdict(&mut self, versus: &Versus) -> &'static str {
         match versus.verdict {
             Verdict::Alike => {
                 self.add('=', "alike: the whole interval lies within 3 %");
@@ -74,7 +74,7 @@ impl Marks {
     }
 
     /// The mark of a distribution whose slowest operation took over 100 times p99.9.
-    pub fn stall(&mut self, histogram: &Histogram) -> &'static str {
+    pub(crate) fn stall(&mut self, histogram: &Histogram) -> &'static str {
         match histogram.quantile(0.999) {
             Some(rare) if histogram.max() as f64 > STALL * rare.value => {
                 self.add('^', "a stall: the slowest took over 100 times p99.9");
@@ -85,7 +85,7 @@ impl Marks {
     }
 
     /// The mark of an open loop that did not keep to its plan.
-    pub fn behind(&mut self, cell: &Cell) -> &'static str {
+    pub(crate) fn behind(&mut self, cell: &Cell) -> &'static str {
         match cell.tally.is_some_and(|tally| tally.fell_behind()) {
             true => {
                 self.add(
@@ -100,13 +100,13 @@ impl Marks {
     }
 
     /// The mark of a comparison with a store of another durability (rule 4).
-    pub fn unlike(&mut self, baseline: &str) -> &'static str {
+    pub(crate) fn unlike(&mut self, baseline: &str) -> &'static str {
         self.add('≠', &format!("of another durability than {baseline}: not a ranking"));
         " ≠"
     }
 
     /// The mark of a store whose durability is not what was asked for.
-    pub fn broken(&mut self) -> &'static str {
+    pub(crate) fn broken(&mut self) -> &'static str {
         self.add('!', "its durability is not what was asked for, or less than its settings promise; see The stores");
         "!"
     }
@@ -116,7 +116,7 @@ impl Marks {
     }
 
     /// A line for each mark used.
-    pub fn footnotes(mut self) -> Vec<String> {
+    pub(crate) fn footnotes(mut self) -> Vec<String> {
         if !self.unsettled.is_empty() {
             let text = format!(
                 "did not settle{}: its last 7 warm-up windows differ by over 7.5 %, or drift",

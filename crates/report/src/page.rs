@@ -4,7 +4,7 @@ use super::chart::Chart;
 
 /// A report.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Page {
+pub(crate) struct Page {
     /// What it is about, in a few words.
     pub title: String,
     /// The verdict: paragraphs that a person can act on.
@@ -17,7 +17,7 @@ pub struct Page {
 
 /// A table with what is said around it.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Section {
+pub(crate) struct Section {
     /// Its heading.
     pub title: String,
     /// What was measured, and how often.
@@ -39,7 +39,7 @@ pub struct Section {
 
 /// What a section is on its page.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Role {
+pub(crate) enum Role {
     /// A result like any other.
     #[default]
     Result,
@@ -53,7 +53,7 @@ pub enum Role {
 
 /// A statement as it was sent, and how it was answered.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Listing {
+pub(crate) struct Listing {
     /// Who was sent it.
     pub head: String,
     /// The statement.
@@ -64,7 +64,7 @@ pub struct Listing {
 
 /// A table of texts.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Table {
+pub(crate) struct Table {
     /// The columns.
     pub columns: Vec<Column>,
     /// The rows, each as long as `columns`.
@@ -73,7 +73,7 @@ pub struct Table {
 
 /// A column.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
+pub(crate) struct Column {
     /// What stands above it.
     pub head: String,
     /// Which side its texts stand on.
@@ -82,12 +82,12 @@ pub struct Column {
 
 impl Table {
     /// Whether any cell holds this mark.
-    pub fn shows(&self, mark: &str) -> bool {
+    pub(crate) fn shows(&self, mark: &str) -> bool {
         self.rows.iter().flatten().any(|cell| cell.contains(mark))
     }
 
     /// An empty table; a head that begins with `<` stands left, any other right.
-    pub fn new(heads: &[&str]) -> Table {
+    pub(crate) fn new(heads: &[&str]) -> Table {
         let column = |head: &&str| Column {
             head: head.trim_start_matches('<').to_owned(),
             right: !head.starts_with('<'),
@@ -96,12 +96,12 @@ impl Table {
     }
 
     /// Adds a column on the right.
-    pub fn add_column(&mut self, head: &str) {
+    pub(crate) fn add_column(&mut self, head: &str) {
         self.columns.push(Column { head: head.into(), right: true });
     }
 
     /// Leaves out columns in which no row says anything.
-    pub fn without_empty_columns(mut self) -> Table {
+    pub(crate) fn without_empty_columns(mut self) -> Table {
         let says = |text: &String| !text.is_empty() && text != super::number::NONE;
         let keep: Vec<bool> =
             (0..self.columns.len()).map(|i| self.rows.iter().any(|r| says(&r[i]))).collect();

@@ -10,10 +10,8 @@ use super::{
     svg::svg as drawn,
     text as looks,
 };
-use crate::{
-    bench::results::Figure,
-    memcache::slabs::{Load, PAGE, Settings, Usage, advice::Outcome},
-};
+use steelyard_memcache::slabs::{Load, PAGE, Settings, Usage, advice::Outcome};
+use steelyard_results::Figure;
 
 /// What there is to report.
 #[derive(Debug, Clone, Copy)]

@@ -30,7 +30,7 @@ pub(super) enum Place {
 
 impl Place {
     /// The word beside its figure.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Place::Best => "best",
             Place::Tied => "tied",
@@ -40,7 +40,7 @@ impl Place {
     }
 
     /// True where none was shown to be faster.
-    pub fn leads(self) -> bool {
+    pub(crate) fn leads(self) -> bool {
         matches!(self, Place::Best | Place::Tied | Place::Undecided)
     }
 }
@@ -77,7 +77,7 @@ pub(super) enum Kind {
 
 impl Group<'_> {
     /// Whether its members are ranked at all.
-    pub fn is_ranked(&self) -> bool {
+    pub(crate) fn is_ranked(&self) -> bool {
         match self.kind {
             Kind::All => true,
             Kind::Durability(class) => class.is_ranked(),

@@ -6,10 +6,10 @@
 
 use std::borrow::Cow;
 
-use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
+use steelyard_results::Json;
 
-use crate::error::gives_orders;
+use steelyard_base::error::gives_orders;
 
 /// Texts of several lines: statements, plans, the text of a workload.
 const LINES: [&str; 3] = ["text", "statement", "plan"];
@@ -38,13 +38,10 @@ fn with(text: &str, kept: fn(char) -> bool) -> Cow<'_, str> {
 }
 
 /// What is to be reported, with nothing hidden in any of its texts.
-pub(super) fn made_visible<T>(what: &T) -> Cow<'_, T>
-where
-    T: Serialize + DeserializeOwned + Clone,
-{
-    let Ok(mut value) = serde_json::to_value(what) else { return Cow::Borrowed(what) };
+pub(super) fn made_visible<T: Json + Clone>(what: &T) -> Cow<'_, T> {
+    let mut value = serde_json::from_str(&what.to_json()).expect("it was just written");
     match walk(&mut value, false) {
-        true => serde_json::from_value(value).map_or(Cow::Borrowed(what), Cow::Owned),
+        true => T::from_json(value).map_or(Cow::Borrowed(what), Cow::Owned),
         false => Cow::Borrowed(what),
     }
 }

@@ -14,6 +14,7 @@ mod compared;
 pub mod derive;
 mod durability;
 pub mod histogram;
+mod json;
 pub mod noise;
 pub mod random;
 pub mod runs;
@@ -33,6 +34,7 @@ pub use stores::{
 };
 
 pub use histogram::Histogram;
+pub use json::Json;
 pub use schedule::{Pace, Stopped};
 pub use stats::FEWEST;
 

@@ -15,45 +15,45 @@ use steelyard::{
 
 use super::{super::say, Common, Outcome, parsed, stores};
 
-/// Clients of memcached: the rows of the published test, each client in a process of its own, all on
+/// Compares clients of memcached: the rows of the published test, each client in its own process, all on
 /// one processor with the servers.
 ///
-/// Ours, a raw floor, and what is installed of libmemcached, pymemcache and pylibmc; or any program
+/// Clients: ours, a raw floor, and those installed of libmemcached, pymemcache and pylibmc; or any program
 /// that speaks the adapters' protocol (docs/cache.md). Every value read is compared, every count is
-/// checked, and what is still to be sent at the end of unconfirmed writes counts.
+/// checked, and unconfirmed writes are timed until the last is sent.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// A client: floor, steelyard, steelyard-async, libmemcached, pymemcache, pylibmc, or a program
-    /// with its arguments; may be repeated [default: those that are there].
+    /// with its arguments; may be repeated [default: those installed].
     #[arg(long, value_name = "CLIENT")]
     client: Vec<String>,
-    /// Servers of your own; the keys of the test are written there, and deleted after it
+    /// Your own servers; the bench writes its keys there and deletes them at the end
     /// [default: two private ones].
     #[arg(long, value_name = "memcached://HOST,…", value_parser = servers)]
     on: Option<Servers>,
     /// Sizes of values: 4b, 1kb [default: both].
     #[arg(long, value_name = "SIZE,…", value_delimiter = ',', value_parser = parsed::<Wish>)]
     value: Vec<Wish>,
-    /// Values are records of this file: those at a quarter, at half, at three quarters of the sizes.
+    /// Use records of this file as values: those at the quartiles of size.
     #[arg(long, value_name = "FILE", conflicts_with = "as_published")]
     records: Option<String>,
-    /// The records' format, where name and content do not tell.
+    /// Format of the records [default: by name and content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
     /// The format of values, and of objects in our clients [default: marshal].
     #[arg(long = "as", value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     coded: Option<Wrapped>,
-    /// How many connections, each a table of its own [default: 1].
+    /// Numbers of connections, a table for each [default: 1].
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     connections: Vec<u32>,
-    /// Send calls at this rate a second, at random moments (an open loop).
+    /// Send calls at this many a second, at random moments (open loop).
     #[arg(long, value_name = "CALLS")]
     rate: Option<f64>,
     /// Only these rows: set, noblock, get, multiget, missing, mixed; each also with -plain, -object.
     #[arg(long, value_name = "ROW,…", value_delimiter = ',', value_parser = parsed::<Wanted>)]
     rows: Vec<Wanted>,
-    /// With the counts and the value of the published test.
+    /// Use the counts and the value of the published test.
     #[arg(long, conflicts_with_all = ["value", "rate"])]
     as_published: bool,
     /// Do not count system calls beforehand.

@@ -9,25 +9,25 @@ use steelyard::{
 
 use super::{super::files, Common, Outcome, parsed};
 
-/// Deserializes and serializes a catalogue (or any records) in each format.
+/// Reads and writes a catalogue, or any records, in each format.
 ///
-/// Sizes plain, gzipped and with zstd; times from and to files, and in memory, also compressed.
-/// Without a file: 18,881 generated MARC records of 1,650 bytes, as in the published comparison.
+/// Reports sizes (plain, gzip, zstd) and times from and to files and in memory, also compressed. Without
+/// a file: 18,881 generated MARC records of 1,650 bytes, as in the published comparison.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// Files of records in any format; - for standard input.
     files: Vec<String>,
-    /// The files' format, where name and content do not tell.
+    /// Format of the files [default: by name and content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
-    /// Use N records, a random sample where there are more [default: 20000].
+    /// Use at most N records, a random sample [default: 20000].
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Try the method too: the baseline runs a second time, and slowed by 5 %.
+    /// Test the method: the baseline runs twice more, once slowed by 5 %.
     #[arg(long)]
     trial: bool,
-    /// Leave the compressed files out.
+    /// Leave out compressed files.
     #[arg(long)]
     no_compressed: bool,
     #[command(flatten)]

@@ -36,13 +36,13 @@ use super::{
     say,
 };
 
-/// Weighs formats and stores on your own records, with figures that hold up.
+/// Measures formats and stores on your own records, with figures that hold up.
 ///
-/// Alone, it is a guided tour: a seeded sample catalogue through every format, and people through the
-/// stores that need no server, in about a minute. Competitors take turns in balanced order; records
-/// are proved to come back before anything is timed; a difference is called only where its 95 %
-/// interval excludes none and it is 3 % at least. Ctrl-C ends the run within two seconds: it
-/// reports what was measured, and then ends as that signal does; a second one ends it at once.
+/// Without arguments, it is a guided tour of about a minute: a generated catalogue in every format, and
+/// people in the stores that need no server. Competitors take turns in balanced order. Before anything
+/// is timed, records must come back intact. A difference is reported only if it is at least 3 % and its
+/// 95 % interval excludes zero. Ctrl-C ends the run within two seconds with a report of what was
+/// measured; a second Ctrl-C ends it at once.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -72,44 +72,44 @@ enum What {
     /// Stores: users, written row by row, in transactions, batches, bulk; ranges.
     #[command(after_help = stores::INSERTS)]
     Inserts(stores::Args),
-    /// Stores: users and their pets, embedded, by reference, by index.
+    /// Stores: users and their pets: embedded, by reference, by index.
     #[command(after_help = stores::RELATIONS)]
     Relations(stores::Args),
-    /// Stores: the YCSB mixes A to F, and reads at shares of the capacity.
+    /// Stores: the YCSB mixes A to F, and reads at fixed shares of capacity.
     #[command(after_help = stores::MIXED)]
     Mixed(stores::Args),
-    /// Stores: what it costs to keep records: rewritten, indexed, after a crash.
+    /// Stores: the cost of upkeep: rewriting, indexes, recovery from a crash.
     #[command(after_help = stores::UPKEEP)]
     Upkeep(stores::Args),
     /// Stores: data larger than the server's cache, cold and warm.
     #[command(after_help = stores::LARGER)]
     Larger(stores::Args),
-    /// Stores: your own records, written, read by key, gone through; your own query.
+    /// Stores: your own records: written, read by key, scanned; your own query.
     #[command(after_help = stores::KEEP)]
     Keep(stores::Args),
-    /// Stores: a workload of your own, a file that ends in .toml.
+    /// Stores: your own workload, from a .toml file.
     #[command(external_subcommand)]
     File(Vec<String>),
 }
 
 #[derive(clap::Args)]
 struct Common {
-    /// Stop after this many rounds at most [default: 60; of stores 30].
+    /// Stop after at most this many rounds [default: 60; for stores 30].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     rounds: Option<u32>,
-    /// Begin no round after this many seconds; one that has begun is finished [default: 120].
+    /// Begin no new round after this many seconds [default: 120].
     #[arg(long, value_name = "SECONDS", value_parser = above_nothing, allow_negative_numbers = true)]
     budget: Option<f64>,
-    /// Compare processor time, not elapsed time: for machines that others use too.
+    /// Compare processor time instead of elapsed time, for machines with other users.
     #[arg(long)]
     cpu: bool,
-    /// Orders, data and resamples follow from it [default: 1].
+    /// Seed of orders, data and resamples [default: 1].
     #[arg(long)]
     seed: Option<u64>,
-    /// Write all that was measured here, as JSON; kept up to date after each round.
+    /// Write the results to this file, as JSON, after each round.
     #[arg(long, value_name = "FILE", value_parser = file_to_write::<PathBuf>)]
     out: Option<PathBuf>,
-    /// Print all tables, intervals and notes, not one screen.
+    /// Print all tables, intervals and notes instead of one screen.
     ///
     /// `steelyard report` prints them later: the results of the last bench are kept.
     #[arg(long, conflicts_with = "format")]
@@ -117,16 +117,16 @@ struct Common {
     /// Print the full report in this form [default: one screen of text].
     #[arg(long, value_name = "FORM")]
     format: Option<Form>,
-    /// Have another build of steelyard take turns, and compare this one with it.
+    /// Compare this build with another build of steelyard; both take turns.
     ///
-    /// Each round is run by both, with the same seed, in random order, and ratios are taken within
-    /// rounds. That holds on machines that others use too, such as those of continuous integration,
-    /// where runs at different times cannot be compared.
+    /// Both run each round with the same seed, in random order, and ratios are taken within rounds. This
+    /// works on shared machines too, such as those of continuous integration, where runs at different
+    /// times cannot be compared.
     #[arg(long, value_name = "OLD_BINARY")]
     against: Option<PathBuf>,
-    /// With --against: exit with status 1 where something became slower by more than this (5%), and
-    /// with status 4 where nothing did but some of it could not be compared, or only a slowdown of
-    /// over ten times that could have been seen.
+    /// With --against: exit with status 1 if anything became slower by more than this (5%), and with
+    /// status 4 if nothing did but some of it could not be compared, or only a slowdown of more than
+    /// ten times this could have been detected.
     #[arg(long, value_name = "PERCENT", value_parser = parsed::<Percent>)]
     fail_on_regression: Option<Percent>,
 }

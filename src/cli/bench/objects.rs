@@ -8,14 +8,14 @@ use steelyard::{
 
 use super::{Common, Outcome, formats::Which, parsed, stores};
 
-/// Serializes and restores program objects: seven series, as curves over their number.
+/// Serializes and restores objects of a program: seven series, as curves over the number of objects.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// How many objects: the points of the curves.
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     counts: Vec<u64>,
-    /// What is put around the bytes, one at a time: base64, base64lines (Ruby's), gzip, zstd.
+    /// Encodings around the bytes, one at a time: base64, base64lines (Ruby's), gzip, zstd.
     #[arg(long, value_name = "WRAP,…", value_delimiter = ',', value_parser = parsed::<Wrap>)]
     wraps: Vec<Wrap>,
     #[command(flatten)]

@@ -8,19 +8,19 @@ use steelyard::{Error, Result, bench::workload::Workload};
 /// A query of your own, beside what the workload does.
 #[derive(clap::Args)]
 pub struct Queries {
-    /// The field that is the key of the records [default: their place in the file].
+    /// The field that is the key [default: the position in the file].
     #[arg(long, value_name = "FIELD")]
     key: Option<String>,
-    /// Make an index on these fields after the load, and see what it costs; may be repeated.
+    /// Create an index on these fields after the load, and measure its cost; may be repeated.
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     index: Vec<String>,
-    /// Ask for the records that fit: 'status=open', 'age>=90', or in JSON; may be repeated.
+    /// Query: 'status=open', 'age>=90', or in JSON; may be repeated.
     #[arg(long = "where", value_name = "QUERY")]
     filters: Vec<String>,
-    /// Ask for them in this order; a minus means descending: --sort=-created_at,name.
+    /// Order of the query; a minus means descending: --sort=-created_at,name.
     #[arg(long, value_name = "PATHS", value_delimiter = ',', allow_hyphen_values = true)]
     sort: Vec<String>,
-    /// Ask for so many of them at most.
+    /// Limit of the query.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     limit: Option<u64>,
 }

@@ -29,32 +29,32 @@ use super::{
 
 /// Runs a workload on stores: each on fresh data in every round, one at a time.
 ///
-/// Stores are named by their word, and a private server is started for those that need one; or by
-/// their URL: then nothing is touched there but a database that is made for this, whose name is told,
-/// and dropped after it (beside a file of sqlite: another file). Where there are no databases, or you
-/// may make none, it is tables of a name that nobody has.
+/// A store is named by a word (sqlite, postgres), for which a private server is started where one is
+/// needed, or by the URL of your own server. There, the bench creates a database, prints its name, uses
+/// nothing else, and drops it at the end (for a SQLite file, it uses another file beside it). Where it
+/// cannot create a database, it uses tables with unused names.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
     on: On,
-    /// Records of your own, in place of those of the workload's first table.
+    /// Use your own records instead of the generated ones of the workload's first table.
     #[arg(long, value_name = "FILE")]
     records: Option<String>,
-    /// Their format, where name and content do not tell.
+    /// Format of the records [default: by name and content].
     #[arg(long, value_name = "FORMAT", value_parser = parsed::<Wrapped>)]
     from: Option<Wrapped>,
-    /// Use N of them, a random sample where there are more [default: 20000].
+    /// Use at most N of them, a random sample [default: 20000].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     sample: Option<u64>,
     #[command(flatten)]
     queries: Queries,
-    /// Send reads, queries and mixes at this rate a second, at random moments (an open loop).
+    /// Send reads, queries and mixes at this many a second, at random moments (open loop).
     #[arg(long, value_name = "OPS", value_parser = rate, allow_negative_numbers = true)]
     rate: Option<f64>,
-    /// So many operations may be on their way at once.
+    /// Number of operations in flight at once.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     concurrency: Option<u32>,
-    /// Keep the plan of each statement, as the store's own EXPLAIN has it, and print it.
+    /// Print the plan of each statement, from the store's own EXPLAIN.
     #[arg(long)]
     explain: bool,
     #[command(flatten)]
@@ -64,27 +64,26 @@ pub struct Args {
 /// Which stores, how much of everything.
 #[derive(clap::Args)]
 pub struct On {
-    /// A store: sqlite, mariadb?engine=myisam, postgres …, or the URL of your own; may be repeated
-    /// [default: those that need no server]. NAME=STORE gives it a name in the report, so that one
-    /// store can run twice (a=sqlite, b=sqlite); ?delay=10% slows one down by so much, to try whether
-    /// the bench finds it.
+    /// A store: sqlite, mariadb?engine=myisam, postgres …, or a URL; may be repeated [default: those
+    /// that need no server]. NAME=STORE names it in the report, so that one store can run twice
+    /// (a=sqlite, b=sqlite). ?delay=10% slows it down, to see whether the bench detects it.
     #[arg(long, value_name = "STORE", value_parser = parsed::<Named>)]
     on: Vec<Named>,
     /// What an acknowledged write must have survived, t0 to t3 [default: each store's own].
     #[arg(long, value_name = "TIER", value_parser = parsed::<Tier>)]
     durability: Option<Tier>,
-    /// With the counts of the published test.
+    /// Use the counts of the published test.
     #[arg(long)]
     as_published: bool,
-    /// So many times the records and operations.
+    /// Multiply the numbers of records and operations.
     #[arg(long, value_name = "FACTOR", conflicts_with = "as_published",
           value_parser = above_nothing, allow_negative_numbers = true)]
     scale: Option<f64>,
     /// Do not count syncs beforehand.
     #[arg(long)]
     no_audit: bool,
-    /// Put a network between client and server, whose round trips take this long: 0.5ms, 500us
-    /// (not before unix sockets and TLS; stores in this process are unaffected).
+    /// Simulate a network between client and server with this round-trip time: 0.5ms, 500us
+    /// (not possible on Unix sockets and with TLS; no effect on stores in this process).
     #[arg(long, value_name = "TIME", value_parser = parsed::<RoundTrip>)]
     network: Option<RoundTrip>,
 }

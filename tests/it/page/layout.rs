@@ -127,7 +127,7 @@ fn long_names_and_charts_have_room() {
         .for_each(|c| c.competitor = long.into());
     results.dataset.remarks = vec!["Unbroken".repeat(30)];
     let path = folder().join("layout-long.json");
-    measured::save::write(&results, &path).unwrap();
+    super::save::write(&results, &path).unwrap();
     lies_well("layout-long", &[&path]);
 }
 

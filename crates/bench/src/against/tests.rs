@@ -5,10 +5,8 @@ use std::{fs, os::unix::fs::PermissionsExt};
 use super::*;
 use crate::{
     ErrorKind,
-    bench::{
-        results::{Contender, Phase, SCHEMA, Verdict},
-        schedule::StopRule,
-    },
+    results::{Contender, Phase, SCHEMA, Verdict},
+    schedule::StopRule,
 };
 
 /// A folder with two programs.

@@ -12,7 +12,7 @@ use std::{
 use nix::sys::signal::Signal;
 
 use super::{super::child, adapter, peer::Program};
-use crate::{Error, Result, bench::stop::Stop};
+use crate::{Error, Result, stop::Stop};
 
 /// The clients that are measured where nobody names any: those that are installed.
 pub const KNOWN: [&str; 6] =

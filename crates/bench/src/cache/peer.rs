@@ -16,10 +16,8 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::{
-        cleanup::{self, Due},
-        stop::Stop,
-    },
+    cleanup::{self, Due},
+    stop::Stop,
 };
 
 /// How long an adapter may take to say its first line.

@@ -10,12 +10,9 @@ use super::{
     values::Values,
 };
 use crate::{
-    Error, Result,
-    bench::{
-        machine,
-        results::{Contrast, Dataset, Phase, Results, SCHEMA},
-        schedule::Pace,
-    },
+    Error, Result, machine,
+    results::{Contrast, Dataset, Phase, Results, SCHEMA},
+    schedule::Pace,
 };
 
 /// A pass of an open loop lasts about so many seconds.

@@ -9,11 +9,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        cache::protocol::Hello,
-        results::{CacheClient, Phase, Proof},
-        strace::{Watch, call},
-    },
+    cache::protocol::Hello,
+    results::{CacheClient, Phase, Proof},
+    strace::{Watch, call},
 };
 
 /// Calls whose system calls are counted, twice as many the second time; where nothing is waited for

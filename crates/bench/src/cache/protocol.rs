@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::{Error, Result, bench::histogram::Histogram};
+use crate::{Error, Result, histogram::Histogram};
 
 /// The version of what follows.
 pub const PROTOCOL: u32 = 1;

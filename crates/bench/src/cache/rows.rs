@@ -5,16 +5,16 @@
 
 use crate::{
     Error, Result,
-    bench::results::{CacheRow, Published},
+    results::{CacheRow, Published},
 };
 
 /// Its iterations.
-pub const ITERATIONS: u64 = 2_500;
+pub(super) const ITERATIONS: u64 = 2_500;
 /// How many keys have a value, from the first on; the others are never stored.
-pub const STORED: usize = 3;
+pub(super) const STORED: usize = 3;
 
 /// The six keys.
-pub fn keys() -> [String; 6] {
+pub(super) fn keys() -> [String; 6] {
     [
         "Short".into(),
         "Sym1-2-3::45".repeat(8),
@@ -152,7 +152,7 @@ impl Row {
 }
 
 /// How many steps each connection does.
-pub fn shares(operations: u64, connections: u32) -> impl Iterator<Item = u64> {
+pub(super) fn shares(operations: u64, connections: u32) -> impl Iterator<Item = u64> {
     let n = u64::from(connections.max(1));
     (0..n).map(move |i| operations / n + u64::from(i < operations % n))
 }

@@ -3,9 +3,9 @@
 use super::{pin, rows};
 use crate::{
     Result,
-    bench::stop::Stop,
     memcache::{Client, Expiry, Options},
     server::{self, Server, Wish},
+    stop::Stop,
 };
 
 /// How many private servers there are, as in the published test.

@@ -19,13 +19,11 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        accounting::Usage,
-        instruments::{Instruments, Real, Work},
-        results::{self, Latency, Memory, Phase, Probe, Results, Tally},
-        run::{Competitor, Counts, Stage},
-        stop::Stop,
-    },
+    accounting::Usage,
+    instruments::{Instruments, Real, Work},
+    results::{self, Latency, Memory, Phase, Probe, Results, Tally},
+    run::{Competitor, Counts, Stage},
+    stop::Stop,
 };
 
 /// What a phase asks of a client.

@@ -8,12 +8,10 @@ use super::{
 };
 use crate::{
     ErrorKind,
-    bench::{
-        derive::derive,
-        histogram::Histogram,
-        results::{Verdict, Versus},
-        schedule::StopRule,
-    },
+    derive::derive,
+    histogram::Histogram,
+    results::{Verdict, Versus},
+    schedule::StopRule,
 };
 
 /// What an answer has wrong.

@@ -8,8 +8,8 @@ use std::path::Path;
 use super::rows::STORED;
 use crate::{
     Error, Result,
-    bench::random::Random,
     format::{Coder, Format, Wrapped},
+    random::Random,
     record::{Document, Value},
 };
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    bench::results,
     format::{By, Code},
+    results,
 };
 
 /// Reader and writer by name; crates with their version, which `software` has.
-pub fn of(code: Code, software: &BTreeMap<String, String>) -> results::Code {
+pub(crate) fn of(code: Code, software: &BTreeMap<String, String>) -> results::Code {
     let name = |by: By| match by {
         By::Own => "own".to_owned(),
         By::OwnSerde => "own, by serde".to_owned(),
@@ -23,7 +23,7 @@ pub fn of(code: Code, software: &BTreeMap<String, String>) -> results::Code {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{bench::machine, format::Format};
+    use crate::{format::Format, machine};
 
     /// A crate that goes from the manifest, or a name misspelled here, is found.
     #[test]

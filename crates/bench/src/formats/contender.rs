@@ -9,13 +9,11 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        layout::{Laid, shift},
-        results::{Phase, Proof},
-        run::{Competitor, Counts},
-        stop::Stop,
-    },
     format::{Format, Wrapped, framing::Framer},
+    layout::{Laid, shift},
+    results::{Phase, Proof},
+    run::{Competitor, Counts},
+    stop::Stop,
 };
 
 /// A format that takes part.

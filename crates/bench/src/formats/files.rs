@@ -5,9 +5,10 @@ use std::path::Path;
 use super::records::Item;
 use crate::{
     Error, Result,
-    bench::{run::Counts, stop::Stop},
     file::{Frames, Packing, Reading, Sink, Writing},
     format::{Coder, Format, Wrap, Wrapped},
+    run::Counts,
+    stop::Stop,
 };
 
 /// What is around a whole file.
@@ -37,7 +38,7 @@ impl Pack {
             named => match named.name().parse()? {
                 Wrap::Gzip(level) => Packing::Gzip(level),
                 Wrap::Zstd(level) => Packing::Zstd(level),
-                Wrap::Base64 | Wrap::Base64Lines => Packing::Plain,
+                _ => Packing::Plain,
             },
         })
     }

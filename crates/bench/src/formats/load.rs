@@ -3,7 +3,6 @@
 use super::Records;
 use crate::{
     Error, Result,
-    bench::{random::Random, results::Dataset, stop::Stop},
     file::{Frames, Reading},
     format::{Coder, Format, Takes},
     marc::{
@@ -11,7 +10,10 @@ use crate::{
         encoding::{Encoding, encoding, to_utf8},
         iso2709,
     },
+    random::Random,
     record::{Document, dataset::catalogue::Catalogue},
+    results::Dataset,
+    stop::Stop,
 };
 
 /// How many records are weighed where nobody says how many. All formats' bytes are held in memory,

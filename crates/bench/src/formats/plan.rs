@@ -3,8 +3,8 @@
 use super::files::Pack;
 use crate::{
     Error, Result,
-    bench::results::{Contrast, Phase},
     format::Format,
+    results::{Contrast, Phase},
 };
 
 /// What a phase does.

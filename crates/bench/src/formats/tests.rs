@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::{
-    bench::schedule::StopRule,
     marc::Record,
     record::{Document, Time, Value},
+    schedule::StopRule,
 };
 
 fn quick() -> Plan {

@@ -5,14 +5,12 @@ use std::hint::black_box;
 use super::plan::Series;
 use crate::{
     Error, Result,
-    bench::{
-        layout::{Laid, shift},
-        results::{Phase, Proof},
-        run::{Competitor, Counts},
-        stop::Stop,
-    },
     format::{Coder, Format, Wrap, Wrapped},
+    layout::{Laid, shift},
     record::dataset::objects::Object,
+    results::{Phase, Proof},
+    run::{Competitor, Counts},
+    stop::Stop,
 };
 
 /// One way to write objects: the format, with a wrap around it or none.

@@ -2,8 +2,8 @@
 
 use crate::{
     Error, Result,
-    bench::results::{Contrast, Phase},
     format::{Wrap, Wrapped},
+    results::{Contrast, Phase},
 };
 
 /// What a series does with each object.

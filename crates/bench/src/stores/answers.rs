@@ -46,7 +46,7 @@ pub(super) struct Aside {
 
 impl Aside {
     /// For one of so many workers that share so many operations.
-    pub fn of(operations: usize, workers: usize) -> Aside {
+    pub(super) fn of(operations: usize, workers: usize) -> Aside {
         // An odd number: what is wrong in one of two or of ten is met as well.
         let every = (operations / workers.max(1) / MOST) | 1;
         Aside { every, answers: Vec::with_capacity(MOST), ..Aside::default() }
@@ -54,7 +54,7 @@ impl Aside {
 
     /// Says which operation is sent next.
     #[inline]
-    pub fn next(&mut self, at: usize) {
+    pub(super) fn next(&mut self, at: usize) {
         if self.left > 0 {
             self.left -= 1;
             self.wanted = None;
@@ -66,20 +66,20 @@ impl Aside {
 
     /// Whether the answer of this operation is wanted.
     #[inline]
-    pub fn wants(&self) -> bool {
+    pub(super) fn wants(&self) -> bool {
         self.wanted.is_some()
     }
 
     /// Keeps what came, where it is wanted.
     #[inline]
-    pub fn put(&mut self, found: Found) {
+    pub(super) fn put(&mut self, found: Found) {
         if let Some(at) = self.wanted.take() {
             self.answers.push(Answer { at, found });
         }
     }
 
     /// All that was put aside.
-    pub fn into_answers(self) -> Vec<Answer> {
+    pub(super) fn into_answers(self) -> Vec<Answer> {
         self.answers
     }
 }

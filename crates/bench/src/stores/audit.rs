@@ -24,15 +24,13 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        quiet,
-        results::{Durability, Later, Lies, Limited},
-        scratch::Scratch,
-        stop::Stop,
-    },
     durability::{Bound, Medium, Tier},
+    quiet,
     record::dataset::Dataset,
+    results::{Durability, Later, Lies, Limited},
+    scratch::Scratch,
     server::data_folder,
+    stop::Stop,
     store::{self, Column, Key, Layout, Row, Shape, Store},
 };
 
@@ -159,7 +157,7 @@ pub(super) struct Look<'a> {
 impl Look<'_> {
     /// Writes to a table of its own while all processes of the store are watched, and puts down what was
     /// seen, and what follows from it.
-    pub async fn at(&self, store: &Arc<dyn Store>, durability: &mut Durability) -> Counted {
+    pub(super) async fn at(&self, store: &Arc<dyn Store>, durability: &mut Durability) -> Counted {
         self.lies(durability);
         let mut counted = Counted::default();
         match self.watched(&**store, durability).await {
@@ -171,7 +169,7 @@ impl Look<'_> {
     }
 
     /// Puts down why syncs are not observed, and what follows from the rest.
-    pub fn unseen(&self, why: &str, durability: &mut Durability) {
+    pub(super) fn unseen(&self, why: &str, durability: &mut Durability) {
         self.lies(durability);
         durability.unseen = Some(why.to_owned());
         durability.judge();

@@ -10,7 +10,7 @@ use std::{fs, path::Path};
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::turn::Turn;
-use crate::{Error, Result, bench::workload::Phase};
+use crate::{Error, Result, workload::Phase};
 
 impl Turn<'_> {
     /// Gives the server the cache that a phase asks for, or the usual one where it asks for none.

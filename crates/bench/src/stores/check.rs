@@ -23,9 +23,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::workload::Phase,
     record::{Document, Kind, Value},
     store::{Column, Key, Need, Query, Row, Shape, Store, difference, in_columns},
+    workload::Phase,
 };
 
 /// Records of a table that are read back, spread over all, and of them those that are read one by one.
@@ -58,17 +58,17 @@ pub(super) struct Answers<'t> {
 
 impl<'t> Answers<'t> {
     /// This record came under this key of a table; `how` names the operation in an error.
-    pub fn record(&mut self, table: &'t str, key: &Key, record: Document, how: &str) {
+    pub(super) fn record(&mut self, table: &'t str, key: &Key, record: Document, how: &str) {
         self.records.push(Read { table, key: key.clone(), record, how: how.into() });
     }
 
     /// These records came, of a table.
-    pub fn rows(&mut self, table: &'t str, rows: &[Row], how: &str) {
+    pub(super) fn rows(&mut self, table: &'t str, rows: &[Row], how: &str) {
         rows.iter().for_each(|row| self.record(table, &row.key, row.record.clone(), how));
     }
 
     /// These are the first rows of the answer to a query of a table.
-    pub fn query(&mut self, table: &'t str, query: Query, rows: Vec<Row>) {
+    pub(super) fn query(&mut self, table: &'t str, query: Query, rows: Vec<Row>) {
         self.queries.push((table, query, rows));
     }
 }

@@ -10,14 +10,12 @@ use std::{
 use super::value_kinds::Kinds;
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        random::Random,
-        results::Dataset as Described,
-        stop::Stop,
-        workload::{Draw, Spread, Table, Trace},
-    },
+    random::Random,
     record::{Document, Value, dataset::Dataset},
+    results::Dataset as Described,
+    stop::Stop,
     store::{Column, Index, Key, Layout, Row, Shape, query::Path},
+    workload::{Draw, Spread, Table, Trace},
 };
 
 /// Records of the user's own.
@@ -104,7 +102,7 @@ enum Source {
 
 impl Records {
     /// Those of a table, or `held` in their place.
-    pub fn new(table: &Table, held: Option<Arc<Vec<Row>>>, seed: u64) -> Result<Records> {
+    pub(crate) fn new(table: &Table, held: Option<Arc<Vec<Row>>>, seed: u64) -> Result<Records> {
         match held {
             Some(held) => Ok(Records {
                 count: held.len() as u64,
@@ -138,7 +136,7 @@ impl Records {
     ///
     /// # Errors
     /// As [`Trace::read`].
-    pub fn follow(&mut self, file: &FilePath) -> Result<String> {
+    pub(crate) fn follow(&mut self, file: &FilePath) -> Result<String> {
         let trace = Trace::read(file)?;
         let mut records: HashMap<String, u64> = HashMap::with_capacity(self.count as usize);
         for n in 0..self.count {
@@ -179,7 +177,7 @@ impl Records {
     }
 
     /// The operations of a trace that was read, as numbers of records; none where there is none.
-    pub fn trace(&self, spread: &Spread) -> Option<&Arc<[u64]>> {
+    pub(crate) fn trace(&self, spread: &Spread) -> Option<&Arc<[u64]>> {
         match spread {
             Spread::Trace(file) => self.traces.get(file),
             _ => None,
@@ -187,7 +185,7 @@ impl Records {
     }
 
     /// What draws numbers of records.
-    pub fn draw(&self, spread: &Spread, seed: u64) -> Draw {
+    pub(crate) fn draw(&self, spread: &Spread, seed: u64) -> Draw {
         match self.trace(spread) {
             Some(trace) => Draw::of_trace(Arc::clone(trace), self.count, seed),
             None => Draw::new(spread.clone(), self.count, seed),
@@ -196,7 +194,7 @@ impl Records {
 
     /// Record `n` with what the record `by` places further has, under its own key: over all records
     /// as many bytes as before. The same record where `by` is 0.
-    pub fn shifted(&self, n: u64, by: u64) -> Result<Row> {
+    pub(crate) fn shifted(&self, n: u64, by: u64) -> Result<Row> {
         let key = self.key(n)?;
         let mut record = self.document((n + by) % self.count.max(1));
         if let Some(field) = &self.key {
@@ -209,7 +207,7 @@ impl Records {
     }
 
     /// Record `n`; those beyond the last are made likewise, where they are made.
-    pub fn document(&self, n: u64) -> Document {
+    pub(crate) fn document(&self, n: u64) -> Document {
         match &self.source {
             Source::Made(dataset) => dataset.document(self.seed, n).unwrap_or_default(),
             Source::Held(held) => held[(n % held.len().max(1) as u64) as usize].record.clone(),
@@ -220,7 +218,7 @@ impl Records {
     ///
     /// # Errors
     /// Where the run is to end.
-    pub fn key(&self, n: u64) -> Result<Key> {
+    pub(crate) fn key(&self, n: u64) -> Result<Key> {
         self.stop.check()?;
         match (&self.source, &self.key) {
             (Source::Held(held), _) if n < self.count => Ok(held[n as usize].key.clone()),
@@ -235,7 +233,7 @@ impl Records {
     ///
     /// # Errors
     /// Where the run is to end.
-    pub fn row(&self, n: u64) -> Result<Row> {
+    pub(crate) fn row(&self, n: u64) -> Result<Row> {
         self.stop.check()?;
         let record = self.document(n);
         let key = match (&self.source, &self.key) {
@@ -246,7 +244,7 @@ impl Records {
     }
 
     /// The records of these keys, of those that were there at first.
-    pub fn of(&self, keys: &HashSet<Key>) -> Result<HashMap<Key, Document>> {
+    pub(crate) fn of(&self, keys: &HashSet<Key>) -> Result<HashMap<Key, Document>> {
         let mut found = HashMap::with_capacity(keys.len());
         if let (Source::Made(_), None) = (&self.source, &self.key) {
             let number = |key: &Key| key.parse::<u64>().ok();
@@ -269,7 +267,7 @@ impl Records {
     }
 
     /// Records from `from` up to, but without, `until`, which are there.
-    pub fn rows(&self, from: u64, until: u64) -> Result<Cow<'_, [Row]>> {
+    pub(crate) fn rows(&self, from: u64, until: u64) -> Result<Cow<'_, [Row]>> {
         match &self.source {
             Source::Made(_) => (from..until).map(|n| self.row(n)).collect(),
             Source::Held(held) => Ok(Cow::Borrowed(&held[from as usize..until as usize])),
@@ -280,7 +278,7 @@ impl Records {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) where columns cannot hold them.
-    pub fn layout(&self, table: &Table, shape: Shape) -> Result<Layout> {
+    pub(crate) fn layout(&self, table: &Table, shape: Shape) -> Result<Layout> {
         const SAMPLE: u64 = 1_000;
         let step = (self.count / SAMPLE).max(1);
         let sample: Vec<Document> =
@@ -303,7 +301,7 @@ impl Records {
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) where no record has any.
-    pub fn index(&self, path: &Path) -> Result<Index> {
+    pub(crate) fn index(&self, path: &Path) -> Result<Index> {
         let kinds = Kinds::of(self, path, self.seed);
         // What was interrupted has not seen all there is.
         self.stop.check()?;

@@ -64,7 +64,7 @@ impl Begin {
 }
 
 impl Delayed {
-    pub fn around(inner: Arc<dyn Store>, share: f64) -> Arc<dyn Store> {
+    pub(super) fn around(inner: Arc<dyn Store>, share: f64) -> Arc<dyn Store> {
         Arc::new(Delayed { inner, share })
     }
 

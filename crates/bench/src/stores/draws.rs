@@ -4,11 +4,9 @@
 use super::{data::Records, expected::Expected, operation::Op};
 use crate::{
     Result,
-    bench::{
-        schedule::Limit,
-        workload::{Draw, Phase, Spread},
-    },
+    schedule::Limit,
     store::{Key, Row},
+    workload::{Draw, Phase, Spread},
 };
 
 /// Operations of a window that ends by the clock: drawn once, and sent again and again.
@@ -33,7 +31,7 @@ impl Draws<'_> {
     ///
     /// # Errors
     /// Those of `op`.
-    pub fn all<O>(&self, usual: u64, mut op: impl FnMut() -> Result<O>) -> Result<Vec<O>> {
+    pub(crate) fn all<O>(&self, usual: u64, mut op: impl FnMut() -> Result<O>) -> Result<Vec<O>> {
         let count = match self.phase.limit {
             Some(Limit::Count(n)) => n,
             Some(Limit::Seconds(_)) => ROUND,
@@ -43,12 +41,12 @@ impl Draws<'_> {
     }
 
     /// Draws numbers of records: each as likely as any other.
-    pub fn random(&self) -> Draw {
+    pub(crate) fn random(&self) -> Draw {
         Draw::new(Spread::Random, self.records.count, self.seed)
     }
 
     /// Draws numbers of records as a phase says.
-    pub fn of(&self, spread: &Spread) -> Draw {
+    pub(crate) fn of(&self, spread: &Spread) -> Draw {
         self.records.draw(spread, self.seed)
     }
 }
@@ -84,12 +82,12 @@ pub(super) mod tests {
     };
 
     /// A built-in workload, smaller, with the records of its tables and what must come out.
-    pub fn small(name: &str, by: f64) -> (Workload, Vec<(String, Records)>, Vec<Expected>) {
+    pub(crate) fn small(name: &str, by: f64) -> (Workload, Vec<(String, Records)>, Vec<Expected>) {
         of(Workload::named(name).unwrap().scaled(by))
     }
 
     /// The same of a workload of the test's own.
-    pub fn of(workload: Workload) -> (Workload, Vec<(String, Records)>, Vec<Expected>) {
+    pub(crate) fn of(workload: Workload) -> (Workload, Vec<(String, Records)>, Vec<Expected>) {
         let records: Vec<_> = (workload.tables.iter())
             .map(|table| (table.name.clone(), Records::new(table, None, 1).unwrap()))
             .collect();
@@ -98,7 +96,7 @@ pub(super) mod tests {
     }
 
     /// The operations of a phase, of a table that has grown by three records.
-    pub fn drawn(name: &str, phase: &str) -> Vec<Op> {
+    pub(crate) fn drawn(name: &str, phase: &str) -> Vec<Op> {
         let (workload, records, expected) = small(name, 0.05);
         let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
         let phase = &workload.phases[at];
@@ -109,7 +107,7 @@ pub(super) mod tests {
     }
 
     /// What the check of one phase of a workload says.
-    pub fn checked(workload: &str, phase: &str) -> Result<Option<String>> {
+    pub(crate) fn checked(workload: &str, phase: &str) -> Result<Option<String>> {
         let (workload, records, expected) = of(Workload::parse(workload).unwrap());
         let at = workload.phases.iter().position(|p| p.name == phase).unwrap();
         let phase = &workload.phases[at];

@@ -6,8 +6,8 @@ use std::{any::Any, sync::Arc};
 use super::data::{Records, value};
 use crate::{
     Error, Result,
-    bench::workload::{Phase, Workload},
     store::{Filter, Query, Row, query::Path},
+    workload::{Phase, Workload},
 };
 
 /// What must come out of a phase.
@@ -23,7 +23,7 @@ pub(crate) enum Expected {
 
 impl Expected {
     /// How many records, where that is all that is known.
-    pub fn records(&self) -> Option<u64> {
+    pub(crate) fn records(&self) -> Option<u64> {
         match self {
             Expected::Records(n) => Some(*n),
             Expected::Counted(_) | Expected::Unknown => None,
@@ -31,12 +31,12 @@ impl Expected {
     }
 
     /// What a kind has counted, of a type of its own.
-    pub fn of<T: Any + Send + Sync>(counted: T) -> Expected {
+    pub(crate) fn of<T: Any + Send + Sync>(counted: T) -> Expected {
         Expected::Counted(Arc::new(counted))
     }
 
     /// What a kind has counted, where it is of this type.
-    pub fn counted<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+    pub(crate) fn counted<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         match self {
             Expected::Counted(counted) => Arc::clone(counted).downcast().ok(),
             Expected::Records(_) | Expected::Unknown => None,
@@ -59,7 +59,7 @@ pub(crate) struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     /// Of a table as it is loaded; none where there is none of this name.
-    pub fn new(
+    pub(crate) fn new(
         tables: &'a [(String, Records)],
         table: &str,
         stop: &'a dyn Fn() -> bool,
@@ -69,13 +69,13 @@ impl<'a> Counts<'a> {
     }
 
     /// The numbers of so many records, until it is to stop.
-    pub fn numbers(&self, count: u64) -> impl Iterator<Item = u64> {
+    pub(crate) fn numbers(&self, count: u64) -> impl Iterator<Item = u64> {
         const OFTEN: u64 = 1 << 10;
         (0..count).take_while(|n| !n.is_multiple_of(OFTEN) || !(self.stop)())
     }
 
     /// The records that are there and fit.
-    pub fn fitting(&self, filter: &Filter) -> impl Iterator<Item = Row> {
+    pub(crate) fn fitting(&self, filter: &Filter) -> impl Iterator<Item = Row> {
         let query = Query::new(filter.clone());
         let rows = self.numbers(self.records.count).filter_map(|n| self.records.row(n).ok());
         rows.filter(move |row| {
@@ -85,7 +85,7 @@ impl<'a> Counts<'a> {
     }
 
     /// How many records are there.
-    pub fn there(&self) -> u64 {
+    pub(crate) fn there(&self) -> u64 {
         match self.gone.is_empty() {
             true => self.records.count,
             false => self.fitting(&Filter::All).count() as u64,
@@ -93,7 +93,7 @@ impl<'a> Counts<'a> {
     }
 
     /// The records of another table, where they are as they were loaded.
-    pub fn untouched(&self, table: &str) -> Option<&'a Records> {
+    pub(crate) fn untouched(&self, table: &str) -> Option<&'a Records> {
         let found = self.tables.iter().find(|(name, _)| name == table)?;
         (!self.touched.contains(&table)).then_some(&found.1)
     }

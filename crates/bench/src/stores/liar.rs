@@ -12,16 +12,14 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use super::{Around, Options, Target, run};
 use crate::{
     ErrorKind, Result,
-    bench::{
-        results::Results,
-        schedule::{Limit, StopRule},
-        workload::Workload,
-    },
     record::Document,
+    results::Results,
+    schedule::{Limit, StopRule},
     store::{
         Abilities, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row, Rows,
         Shape, Store,
     },
+    workload::Workload,
 };
 
 /// What it lies about.

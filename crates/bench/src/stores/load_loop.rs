@@ -19,12 +19,10 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        clock::Monotonic,
-        results::{Latency, Tally},
-        schedule::Moments,
-        stop::Stop,
-    },
+    clock::Monotonic,
+    results::{Latency, Tally},
+    schedule::Moments,
+    stop::Stop,
 };
 
 /// Operations, or a part of them.
@@ -55,7 +53,7 @@ impl<O> Deref for Ops<O> {
 
 impl<O> Ops<O> {
     /// So many at a time.
-    pub fn parts(&self, size: usize) -> impl Iterator<Item = Ops<O>> + Clone {
+    pub(super) fn parts(&self, size: usize) -> impl Iterator<Item = Ops<O>> + Clone {
         let Range { start, end } = self.part;
         (start..end)
             .step_by(size.max(1))
@@ -92,7 +90,7 @@ impl Window {
     }
 
     /// Adds the results of another.
-    pub fn add(&mut self, other: Window) {
+    pub(super) fn add(&mut self, other: Window) {
         self.ended = self.ended.max(other.ended);
         self.tally = self.tally.plus(other.tally);
         self.items += other.items;
@@ -273,9 +271,10 @@ impl Window {
 mod tests {
     use super::*;
     use crate::{
-        bench::{schedule::Pace, stores::operation::Op},
         record::Document,
+        schedule::Pace,
         store::{self, Key, Row},
+        stores::operation::Op,
     };
 
     /// Operations of which one in three is good, one finds nothing, and one fails.

@@ -78,9 +78,9 @@ use super::{
     results::{self, Cell, Plan, Results},
     run::{Measured, Progress, Stage},
     save,
-    schedule::{Orders, Stopped, interrupted},
+    schedule::{Orders, Stopped},
     scratch::Scratch,
-    stop::Stop,
+    stop::{Stop, interrupted},
     workload::{Spread, Table, Workload},
 };
 use crate::{

@@ -2,11 +2,9 @@
 
 use super::{Run, turn::Done};
 use crate::{
-    bench::{
-        results::{self, Latency, Tally},
-        stats,
-    },
     durability::Tier,
+    results::{self, Latency, Tally},
+    stats,
 };
 
 impl Run<'_, '_, '_> {

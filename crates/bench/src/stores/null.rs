@@ -52,7 +52,7 @@ impl Null {
     ///
     /// # Errors
     /// None: JSON holds every record, if not every value of it.
-    pub fn of(records: &Records) -> Result<Null> {
+    pub(super) fn of(records: &Records) -> Result<Null> {
         let step = (records.count / SAMPLES).max(1);
         let kept = (0..SAMPLES.min(records.count)).map(|n| records.document(n * step));
         Ok(Null {
@@ -170,7 +170,7 @@ mod tests {
     use futures_util::TryStreamExt;
 
     use super::*;
-    use crate::{bench::workload::Workload, record::Value};
+    use crate::{record::Value, workload::Workload};
 
     #[tokio::test]
     async fn as_many_records_are_encoded_and_decoded_as_of_a_store() {

@@ -9,12 +9,10 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        results::Tally,
-        schedule::{Limit, Pace},
-        stats::{Steady, WINDOWS},
-        workload::Phase,
-    },
+    results::Tally,
+    schedule::{Limit, Pace},
+    stats::{Steady, WINDOWS},
+    workload::Phase,
 };
 
 /// The longest that a phase is warmed up, in nanoseconds, before it counts as not settled.

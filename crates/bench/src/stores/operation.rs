@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::results::Statement,
     record::Document,
+    results::Statement,
     store::{Key, Query, Request, Row, Store},
 };
 
@@ -94,7 +94,7 @@ impl Stores {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) where the phase has none.
-    pub fn other(&self) -> Result<&Arc<dyn Store>> {
+    pub(super) fn other(&self) -> Result<&Arc<dyn Store>> {
         self.other.as_ref().ok_or_else(|| Error::invalid("a relation to no table"))
     }
 }

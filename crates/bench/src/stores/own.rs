@@ -10,7 +10,7 @@ use std::{
 use super::target::Target;
 use crate::{
     Error, ErrorKind, Result,
-    bench::cleanup::{Due, stays},
+    cleanup::{Due, stays},
     store::{Scratch, Store},
 };
 
@@ -29,7 +29,7 @@ impl Made {
     ///
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict) where there is a database of that name; of the store.
-    pub async fn make(&mut self, target: &Target, seed: u64) -> Result<Option<String>> {
+    pub(super) async fn make(&mut self, target: &Target, seed: u64) -> Result<Option<String>> {
         // In one process several runs may have the same seed.
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let Some(url) = target.own_url() else { return Ok(None) };
@@ -64,7 +64,7 @@ impl Made {
     }
 
     /// Where the target is opened: in its database, if it has one.
-    pub fn at(&self, target: &Target) -> Target {
+    pub(super) fn at(&self, target: &Target) -> Target {
         match self.databases.get(&target.label) {
             Some(made) => target.at(made.url()),
             None => target.clone(),
@@ -72,7 +72,7 @@ impl Made {
     }
 
     /// What a table is called in a store.
-    pub fn name(&self, target: &Target, table: &str) -> String {
+    pub(super) fn name(&self, target: &Target, table: &str) -> String {
         match self.prefixes.get(&target.label) {
             Some(prefix) => format!("{prefix}_{table}"),
             None => table.to_owned(),
@@ -83,7 +83,12 @@ impl Made {
     ///
     /// # Errors
     /// [`Conflict`](ErrorKind::Conflict) where records are there.
-    pub async fn absent(&self, target: &Target, table: &str, store: &dyn Store) -> Result<()> {
+    pub(super) async fn absent(
+        &self,
+        target: &Target,
+        table: &str,
+        store: &dyn Store,
+    ) -> Result<()> {
         if !self.prefixes.contains_key(&target.label) {
             return Ok(());
         }
@@ -104,7 +109,7 @@ impl Made {
     ///
     /// # Errors
     /// The first of what could not be dropped; the others are, all the same.
-    pub async fn drop_all(&mut self) -> Result<()> {
+    pub(super) async fn drop_all(&mut self) -> Result<()> {
         let mut done = Ok(());
         for (_, made) in self.databases.drain() {
             let dropped = made.drop().await;

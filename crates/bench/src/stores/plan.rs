@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use super::{Options, data::Records, expected::Expected};
 use crate::{
     Error, Result,
-    bench::{
-        machine,
-        results::{self, Dataset, Results, SCHEMA},
-        schedule::Limit,
-        workload::{Phase, Workload},
-    },
     format::{Format, Wrap},
+    machine,
+    results::{self, Dataset, Results, SCHEMA},
+    schedule::Limit,
+    workload::{Phase, Workload},
 };
 
 /// The results before anything is done.

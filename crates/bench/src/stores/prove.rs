@@ -8,14 +8,12 @@ use std::{
 use super::{data::Records, draws, target::Target};
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        machine,
-        results::{Durability, Kept, Limited, Proof},
-        workload::Table,
-    },
     durability::Bound,
+    machine,
     record::{Document, Kind},
+    results::{Durability, Kept, Limited, Proof},
     store::{Client, Column, Key, Place, Row, Shape, Store, difference, in_columns},
+    workload::Table,
 };
 
 /// All records are tried up to so many, and so many bytes of them as JSON; of more, a sample spread

@@ -6,12 +6,10 @@ use std::{collections::HashMap, path::PathBuf, sync::Arc};
 use super::{NULL, Opened, Run, STORE, Target, null::Null, turn::Turn, watch};
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        instruments::Instruments,
-        processors::Shares,
-        results::{self, Probe, ServerUse},
-        run::{Measured, Stage},
-    },
+    instruments::Instruments,
+    processors::Shares,
+    results::{self, Probe, ServerUse},
+    run::{Measured, Stage},
     store::Store,
 };
 

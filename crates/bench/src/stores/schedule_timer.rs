@@ -9,11 +9,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    Result,
-    bench::{clock::Monotonic, schedule::Moments},
-    timer::Timer,
-};
+use crate::{Result, clock::Monotonic, schedule::Moments, timer::Timer};
 
 /// The planned moments of an open loop, one after another; each goes to the worker that asks next.
 #[derive(Clone)]
@@ -37,7 +33,7 @@ const GRACE: f64 = 0.5;
 
 impl Schedule {
     /// A schedule of so many seconds that begins now.
-    pub fn new(clock: Monotonic, moments: Moments, seconds: f64) -> Schedule {
+    pub(super) fn new(clock: Monotonic, moments: Moments, seconds: f64) -> Schedule {
         let end = (seconds * 1e9) as u64;
         let last = end.saturating_add((seconds * GRACE * 1e9) as u64);
         let planned = Planned { clock, begin: clock.now(), end, last, moments, skipped: 0 };
@@ -45,7 +41,7 @@ impl Schedule {
     }
 
     /// Moments that were planned and came too late to be sent.
-    pub fn skipped(&self) -> u64 {
+    pub(super) fn skipped(&self) -> u64 {
         self.get().skipped
     }
 
@@ -80,12 +76,12 @@ impl ScheduleTimer {
     ///
     /// # Errors
     /// Where the system gives no timer.
-    pub fn new(schedule: Schedule) -> Result<ScheduleTimer> {
+    pub(super) fn new(schedule: Schedule) -> Result<ScheduleTimer> {
         Ok(ScheduleTimer { schedule, timer: Timer::new()? })
     }
 
     /// Waits for the next planned moment, and gives it on the clock; none at the end.
-    pub async fn next(&mut self) -> Option<u64> {
+    pub(super) async fn next(&mut self) -> Option<u64> {
         let (planned, wait) = self.schedule.get().next()?;
         if !wait.is_zero() {
             self.timer.wait(wait).await;

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     Result,
-    bench::strace::{Calls, Watch},
+    strace::{Calls, Watch},
 };
 
 /// Processes under strace, and what was seen of them so far.
@@ -26,7 +26,7 @@ impl Sight {
     ///
     /// # Errors
     /// Where strace cannot look.
-    pub fn begin(processes: &[u32], folder: Option<&Path>) -> Result<Sight> {
+    pub(super) fn begin(processes: &[u32], folder: Option<&Path>) -> Result<Sight> {
         let alone = processes.first().copied().unwrap_or_default();
         let watch = Watch::of_files(processes, syncs::CALLS)?;
         let (calls, syncs, files) = (Calls::default(), Syncs::of(folder), Proc::default());
@@ -35,7 +35,7 @@ impl Sight {
 
     /// Takes in what has been printed so far. In this process other threads, and this one as it looks
     /// files up, may make calls without end: so many at most.
-    pub fn catch_up(&mut self) {
+    pub(super) fn catch_up(&mut self) {
         const MOST: usize = 1_000;
         for _ in 0..MOST {
             if !self.wait(Duration::ZERO) {
@@ -45,7 +45,7 @@ impl Sight {
     }
 
     /// Takes in all there was. Only what has ended is sure to have been read to its end.
-    pub fn end(mut self) -> Result<Syncs> {
+    pub(super) fn end(mut self) -> Result<Syncs> {
         for line in self.watch.end()? {
             if let Some(call) = self.calls.ended(&line) {
                 self.syncs.take(&call, self.alone, &mut self.files);
@@ -55,7 +55,7 @@ impl Sight {
     }
 
     /// Takes in one line, waiting for it so long; false where none came.
-    pub fn wait(&mut self, patience: Duration) -> bool {
+    pub(super) fn wait(&mut self, patience: Duration) -> bool {
         let Some(line) = self.watch.next_within(patience) else { return false };
         if let Some(call) = self.calls.ended(&line) {
             self.syncs.take(&call, self.alone, &mut self.files);
@@ -64,7 +64,7 @@ impl Sight {
     }
 
     /// Whether a sync was seen where the data lie.
-    pub fn synced(&self, in_memory: bool) -> bool {
+    pub(super) fn synced(&self, in_memory: bool) -> bool {
         self.syncs.where_data_lie(in_memory).count() > 0
     }
 }

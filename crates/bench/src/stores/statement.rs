@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 
 use super::operation::{Operation, Stores};
 use crate::{
-    bench::results::Statement,
+    results::Statement,
     store::{Explained, Request, Store},
 };
 

@@ -75,7 +75,7 @@ pub(super) struct Touched {
 
 impl Seen {
     /// How many syncs there were.
-    pub fn count(&self) -> u64 {
+    pub(super) fn count(&self) -> u64 {
         self.calls.values().sum()
     }
 
@@ -96,18 +96,18 @@ impl Seen {
 
 impl Syncs {
     /// Nothing yet, of a store whose data lie there, where that is known.
-    pub fn of(folder: Option<&Path>) -> Syncs {
+    pub(super) fn of(folder: Option<&Path>) -> Syncs {
         let folder = folder.map(|at| at.canonicalize().unwrap_or_else(|_| at.to_owned()));
         Syncs { folder, ..Syncs::default() }
     }
 
     /// What was seen where its data lie, which may be in memory.
-    pub fn where_data_lie(&self, in_memory: bool) -> &Seen {
+    pub(super) fn where_data_lie(&self, in_memory: bool) -> &Seen {
         if in_memory { &self.memory } else { &self.disk }
     }
 
     /// The file that was synced most, or else written most, and whether it is in memory.
-    pub fn main_file(&self) -> Option<(&str, &Touched, bool)> {
+    pub(super) fn main_file(&self) -> Option<(&str, &Touched, bool)> {
         let both = [(&self.disk, false), (&self.memory, true)];
         let files = both
             .into_iter()
@@ -116,13 +116,13 @@ impl Syncs {
     }
 
     /// Adds the files of a later look.
-    pub fn add(&mut self, later: Syncs) {
+    pub(super) fn add(&mut self, later: Syncs) {
         self.disk.add(later.disk);
         self.memory.add(later.memory);
     }
 
     /// Takes in a call; true where it was a sync that counts. `alone` is the thread of calls that name none.
-    pub fn take(&mut self, call: &Call, alone: u32, files: &mut impl Files) -> bool {
+    pub(super) fn take(&mut self, call: &Call, alone: u32, files: &mut impl Files) -> bool {
         if !call.succeeded() {
             return false;
         }

@@ -5,8 +5,9 @@ use std::path::Path;
 use super::delay;
 use crate::{
     Error, Result,
-    bench::{network::Relay, results::IN_PROCESS},
     durability::Tier,
+    network::Relay,
+    results::IN_PROCESS,
     server::{self, PROGRAMS, Program, Server, Wish},
     store::{self, DRIVERS, Driver, POOL, Place, Url, shown},
 };

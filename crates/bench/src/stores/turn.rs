@@ -17,17 +17,15 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{
-        accounting::Usage,
-        clock::Monotonic,
-        processors::{Seen, Shares},
-        results::{Bloat, Bytes, IndexCost, Recovery, ServerUse, Statement},
-        schedule::Pace,
-        stop::Stop,
-        workload::{Phase, Table, Workload},
-    },
+    accounting::Usage,
+    clock::Monotonic,
+    processors::{Seen, Shares},
+    results::{Bloat, Bytes, IndexCost, Recovery, ServerUse, Statement},
+    schedule::Pace,
     server::Server,
+    stop::Stop,
     store::{self, Query, Request, Store, blocking},
+    workload::{Phase, Table, Workload},
 };
 
 /// A store's turn.
@@ -125,7 +123,7 @@ pub(super) struct Before {
 }
 
 impl<'a> Turn<'a> {
-    pub fn new(
+    pub(crate) fn new(
         workload: &'a Workload,
         records: &'a [(String, Records)],
         tables: HashMap<String, Arc<dyn Store>>,
@@ -169,7 +167,7 @@ impl<'a> Turn<'a> {
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot do it: it is then left out;
     /// [`Mismatch`](ErrorKind::Mismatch) where counts do not agree; those of the store.
-    pub async fn run(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
+    pub(crate) async fn run(&mut self, phase: &Phase, expected: &Expected) -> Result<Done> {
         match self.embedded {
             true => blocking(self.run_here(phase, expected)).await,
             false => self.run_here(phase, expected).await,
@@ -247,12 +245,12 @@ impl<'a> Turn<'a> {
     }
 
     /// How many records are in all tables.
-    pub fn kept(&self) -> u64 {
+    pub(crate) fn kept(&self) -> u64 {
         self.there.values().sum()
     }
 
     /// Bytes on disk now, less what an empty store has; none where nobody can look.
-    pub fn disk(&self) -> Option<Bytes> {
+    pub(crate) fn disk(&self) -> Option<Bytes> {
         let (folder, empty) = self.folder.as_ref()?;
         Some(watch::allocated(folder).less(empty))
     }

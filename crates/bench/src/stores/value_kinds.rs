@@ -3,9 +3,10 @@
 
 use super::data::{Records, value};
 use crate::{
-    bench::{random::Random, workload::Workload},
+    random::Random,
     record::{Document, Kind},
     store::query::Path,
+    workload::Workload,
 };
 
 /// So many records are looked at.
@@ -20,7 +21,7 @@ pub(super) struct Kinds {
 
 impl Kinds {
     /// Those under a path, in records drawn evenly from all of them.
-    pub fn of(records: &Records, path: &Path, seed: u64) -> Kinds {
+    pub(super) fn of(records: &Records, path: &Path, seed: u64) -> Kinds {
         let (step, mut random) = (records.count.div_ceil(MOST).max(1), Random::new(seed));
         // One from each stretch, at random: records that alternate must not fall in with the steps.
         let at = |from: u64| (from + random.below(step)).min(records.count - 1);
@@ -48,7 +49,7 @@ impl Kinds {
 
     /// The kind that most of them have; `None` where no record has anything there. Numbers of any kind
     /// are counted together, for one index holds them.
-    pub fn usual(&self) -> Option<Kind> {
+    pub(super) fn usual(&self) -> Option<Kind> {
         let sort = self.sorts().first().map(|sort| sort.0);
         let of_it = self.counts.iter().filter(|(kind, _)| Some(sort_of(*kind)) == sort);
         let most = of_it.max_by_key(|count| count.1).map(|count| count.0);
@@ -124,10 +125,7 @@ pub(super) fn remarks(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        bench::{results::Dataset, stores::OwnRecords},
-        record::Value,
-    };
+    use crate::{record::Value, results::Dataset, stores::OwnRecords};
 
     /// Records whose field `zip` is as given.
     fn records(workload: &Workload, zips: impl Iterator<Item = Option<Value>>) -> Records {

@@ -8,7 +8,7 @@
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
 use crate::{
-    bench::results::{Bytes, ServerUse},
+    results::{Bytes, ServerUse},
     server::Server,
 };
 

@@ -15,7 +15,7 @@ use std::{
 use tokio::{runtime, sync::mpsc as results, task::JoinSet};
 
 use super::load_loop::Window;
-use crate::{Result, bench::stop::Stop, store::blocking};
+use crate::{Result, stop::Stop, store::blocking};
 
 /// The workers of a phase.
 pub(super) struct Workers {
@@ -34,7 +34,7 @@ struct Job {
 
 impl Workers {
     /// So many workers, as tasks of the runtime.
-    pub fn tasks(count: usize) -> Workers {
+    pub(super) fn tasks(count: usize) -> Workers {
         Workers { count, threads: Vec::new(), ended: Stop::default() }
     }
 
@@ -42,7 +42,7 @@ impl Workers {
     ///
     /// # Errors
     /// Where the system gives no more threads or files.
-    pub fn threads(count: usize) -> Result<Workers> {
+    pub(super) fn threads(count: usize) -> Result<Workers> {
         let ready = Arc::new(Barrier::new(count + 1));
         let threads = Vec::with_capacity(count);
         let mut workers = Workers { count, threads, ended: Stop::default() };
@@ -65,7 +65,7 @@ impl Workers {
     }
 
     /// How many workers there are.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.count
     }
 
@@ -75,7 +75,7 @@ impl Workers {
     ///
     /// # Errors
     /// Those of the work.
-    pub async fn run<F>(&self, alone: bool, work: impl Fn(usize) -> F) -> Result<Window>
+    pub(super) async fn run<F>(&self, alone: bool, work: impl Fn(usize) -> F) -> Result<Window>
     where
         F: Future<Output = Result<Window>> + Send + 'static,
     {

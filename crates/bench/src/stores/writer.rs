@@ -13,9 +13,9 @@ use std::{
 
 use crate::{
     Error, Result,
-    bench::stop::Stop,
     format::Format,
     record::Document,
+    stop::Stop,
     store::{self, Key, Row},
 };
 

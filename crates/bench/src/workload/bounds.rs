@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use super::{Phase, Table, Workload};
 use crate::{
     Error, Result,
-    bench::schedule::{Limit, Pace},
+    schedule::{Limit, Pace},
 };
 
 /// Records of a table, operations of a phase.

@@ -86,7 +86,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), with its line, where it is of another type.
-    pub fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>> {
+    pub(crate) fn take<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<Option<T>> {
         let found = self.all.iter_mut().find(|given| given.name == name);
         let Some(value) = found.and_then(|given| given.value.take()) else { return Ok(None) };
         let whole = value.span();
@@ -104,7 +104,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) where it is missing.
-    pub fn need<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<T> {
+    pub(crate) fn need<T: DeserializeOwned>(&mut self, name: &'static str) -> Result<T> {
         self.take(name)?.ok_or_else(|| missing(name))
     }
 
@@ -112,12 +112,12 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// The same, with the option's line.
-    pub fn checked<T>(&self, name: &str, value: Result<T>) -> Result<T> {
+    pub(crate) fn checked<T>(&self, name: &str, value: Result<T>) -> Result<T> {
         value.map_err(|e| self.at(name, e))
     }
 
     /// An error, at an option's line.
-    pub fn at(&self, name: &str, error: Error) -> Error {
+    pub(crate) fn at(&self, name: &str, error: Error) -> Error {
         match self.all.iter().find(|given| given.name == name) {
             Some(given) => error.in_place(format!("line {}", line(self.text, given.at))),
             None => error,
@@ -125,7 +125,7 @@ impl<'t> Options<'t> {
     }
 
     /// An error that says what an option has to be.
-    pub fn wrong(&self, name: &str, what: impl Display) -> Error {
+    pub(crate) fn wrong(&self, name: &str, what: impl Display) -> Error {
         self.at(name, Error::invalid(what.to_string()))
     }
 
@@ -133,7 +133,11 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) where it is outside.
-    pub fn number<T>(&mut self, name: &'static str, of: &RangeInclusive<T>) -> Result<Option<T>>
+    pub(crate) fn number<T>(
+        &mut self,
+        name: &'static str,
+        of: &RangeInclusive<T>,
+    ) -> Result<Option<T>>
     where
         T: DeserializeOwned + PartialOrd + Display + Copy,
     {
@@ -146,7 +150,11 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`number`](Options::number); [`Invalid`](crate::ErrorKind::Invalid) for an empty list.
-    pub fn numbers<T>(&mut self, name: &'static str, of: &RangeInclusive<T>) -> Result<Vec<T>>
+    pub(crate) fn numbers<T>(
+        &mut self,
+        name: &'static str,
+        of: &RangeInclusive<T>,
+    ) -> Result<Vec<T>>
     where
         T: DeserializeOwned + PartialOrd + Display + Copy,
     {
@@ -166,7 +174,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`number`](Options::number).
-    pub fn batch(&mut self, usual: usize) -> Result<usize> {
+    pub(crate) fn batch(&mut self, usual: usize) -> Result<usize> {
         Ok(self.number("batch", &bounds::BATCH)?.unwrap_or(usual))
     }
 
@@ -184,7 +192,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) where there is none of this name.
-    pub fn table(&mut self, name: &'static str) -> Result<String> {
+    pub(crate) fn table(&mut self, name: &'static str) -> Result<String> {
         let table = self.take(name)?.unwrap_or_else(|| TABLE.to_owned());
         let known: Vec<&str> = self.tables.iter().map(|table| table.name.as_str()).collect();
         match known.contains(&table.as_str()) {
@@ -200,7 +208,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`need`](Options::need); [`Invalid`](crate::ErrorKind::Invalid) for what is no path.
-    pub fn path(&mut self, name: &'static str) -> Result<Path> {
+    pub(crate) fn path(&mut self, name: &'static str) -> Result<Path> {
         let path: String = self.need(name)?;
         self.checked(name, path.parse())
     }
@@ -209,7 +217,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`path`](Options::path).
-    pub fn paths(&mut self, name: &'static str) -> Result<Vec<Path>> {
+    pub(crate) fn paths(&mut self, name: &'static str) -> Result<Vec<Path>> {
         let names: Vec<String> = self.need(name)?;
         self.checked(name, names.iter().map(|name| name.parse()).collect())
     }
@@ -218,7 +226,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`paths`](Options::paths).
-    pub fn sort(&mut self) -> Result<Vec<(Path, Order)>> {
+    pub(crate) fn sort(&mut self) -> Result<Vec<(Path, Order)>> {
         let names: Vec<String> = self.take("sort")?.unwrap_or_default();
         let by = |text: &String| {
             Ok(match text.strip_prefix('-') {
@@ -233,7 +241,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) for what is no condition.
-    pub fn filter(&mut self) -> Result<Option<Filter>> {
+    pub(crate) fn filter(&mut self) -> Result<Option<Filter>> {
         let parsed = match self.take("where")? {
             None => return Ok(None),
             Some(RawFilter::Text(text)) => text.parse(),
@@ -249,7 +257,7 @@ impl<'t> Options<'t> {
     ///
     /// # Errors
     /// As [`take`](Options::take); [`Invalid`](crate::ErrorKind::Invalid) for shares that are none.
-    pub fn spread(&mut self) -> Result<Spread> {
+    pub(crate) fn spread(&mut self) -> Result<Spread> {
         Ok(match self.take("keys")? {
             None | Some(RawSpread::Random) => Spread::Random,
             Some(RawSpread::File) => Spread::File,

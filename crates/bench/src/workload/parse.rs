@@ -16,11 +16,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::{
-        schedule::{Limit, Pace},
-        stores::phase::{Info, KINDS},
-    },
     record::dataset::Dataset,
+    schedule::{Limit, Pace},
+    stores::phase::{Info, KINDS},
 };
 
 /// The names of the options that every phase may have.

@@ -112,6 +112,7 @@ pub enum Takes {
 
 /// How records follow one another in a file of a format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Framing {
     /// One record a line.
     Lines,

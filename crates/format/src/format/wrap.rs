@@ -24,6 +24,7 @@ use crate::{
 
 /// What is put around a record's bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Wrap {
     /// Base64 on one line, strict.
     Base64,

@@ -7,6 +7,7 @@ use super::Set;
 /// One thing wrong with MARC-8 bytes. What was read is in the output all the same, in the form that
 /// [`Unmapped`](super::Unmapped) says, or as each kind says here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fault {
     /// The set has no character at this code.
     Byte {

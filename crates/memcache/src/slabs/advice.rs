@@ -150,6 +150,7 @@ fn cut(runs: &[(u64, u64)], most: usize) -> Vec<u64> {
 
 /// Something about a load that people should know.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Warning {
     /// There were too many classes: sizes above the first number, up to the second, all go to
     /// the last; so many items do.

@@ -44,7 +44,7 @@ pub(crate) struct Bar {
 
 impl Bar {
     /// How far it reaches, with all that lies on it.
-    pub fn end(&self) -> f64 {
+    pub(crate) fn end(&self) -> f64 {
         (self.value.middle + self.more.unwrap_or(0.0)).max(self.value.high.unwrap_or(0.0))
     }
 
@@ -66,7 +66,7 @@ impl Bar {
 }
 
 impl Bars {
-    pub fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         TOP + self.step() * self.0.len().max(1) as f64 + BOTTOM
     }
 
@@ -83,7 +83,7 @@ impl Bars {
         if self.is_stacked() { STEP + 14.0 } else { STEP }
     }
 
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let each = |b: &Bar| match (b.value.low, b.value.high) {
             (Some(low), Some(high)) => {
                 format!("{} {} (from {} to {})", b.noted(), b.figure(), short(low), short(high))
@@ -93,7 +93,7 @@ impl Bars {
         self.0.iter().map(each).collect::<Vec<_>>().join(", ")
     }
 
-    pub fn draw(&self, canvas: &mut Canvas) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas) {
         let stacked = self.is_stacked();
         let left = if stacked { 2.0 } else { (self.widest() + 10.0).max(44.0) };
         let figures = self.0.iter().map(|b| text_width(&b.figure())).fold(0.0, f64::max);

@@ -47,7 +47,7 @@ pub(crate) struct Line {
 }
 
 impl Lines {
-    pub fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         let beside = (TOP + BOTTOM + APART * (self.lines.len() as f64 + 1.0)).max(HEIGHT);
         if self.is_keyed() { HEIGHT + self.key_height() } else { beside }
     }
@@ -67,7 +67,7 @@ impl Lines {
         if self.lines.iter().all(|l| SMALL * text_width(&l.name) < wide) { 2 } else { 1 }
     }
 
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let each = |l: &Line| match (l.points.first(), l.points.last()) {
             (Some(a), Some(b)) => {
                 format!("{} goes from {} to {}", l.name, short(a.1.middle), short(b.1.middle))
@@ -77,7 +77,7 @@ impl Lines {
         self.lines.iter().map(each).collect::<Vec<_>>().join(", ")
     }
 
-    pub fn draw(&self, canvas: &mut Canvas) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas) {
         let keyed = self.is_keyed();
         let names = self.lines.iter().map(|l| text_width(&l.name)).fold(0.0, f64::max);
         let right = if keyed { WIDTH - 12.0 } else { WIDTH - names - 24.0 };

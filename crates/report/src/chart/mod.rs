@@ -52,7 +52,7 @@ pub(super) enum Plot {
 
 impl Chart {
     /// How high it is.
-    pub fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         match &self.plot {
             Plot::Bars(bars) => bars.height(),
             Plot::Lines(lines) => lines.height(),
@@ -62,7 +62,7 @@ impl Chart {
     }
 
     /// The same in words, for who does not see it.
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match &self.plot {
             Plot::Bars(bars) => bars.words(),
             Plot::Lines(lines) => lines.words(),
@@ -72,7 +72,7 @@ impl Chart {
     }
 
     /// What stands inside of its `svg` element.
-    pub fn drawn(&self) -> String {
+    pub(crate) fn drawn(&self) -> String {
         let mut canvas = Canvas::default();
         match &self.plot {
             Plot::Bars(bars) => bars.draw(&mut canvas),

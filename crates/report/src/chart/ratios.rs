@@ -49,16 +49,16 @@ impl Ratio {
 }
 
 impl Ratios {
-    pub fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         TOP + STEP * self.0.len().max(1) as f64 + BOTTOM
     }
 
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let each = |r: &Ratio| format!("{}: {}", r.name, r.figure());
         self.0.iter().map(each).collect::<Vec<_>>().join(", ")
     }
 
-    pub fn draw(&self, canvas: &mut Canvas) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas) {
         let names = self.0.iter().map(|r| text_width(&r.name)).fold(0.0, f64::max);
         let left = (names + 12.0).clamp(44.0, 190.0);
         let right = WIDTH - 84.0;

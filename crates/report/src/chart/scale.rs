@@ -24,7 +24,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// An axis on which all of these values have a place.
-    pub fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Axis {
+    pub(super) fn of(scale: Scale, values: impl Iterator<Item = f64>) -> Axis {
         let fits = |v: &f64| v.is_finite() && (scale != Scale::Log || *v > 0.0);
         let (low, high) = values
             .filter(fits)
@@ -40,7 +40,7 @@ impl Axis {
     }
 
     /// Where a value stands, from 0 to 1.
-    pub fn place(&self, v: f64) -> f64 {
+    pub(super) fn place(&self, v: f64) -> f64 {
         let bent = |v: f64| match self.scale {
             Scale::Linear => v,
             Scale::Log => v.max(f64::MIN_POSITIVE).ln(),
@@ -54,7 +54,7 @@ impl Axis {
     }
 
     /// The values written beside the axis, with their texts.
-    pub fn ticks(&self) -> Vec<(f64, String)> {
+    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         match self.scale {
             Scale::Linear => round(self.high).into_iter().map(|t| (t, label(t))).collect(),
             Scale::Log => powers(self.low, self.high).into_iter().map(|t| (t, label(t))).collect(),

@@ -54,11 +54,11 @@ pub(crate) struct Spot {
 type Place = (f64, f64, f64, f64);
 
 impl Scatter {
-    pub fn height(&self) -> f64 {
+    pub(crate) fn height(&self) -> f64 {
         HEIGHT + KEY
     }
 
-    pub fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let spot = |s: &Spot| {
             let kind = self.kinds.get(s.kind).map_or("", String::as_str);
             format!("{kind} {} at {}", short(s.size), short(s.rate))
@@ -70,7 +70,7 @@ impl Scatter {
         self.trails.iter().map(trail).collect::<Vec<_>>().join("; ")
     }
 
-    pub fn draw(&self, canvas: &mut Canvas) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas) {
         let spots = || self.trails.iter().flat_map(|t| &t.spots);
         let across = Axis::of(Scale::Log, spots().map(|s| s.size));
         let up = Axis::of(Scale::Log, spots().map(|s| s.rate));

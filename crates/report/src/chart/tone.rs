@@ -68,13 +68,13 @@ impl Theme {
     }
 
     /// As CSS properties.
-    pub fn css(&self) -> String {
+    pub(crate) fn css(&self) -> String {
         self.named().iter().map(|(name, colour)| format!("--{name}:{colour};")).collect()
     }
 
     /// The style of charts in this theme alone, without properties: what draws SVG outside of
     /// browsers seldom knows them.
-    pub fn style(&self) -> String {
+    pub(crate) fn style(&self) -> String {
         self.named().iter().fold(STYLE.to_owned(), |style, (name, colour)| {
             style.replace(&format!("var(--{name})"), colour)
         })
@@ -90,17 +90,17 @@ pub(crate) struct Tone(pub usize);
 
 impl Tone {
     /// The class that gives it its colour.
-    pub fn class(self) -> String {
+    pub(crate) fn class(self) -> String {
         format!("t{}", self.0 % LIGHT.inks.len())
     }
 
     /// The dashes of its line; two series of one colour have different ones.
-    pub fn dashes(self) -> &'static str {
+    pub(crate) fn dashes(self) -> &'static str {
         ["none", "6 3", "2 3", "8 3 2 3"][(self.0 + self.0 / LIGHT.inks.len()) % 4]
     }
 
     /// A shape of about 7 units about this point.
-    pub fn shape(self, x: f64, y: f64) -> String {
+    pub(crate) fn shape(self, x: f64, y: f64) -> String {
         match self.0 % 5 {
             0 => format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.4\"/>"),
             1 => format!(

@@ -31,7 +31,7 @@ pub(crate) struct Front {
 }
 
 impl Front {
-    pub fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         let answer: String = self
             .answer
             .iter()

@@ -23,7 +23,7 @@ use super::{
     summary::boards,
     warnings::warnings,
 };
-use steelyard_results::Results;
+use steelyard_results::{Json, Results};
 
 pub(super) use self::front::Front;
 
@@ -38,7 +38,7 @@ const SCRIPT_HASH: &str = "sha256-Q1w7rhz/G61+gKcUlhj4Dd2tDugPGWrIJcg159M+E2s=";
 
 /// A run as a page. `named` has the names of products, `results` the words that were typed.
 pub(super) fn html(results: &Results, named: &Results, page: &Page) -> String {
-    let json = serde_json::to_string(results).expect("results are plain data");
+    let json = results.to_json();
     let workload = named.workload.as_ref().map_or(named.bench.as_str(), |w| w.name.as_str());
     Document {
         front: front_of(named),
@@ -69,7 +69,7 @@ pub(super) fn of_runs(runs: &[Results], named: &[Results], page: &Page, csv: Str
     if let ([run], [named]) = (runs, named) {
         return html(run, named, page);
     }
-    let json = serde_json::to_string(runs).expect("results are plain data");
+    let json = Json::list_to_json(runs);
     let about = named.iter().map(about::about).collect();
     let mut front = Front::default();
     for (n, one) in named.iter().map(front_of).enumerate() {
@@ -107,7 +107,7 @@ pub(super) struct Document<'a> {
 }
 
 impl Document<'_> {
-    pub fn written(&self) -> String {
+    pub(crate) fn written(&self) -> String {
         let sections = sections::Sorted::of(&self.page.sections);
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

@@ -21,7 +21,7 @@ pub(super) struct Sorted<'a> {
 }
 
 impl<'a> Sorted<'a> {
-    pub fn of(sections: &'a [Section]) -> Sorted<'a> {
+    pub(super) fn of(sections: &'a [Section]) -> Sorted<'a> {
         let mut sorted = Sorted { operations: Vec::new(), results: Vec::new(), method: Vec::new() };
         for numbered in sections.iter().enumerate() {
             match &numbered.1.role {
@@ -41,7 +41,7 @@ impl<'a> Sorted<'a> {
     }
 
     /// The parts that there are, by id and name.
-    pub fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+    pub(super) fn parts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let trade_off = self.trade_off().map(|_| ("trade-off", "Size and speed"));
         let operations = (!self.operations.is_empty()).then_some(("operations", "Operations"));
         let more = self.others().next().map(|_| ("more", "More results"));
@@ -62,7 +62,7 @@ impl<'a> Sorted<'a> {
         self.results.iter().filter(move |s| Some(s.0) != apart)
     }
 
-    pub fn written(&self) -> String {
+    pub(super) fn written(&self) -> String {
         let mut out = String::new();
         if let Some((at, section)) = self.trade_off() {
             let inside = body(*at, section);
@@ -110,7 +110,7 @@ impl<'a> Sorted<'a> {
     }
 
     /// What belongs to the method, each behind a fold.
-    pub fn method(&self) -> String {
+    pub(super) fn method(&self) -> String {
         self.method.iter().map(|(at, section)| fold(&section.title, &body(*at, section))).collect()
     }
 }

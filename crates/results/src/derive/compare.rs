@@ -29,7 +29,7 @@ pub(super) struct Comparisons {
 
 impl Comparisons {
     /// Compares all that may be compared, on a basis; `costs` are the times of each cell on it.
-    pub fn of(results: &Results, basis: Basis, costs: &[Means]) -> Comparisons {
+    pub(super) fn of(results: &Results, basis: Basis, costs: &[Means]) -> Comparisons {
         let (asked, others) = asked(results, costs);
         let series: Vec<Vec<f64>> =
             asked.iter().map(|&(a, b)| by_start(&paired(&costs[a], &costs[b]))).collect();
@@ -71,7 +71,7 @@ impl Comparisons {
     }
 
     /// Writes everything that follows into the results.
-    pub fn tell(&self, results: &mut Results) {
+    pub(super) fn tell(&self, results: &mut Results) {
         let base: Vec<Option<usize>> = (0..results.cells.len())
             .map(|i| results.place(&results.baseline, &results.cells[i].phase))
             .collect();

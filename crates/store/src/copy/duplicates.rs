@@ -16,6 +16,7 @@ use crate::{Error, ErrorKind, Result, store::Key};
 
 /// Which of the records of a copy that have the same key is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum OnDuplicate {
     /// The first; later ones are counted as duplicates.
     First,

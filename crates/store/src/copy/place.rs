@@ -95,7 +95,7 @@ fn form(store: &dyn Store) -> Form {
 
 /// Reads a source in batches, from where it is told.
 pub(super) struct Reader<'s> {
-    from: From<'s>,
+    from: Begun<'s>,
     /// Bytes in the next batch of a file.
     size: usize,
     tried: Option<Mark>,
@@ -112,7 +112,7 @@ pub(super) struct Resumed {
     pub again: bool,
 }
 
-enum From<'s> {
+enum Begun<'s> {
     /// From this offset on; with what is before it.
     File(&'s mut Frames, u64, bool),
     Rows(Keyed<'s, Row>),
@@ -159,8 +159,8 @@ impl<'s> Reader<'s> {
     pub(super) fn new(source: &'s mut Source, resumed: Resumed) -> Result<Reader<'s>> {
         let Resumed { done, tried, again } = resumed;
         let from = match (source, done) {
-            (Source::File(frames), None) => From::File(frames, 0, false),
-            (Source::File(frames), Some(Mark::Offset(done))) => From::File(frames, done, again),
+            (Source::File(frames), None) => Begun::File(frames, 0, false),
+            (Source::File(frames), Some(Mark::Offset(done))) => Begun::File(frames, done, again),
             (Source::Store(from), None) => from.open(None, None)?,
             (Source::Store(from), Some(Mark::Key(last))) => {
                 if !from.store.abilities().ordered {
@@ -179,7 +179,7 @@ impl<'s> Reader<'s> {
     /// The next batch; none after the last record.
     pub(super) fn next(&mut self, spare: &Spare) -> Result<Option<Batch>> {
         let (records, past, [first, last]) = match &mut self.from {
-            From::File(frames, from, again) => {
+            Begun::File(frames, from, again) => {
                 let framed = Frame::next(frames, *from, *again, &mut self.size, spare)?;
                 let Some(framed) = framed else { return Ok(None) };
                 let read = frames.offset();
@@ -189,11 +189,11 @@ impl<'s> Reader<'s> {
                 let (records, until) = (Records::Framed(framed), Mark::Offset(read));
                 return Ok(Some(Batch { records, read, until, tried, past }));
             }
-            From::Rows(rows) => {
+            Begun::Rows(rows) => {
                 let Some((rows, past, ends)) = rows.next()? else { return Ok(None) };
                 (Records::Rows(rows), past, ends)
             }
-            From::Blobs(blobs) => {
+            Begun::Blobs(blobs) => {
                 let Some((blobs, past, ends)) = blobs.next()? else { return Ok(None) };
                 (Records::Blobs(blobs), past, ends)
             }
@@ -213,11 +213,11 @@ impl FromStore {
         self.runtime.block_on(next).transpose().map_err(|e| e.in_place(&*self.name))
     }
 
-    fn open(&self, after: Option<Key>, past: Option<Key>) -> Result<From<'_>> {
+    fn open(&self, after: Option<Key>, past: Option<Key>) -> Result<Begun<'_>> {
         self.opened(after, past).map_err(|e| e.in_place(&*self.name))
     }
 
-    fn opened(&self, after: Option<Key>, past: Option<Key>) -> Result<From<'_>> {
+    fn opened(&self, after: Option<Key>, past: Option<Key>) -> Result<Begun<'_>> {
         let mut range = match self.part {
             None => KeyRange::all(),
             Some(part) => {
@@ -238,11 +238,11 @@ impl FromStore {
         Ok(match self.store.blobs() {
             Some((blobs, _)) => {
                 let batches = self.runtime.block_on(blobs.each(&range))?;
-                From::Blobs(Keyed { batches, from, key: |blob| &blob.key, past, rest })
+                Begun::Blobs(Keyed { batches, from, key: |blob| &blob.key, past, rest })
             }
             None => {
                 let batches = self.runtime.block_on(self.store.scan(&range))?;
-                From::Rows(Keyed { batches, from, key: |row| &row.key, past, rest: None })
+                Begun::Rows(Keyed { batches, from, key: |row| &row.key, past, rest: None })
             }
         })
     }

@@ -9,6 +9,7 @@ use crate::{
 
 /// What a whole file is packed with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum Packing {
     /// Nothing.
     #[default]

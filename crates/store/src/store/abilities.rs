@@ -76,6 +76,7 @@ impl Abilities {
 
 /// What a query may need of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Need {
     /// Finding records by anything but their keys.
     Find,

@@ -26,6 +26,7 @@ pub(crate) mod digits;
 mod dir;
 mod explain;
 mod facts;
+mod fidelity;
 mod hidden;
 mod join;
 mod json;
@@ -55,7 +56,6 @@ pub mod query;
 mod redis;
 #[cfg(feature = "s3")]
 mod s3;
-mod same;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
@@ -82,6 +82,7 @@ pub use common::POOL;
 pub use databases::{Databases, Scratch};
 pub use explain::{Explained, Request};
 pub use facts::Facts;
+pub use fidelity::{difference, in_columns, same};
 pub use hidden::{Secrets, shown};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
@@ -92,7 +93,6 @@ pub(crate) use limits::within;
 pub use objects::Objects;
 pub use password::Login;
 pub use query::{Filter, Query};
-pub use same::{difference, in_columns, same};
 pub use url::{Secret, Url, is_url, misnamed};
 
 use crate::{Error, Result, durability::Tier, format::Wrapped, record::Document};

@@ -3,7 +3,7 @@
 use std::{hint::black_box, sync::Arc};
 
 use super::{Calls, Found, Goods, Tally};
-use crate::{Result, bench::cache::rows::STORED};
+use crate::{Result, cache::rows::STORED};
 
 pub(super) struct Null {
     /// What is deleted is not there, as long as nothing is stored.

@@ -13,16 +13,14 @@ use futures_util::{FutureExt, StreamExt, stream::FuturesUnordered};
 use super::{Calls, Found};
 use crate::{
     Error, Result,
-    bench::{
-        accounting::Usage,
-        cache::{
-            protocol::{Done, Task},
-            rows::{STORED, shares},
-        },
-        clock::Monotonic,
-        histogram::Histogram,
-        schedule::{Moments, Pace},
+    accounting::Usage,
+    cache::{
+        protocol::{Done, Task},
+        rows::{STORED, shares},
     },
+    clock::Monotonic,
+    histogram::Histogram,
+    schedule::{Moments, Pace},
     timer::Timer,
 };
 

@@ -18,11 +18,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::{
-        results::Statement,
-        workload::{Phase, Spread},
-    },
+    results::Statement,
     store::{Key, Request},
+    workload::{Phase, Spread},
 };
 
 pub(super) const INFO: Info = Info {

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     Result,
-    bench::workload::{Phase, missing},
     store::{Filter, Query, Request, query::Path},
+    workload::{Phase, missing},
 };
 
 pub(super) const INFO: Info = Info {

@@ -15,15 +15,13 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::{
-        results::Asked,
-        workload::{Draw, Options, Phase, bounds},
-    },
     record::Value,
+    results::Asked,
     store::{
         Filter, Query,
         query::{Order, Path, Test},
     },
+    workload::{Draw, Options, Phase, bounds},
 };
 
 pub(super) const INFO: Info = Info {

@@ -6,7 +6,7 @@ use super::{
     super::{draws::Draws, operation::Op},
     Info, Kind,
 };
-use crate::{Result, bench::workload::Spread};
+use crate::{Result, workload::Spread};
 
 pub(super) const INFO: Info = Info {
     name: "get",

@@ -18,11 +18,9 @@ use super::{
 };
 use crate::{
     Result,
-    bench::{
-        results::IndexCost,
-        workload::{Phase, bounds},
-    },
+    results::IndexCost,
     store::query::Path,
+    workload::{Phase, bounds},
 };
 
 pub(super) const INFO: Info = Info {

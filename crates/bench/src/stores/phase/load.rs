@@ -16,11 +16,9 @@ use super::{
 };
 use crate::{
     Result,
-    bench::{
-        results::Statement,
-        workload::{Phase, Word},
-    },
+    results::Statement,
     store::{Request, Row, Store},
+    workload::{Phase, Word},
 };
 
 pub(super) const INFO: Info = Info {

@@ -8,12 +8,12 @@ use super::{
 };
 use crate::{
     Result,
-    bench::workload::{Draw, Options, Spread, Word},
     record::{Document, Value},
     store::{
         Filter, Query, Row,
         query::{Order, Path, Test},
     },
+    workload::{Draw, Options, Spread, Word},
 };
 
 pub(super) const INFO: Info = Info {

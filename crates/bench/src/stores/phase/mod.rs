@@ -40,12 +40,10 @@ use super::{
 };
 use crate::{
     Result,
-    bench::{
-        results::Asked,
-        workload::{Options, Phase, Spread},
-    },
     record::Document,
+    results::Asked,
     store::{Filter, query::Path},
+    workload::{Options, Phase, Spread},
 };
 
 /// Every kind of phase there is.

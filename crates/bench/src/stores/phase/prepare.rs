@@ -11,7 +11,7 @@ use super::{
     },
     Info, Kind,
 };
-use crate::{ErrorKind, Result, bench::workload::Phase, store::Layout};
+use crate::{ErrorKind, Result, store::Layout, workload::Phase};
 
 pub(super) const INFO: Info = Info {
     name: "prepare",

@@ -31,8 +31,10 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    bench::{results::Recovery, schedule::Limit, workload::Phase},
+    results::Recovery,
+    schedule::Limit,
     store::{self, Key, Row, Store},
+    workload::Phase,
 };
 
 pub(super) const INFO: Info = Info {

@@ -20,15 +20,13 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::{
-        results::Statement,
-        workload::{Phase, Word, missing as no_option},
-    },
     record::{Document, Value},
+    results::Statement,
     store::{
         Filter, Join, Joined, Key, Query, Request, Row,
         query::{Path, Test},
     },
+    workload::{Phase, Word, missing as no_option},
 };
 
 pub(super) const INFO: Info = Info {

@@ -14,10 +14,7 @@ use super::{
     Info, Kind,
     load::BATCH,
 };
-use crate::{
-    Result,
-    bench::{results::Bloat, workload::Phase},
-};
+use crate::{Result, results::Bloat, workload::Phase};
 
 pub(super) const INFO: Info = Info {
     name: "rewrite",

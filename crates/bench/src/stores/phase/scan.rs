@@ -15,8 +15,8 @@ use super::{
 };
 use crate::{
     Result,
-    bench::workload::Phase,
     store::{KeyRange, Request},
+    workload::Phase,
 };
 
 pub(super) const INFO: Info = Info {

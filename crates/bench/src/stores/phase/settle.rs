@@ -11,7 +11,7 @@ use super::{
     },
     Info, Kind,
 };
-use crate::{Error, Result, bench::workload::Phase};
+use crate::{Error, Result, workload::Phase};
 
 pub(super) const INFO: Info = Info {
     name: "settle",

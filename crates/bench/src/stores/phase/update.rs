@@ -12,8 +12,8 @@ use super::{
 };
 use crate::{
     Error, Result,
-    bench::workload::{Phase, Spread},
     record::Document,
+    workload::{Phase, Spread},
 };
 
 pub(super) const INFO: Info = Info {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
-use super::{MySql, known::Known, sorting::Reach, table::Lazy, write::Taken};
+use super::{MySql, schema::Schema, sorting::Reach, table::Lazy, write::Taken};
 use crate::{
     Result,
     store::{
@@ -15,7 +15,7 @@ use crate::{
 };
 
 #[allow(clippy::type_complexity)]
-const READ: fn(&Known, mysql_async::Row) -> Result<(Key, Vec<u8>)> = Known::blob;
+const READ: fn(&Schema, mysql_async::Row) -> Result<(Key, Vec<u8>)> = Schema::blob;
 
 #[async_trait]
 impl BlobTable for MySql {
@@ -38,7 +38,7 @@ impl BlobTable for MySql {
     }
 
     async fn write_blobs(&self, blobs: &[Blob], new: bool) -> Result<()> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let cells = |blob: &Blob| self.table.blob_cells(&blob.key, &blob.bytes);
         match new {
             true => self.load_cells(&known, blobs.len(), |i| cells(&blobs[i])).await,

@@ -3,10 +3,9 @@
 use mysql_async::Value as Cell;
 
 use super::{
-    MySql,
-    known::Known,
-    load,
+    MySql, load,
     read::{self, values},
+    schema::Schema,
     sorting::Step,
     write::{Taken, insert},
 };
@@ -20,7 +19,7 @@ use crate::{
 
 impl MySql {
     pub(super) async fn explained(&self, request: Request<'_>) -> Result<Option<Explained>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let (explained, cells) = match request {
             Request::Put([_]) => return Ok(Some(Explained::new(&*known.put_one))),
             // Of as many rows as fit; one shows what is done.
@@ -72,7 +71,7 @@ impl MySql {
     }
 
     /// The statement that a query begins with.
-    fn find_statement(&self, known: &Known, query: &Query) -> Result<Sql> {
+    fn find_statement(&self, known: &Schema, query: &Query) -> Result<Sql> {
         let fitted = self.fitted(known, query)?;
         if query.limit.is_some_and(|limit| limit <= read::AT_ONCE) {
             let how = match known.dialect.sorted_by_index(query) {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 
-use super::{MySql, dialect::LIMITS, known::Known, read::values};
+use super::{MySql, dialect::LIMITS, read::values, schema::Schema};
 use crate::{
     Result,
     store::{
@@ -15,10 +15,10 @@ use crate::{
 
 impl MySql {
     /// What is known of a table of this name, which may be this one.
-    async fn beside(&self, name: &str) -> Result<Arc<Known>> {
+    async fn beside(&self, name: &str) -> Result<Arc<Schema>> {
         match name == self.table.name {
-            true => self.known().await,
-            false => self.others.get(name, || self.sibling(name))?.known().boxed().await,
+            true => self.schema().await,
+            false => self.others.get(name, || self.sibling(name))?.schema().boxed().await,
         }
     }
 
@@ -26,8 +26,8 @@ impl MySql {
     pub(super) async fn join_statement(
         &self,
         join: &Join,
-    ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
-        let (own, other) = (self.known().await?, self.beside(&join.table).await?);
+    ) -> Result<(Arc<Schema>, Arc<Schema>, Sql)> {
+        let (own, other) = (self.schema().await?, self.beside(&join.table).await?);
         let filter = LIMITS.exact(&join.filter, own.table.columns());
         let sql = sql::join(&Join { filter, ..join.clone() }, &own.side(OWN), &other.side(OTHER))?;
         Ok((own, other, sql))

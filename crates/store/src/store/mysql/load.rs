@@ -9,8 +9,8 @@ use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
     MySql,
-    known::{Known, Writes},
     pool::{code, kind_of},
+    schema::{Schema, Writes},
     write::{Taken, begin, commit, undo},
 };
 use crate::{Error, ErrorKind, Result, store::Shape};
@@ -26,7 +26,7 @@ impl MySql {
     /// Writes rows whose keys are new. `cells` makes one of them after the other.
     pub(super) async fn load_cells(
         &self,
-        known: &Known,
+        known: &Schema,
         count: usize,
         cells: impl Fn(usize) -> Result<Vec<Cell>>,
     ) -> Result<()> {
@@ -51,13 +51,13 @@ impl MySql {
     }
 
     /// Whether so many rows are sent as a file.
-    pub(super) fn loads_by_file(&self, known: &Known, count: usize) -> bool {
+    pub(super) fn loads_by_file(&self, known: &Schema, count: usize) -> bool {
         // What cannot be written is refused elsewhere.
         let can_write = !matches!(known.writes, Writes::Never(_));
         count >= FEW && known.by_file && can_write && self.pool.takes_files()
     }
 
-    async fn load_file(&self, known: &Known, count: usize, packets: Packets) -> Result<()> {
+    async fn load_file(&self, known: &Schema, count: usize, packets: Packets) -> Result<()> {
         let statement = statement(known);
         let packets = packets.finish();
         self.pool
@@ -91,7 +91,7 @@ impl MySql {
 }
 
 /// The statement that takes a file of rows.
-pub(super) fn statement(known: &Known) -> String {
+pub(super) fn statement(known: &Schema) -> String {
     // Without a character set the server takes bytes as they are. MySQL's JSON wants one.
     let json = known.fields.shape == Shape::Document && !known.dialect.maria;
     let characters = if json { "utf8mb4" } else { "binary" };

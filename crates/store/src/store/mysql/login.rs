@@ -1,4 +1,4 @@
-//! Logging in over a line, by the password's hash or, where the server does not know that yet, by
+//! Logging in over a connection, by the password's hash or, where the server does not know that yet, by
 //! the password itself, over TLS or a socket of this machine. Servers that want another way need the crate.
 //!
 //! Without TLS a server can have the password sent encrypted by a key of its own. Nobody says whose key that is, so
@@ -15,10 +15,10 @@ use mysql_common::{
 };
 use rustls::ClientConfig;
 
-use super::direct::{End, Kind, Packets, number, packet, refused, wrong};
+use super::client::{End, Kind, Packets, number, packet, refused, wrong};
 use crate::{
     Error, ErrorKind, Result,
-    store::net::{Line, SAID, tls},
+    store::net::{Connection, SAID, tls},
 };
 
 /// How the server is reached.
@@ -71,12 +71,12 @@ const WANTED: Can = NEEDED
 /// # Errors
 /// One that [`needs_crate`] where the crate has to do it; else of the connection and the server.
 pub(super) async fn login(
-    line: &mut Line,
+    connection: &mut Connection,
     options: &Opts,
     way: Way<'_>,
     limit: Duration,
 ) -> Result<()> {
-    let (mut number, greeting) = heard(line, limit).await?;
+    let (mut number, greeting) = heard(connection, limit).await?;
     refused(&greeting)?;
     let greeting = ParseBuf(&greeting).parse::<HandshakePacket<'_>>(()).map_err(|_| wrong())?;
     let mut can = WANTED & (greeting.capabilities() | Can::CLIENT_LONG_PASSWORD);
@@ -99,8 +99,8 @@ pub(super) async fn login(
         can.insert(Can::CLIENT_SSL);
         number = number.wrapping_add(1);
         let request = SslRequest::new(can, MOST, UTF8);
-        packet(line.out(), number, |out| request.serialize(out));
-        line.upgrade(async |stream| tls::over(stream, host, config.clone()).await).await?;
+        packet(connection.out(), number, |out| request.serialize(out));
+        connection.upgrade(async |stream| tls::over(stream, host, config.clone()).await).await?;
     }
     let by = match greeting.auth_plugin() {
         Some(AuthPlugin::CachingSha2Password) => AuthPlugin::CachingSha2Password,
@@ -121,9 +121,9 @@ pub(super) async fn login(
         None,
         MOST,
     );
-    packet(line.out(), number.wrapping_add(1), |out| response.serialize(out));
+    packet(connection.out(), number.wrapping_add(1), |out| response.serialize(out));
     loop {
-        let (number, told) = heard(line, limit).await?;
+        let (number, told) = heard(connection, limit).await?;
         let next = number.wrapping_add(1);
         refused(&told)?;
         match told[..] {
@@ -133,7 +133,7 @@ pub(super) async fn login(
             // It wants the password itself.
             [1, 4] => match way {
                 Way::Tls(..) | Way::Socket => {
-                    packet(line.out(), next, |out| out.extend(with_zero(options)));
+                    packet(connection.out(), next, |out| out.extend(with_zero(options)));
                 }
                 Way::Plain => return Err(Error::new(ErrorKind::Denied, ASKS)),
             },
@@ -149,7 +149,7 @@ pub(super) async fn login(
                 nonce = given.strip_suffix(&[0]).unwrap_or(given).to_vec();
                 let answer = by.gen_data(options.pass(), &nonce);
                 let answer = answer.as_deref().unwrap_or_default();
-                packet(line.out(), next, |out| out.extend(answer));
+                packet(connection.out(), next, |out| out.extend(answer));
             }
             _ => return Err(wrong()),
         }
@@ -164,8 +164,8 @@ fn with_zero(options: &Opts) -> Vec<u8> {
 }
 
 /// The next packet, and its number.
-async fn heard(line: &mut Line, limit: Duration) -> Result<(u8, Vec<u8>)> {
+async fn heard(connection: &mut Connection, limit: Duration) -> Result<(u8, Vec<u8>)> {
     let mut end = End::new(Kind::One);
-    let answer = line.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
+    let answer = connection.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
     Ok((number(answer), Packets(answer).next().unwrap_or_default().to_vec()))
 }

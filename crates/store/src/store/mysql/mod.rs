@@ -34,17 +34,17 @@
 //! and not limited, holds all keys it found.
 
 mod blob;
+mod client;
 mod databases;
 mod dialect;
-mod direct;
 mod engine;
 mod explain;
 mod join;
-mod known;
 mod load;
 mod login;
 mod pool;
 mod read;
+mod schema;
 mod session;
 mod sorting;
 mod table;
@@ -58,8 +58,8 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
 
 use self::{
     engine::{Engine, Facts, Safety},
-    known::Known,
     pool::{Connect, Pool},
+    schema::Schema,
     sorting::Reach,
     table::Lazy,
     write::Taken,
@@ -171,14 +171,14 @@ struct MySql {
 }
 
 /// What is read of a row of a table with documents or columns.
-const READ: fn(&Known, mysql_async::Row) -> Result<(Key, Document)> = |known, cells| {
+const READ: fn(&Schema, mysql_async::Row) -> Result<(Key, Document)> = |known, cells| {
     let Row { key, record } = known.row(cells)?;
     Ok((key, record))
 };
 
 impl MySql {
-    async fn known(&self) -> Result<Arc<Known>> {
-        self.table.known(&self.pool).await
+    async fn schema(&self) -> Result<Arc<Schema>> {
+        self.table.schema(&self.pool).await
     }
 
     async fn removed(&self, keys: &[Key]) -> Result<u64> {
@@ -189,7 +189,7 @@ impl MySql {
 
     async fn removed_in_portions(&self, keys: &[Key]) -> Result<u64> {
         const KEYS: usize = 512;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let mut count = 0;
         for keys in keys.chunks(KEYS) {
             let mut sought: Vec<_> = keys.iter().filter_map(|key| known.key_sought(key)).collect();
@@ -215,7 +215,7 @@ impl MySql {
     }
 
     async fn counted(&self) -> Result<u64> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let statement = format!("SELECT COUNT(*) FROM {}", known.name());
         let rows = self.pool.rows(&statement, Vec::new()).await?;
         rows.into_iter()
@@ -227,7 +227,7 @@ impl MySql {
     }
 
     async fn parts(&self, parts: u32) -> Result<Vec<KeyRange>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let count = self.counted().await?;
         let (key, name, by) = (known.key_what(), known.name(), known.key_by_bytes());
         let statement = format!("SELECT {key} FROM {name} ORDER BY {by} LIMIT 1 OFFSET ?");
@@ -267,7 +267,7 @@ impl Store for MySql {
     }
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let cells = |row: &Row| self.table.cells(row);
         self.write(&known, Taken::Replace, || rows.iter().map(cells).collect()).await
     }
@@ -277,13 +277,13 @@ impl Store for MySql {
         if !engine.atomic {
             return Err(Error::unsupported(format!("engine {} has no transactions", engine.name)));
         }
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let cells = rows.iter().map(|row| self.table.cells(row)).collect::<Result<_>>()?;
         self.write_each(&known, Taken::Replace, cells).await
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         self.load_cells(&known, rows.len(), |i| self.table.cells(&rows[i])).await
     }
 
@@ -294,7 +294,7 @@ impl Store for MySql {
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         self.abilities().can(query)?;
         query.check()?;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         if query.limit.is_some_and(|limit| limit <= read::AT_ONCE) {
             let rows = self.at_once(&known, query).await?;
             return Ok(super::in_batches(rows.into_iter()).boxed());
@@ -319,7 +319,7 @@ impl Store for MySql {
     async fn delete(&self, filter: &Filter) -> Result<u64> {
         let query = Query::new(filter.clone());
         self.abilities().can(&query)?;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let query = self.fitted(&known, &query)?;
         let sql = known.table.delete(&known.dialect, &query.filter)?;
         let count = self.pool.run(&sql.text, read::values(&sql)).await?;

@@ -18,7 +18,7 @@ use rustls::ClientConfig;
 
 use super::{
     CRATE,
-    direct::Direct,
+    client::OwnClient,
     login::needs_crate,
     session::{Crated, Session},
 };
@@ -49,7 +49,7 @@ pub(super) struct Server {
     pub takes_files: AtomicBool,
 }
 
-/// At most `?pool` connections to one server: lines of our own, or those of the crate, never both.
+/// At most `?pool` connections to one server: connections of our own, or those of the crate, never both.
 pub(super) struct Pool {
     of: Of,
     limits: Limits,
@@ -57,7 +57,7 @@ pub(super) struct Pool {
 }
 
 enum Of {
-    Own(Box<Direct>),
+    Own(Box<OwnClient>),
     /// The crate's own pool looks after its connections; ours says how many are in use.
     Crate {
         pool: mysql_async::Pool,
@@ -100,7 +100,7 @@ impl Pool {
         let limits = Limits::of(common);
         let of = match client {
             Some(Client::Crate(_)) => Of::crates(options.clone(), limits),
-            _ => Of::Own(Box::new(Direct::new(&options, tls, limits))),
+            _ => Of::Own(Box::new(OwnClient::new(&options, tls, limits))),
         };
         let server = Server {
             version: String::new(),
@@ -132,8 +132,8 @@ impl Pool {
                 )));
             }
         };
-        if let Of::Own(direct) = &pool.of {
-            direct.expect(packet);
+        if let Of::Own(client) = &pool.of {
+            client.expect(packet);
         }
         pool.server = Server {
             maria: version.contains("MariaDB"),
@@ -160,7 +160,7 @@ impl Pool {
     /// Of the connection.
     pub(super) async fn session(&self) -> Result<Session<'_>> {
         match &self.of {
-            Of::Own(direct) => direct.session().await.map(Session::Own),
+            Of::Own(client) => client.session().await.map(Session::Own),
             Of::Crate { .. } => self.crated().await.map(Session::Crate),
         }
     }
@@ -212,7 +212,7 @@ impl Pool {
     pub(super) fn placed(&self, e: Error) -> Error {
         match (&self.of, e.is_outage() || e.kind() == ErrorKind::Malformed) {
             (_, false) => e,
-            (Of::Own(direct), true) => e.in_place(direct.lines.place()),
+            (Of::Own(client), true) => e.in_place(client.connections.place()),
             (Of::Crate { turns, .. }, true) => e.in_place(turns.place()),
         }
     }
@@ -222,8 +222,8 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub(super) async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
-        if let Of::Own(direct) = &self.of {
-            return direct.run("a query", statement, &values).await.map(|done| done.rows);
+        if let Of::Own(client) = &self.of {
+            return client.run("a query", statement, &values).await.map(|done| done.rows);
         }
         let rows = self.within("a query", async {
             let mut lent = self.crated().await?;
@@ -238,8 +238,8 @@ impl Pool {
     /// # Errors
     /// Of the connection and of the server.
     pub(super) async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
-        if let Of::Own(direct) = &self.of {
-            return direct.run("a statement", statement, &values).await.map(|done| done.touched);
+        if let Of::Own(client) = &self.of {
+            return client.run("a statement", statement, &values).await.map(|done| done.touched);
         }
         let count = self.within("a statement", async {
             let mut session = self.session().await?;

@@ -7,7 +7,7 @@ use std::{collections::HashMap, sync::Arc};
 use futures_util::{FutureExt, StreamExt, TryStreamExt, stream, stream::BoxStream};
 use mysql_async::{Row as Cells, Value as Cell};
 
-use super::{MySql, dialect::LIMITS, known::Known, sorting::Step, values::compared};
+use super::{MySql, dialect::LIMITS, schema::Schema, sorting::Step, values::compared};
 use crate::{
     Error, Result,
     record::Value,
@@ -38,12 +38,12 @@ pub(super) const AT_ONCE: u64 = 10_000;
 pub(super) trait Read: Clone + Send + Sync + 'static {
     type Made: Clone + Send + 'static;
     /// The row's key and what else is made of it.
-    fn read(&self, known: &Known, cells: Cells) -> Result<(Key, Self::Made)>;
+    fn read(&self, known: &Schema, cells: Cells) -> Result<(Key, Self::Made)>;
 }
 
-impl<T: Clone + Send + 'static> Read for fn(&Known, Cells) -> Result<(Key, T)> {
+impl<T: Clone + Send + 'static> Read for fn(&Schema, Cells) -> Result<(Key, T)> {
     type Made = T;
-    fn read(&self, known: &Known, cells: Cells) -> Result<(Key, T)> {
+    fn read(&self, known: &Schema, cells: Cells) -> Result<(Key, T)> {
         self(known, cells)
     }
 }
@@ -57,7 +57,7 @@ impl MySql {
         keys: &[Key],
         read: R,
     ) -> Result<Vec<Option<R::Made>>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         if let [key] = keys {
             let Some(sought) = known.key_sought(key) else { return Ok(vec![None]) };
             let mut found = None;
@@ -74,7 +74,7 @@ impl MySql {
 
     async fn found_many<R: Read>(
         &self,
-        known: &Known,
+        known: &Schema,
         keys: &[Key],
         read: R,
     ) -> Result<Vec<Option<R::Made>>> {
@@ -103,7 +103,7 @@ impl MySql {
         range: &KeyRange,
         read: R,
     ) -> Result<Pages<'_, R::Made>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         if !known.key_is_exact() {
             // No index has the order of the keys: they are found first.
             return self.by_keys(known, &Query::new(ranges::filter(range)), read);
@@ -133,7 +133,7 @@ impl MySql {
     /// A page, and how many bytes its rows had.
     async fn page<R: Read>(
         &self,
-        known: &Known,
+        known: &Schema,
         bounds: &Bounds,
         size: usize,
         read: &R,
@@ -157,7 +157,7 @@ impl MySql {
     ///
     /// # Errors
     /// Where it makes no sense, which cannot be told of it any more afterwards.
-    pub(super) fn fitted(&self, known: &Known, query: &Query) -> Result<Query> {
+    pub(super) fn fitted(&self, known: &Schema, query: &Query) -> Result<Query> {
         query.check()?;
         let filter = LIMITS.exact(&query.filter, known.table.columns());
         Ok(Query { filter, ..query.clone() })
@@ -169,7 +169,7 @@ impl MySql {
     /// index alone, and asked again where the answer has a value for which that is not enough. An
     /// answer without such values is the right one: a record that comes before one of its own could
     /// have been left out only for such a value of either.
-    pub(super) async fn at_once(&self, known: &Known, query: &Query) -> Result<Vec<Row>> {
+    pub(super) async fn at_once(&self, known: &Schema, query: &Query) -> Result<Vec<Row>> {
         let fitted = self.fitted(known, query)?;
         let mut rows = None;
         if let Some((path, on)) = known.dialect.sorted_by_index(query) {
@@ -185,7 +185,7 @@ impl MySql {
         Ok(rows.into_iter().map(project).collect())
     }
 
-    async fn sorted(&self, known: &Known, query: &Query, how: Sorting) -> Result<Vec<Row>> {
+    async fn sorted(&self, known: &Schema, query: &Query, how: Sorting) -> Result<Vec<Row>> {
         let sql = known.table.select_sorted(&known.dialect, &known.what(), query, how)?;
         if query.sort.is_empty() {
             let rows = self.pool.rows(&sql.text, values(&sql)).await?;
@@ -211,7 +211,7 @@ impl MySql {
     /// Where the query makes no sense.
     pub(super) fn by_keys<R: Read>(
         &self,
-        known: Arc<Known>,
+        known: Arc<Schema>,
         query: &Query,
         read: R,
     ) -> Result<Pages<'_, R::Made>> {
@@ -245,7 +245,7 @@ impl MySql {
     /// The keys of a query, and whether these are all; after the one that was the last, if any.
     async fn keys(
         &self,
-        known: &Known,
+        known: &Schema,
         query: &Query,
         after: Option<Key>,
         left: u64,
@@ -279,7 +279,7 @@ impl MySql {
 
 /// How many of these keys are asked for at once. By a collation each is compared with some of the others, which takes
 /// longer than asking once more where they are long.
-fn at_once(known: &Known, keys: &[Key]) -> usize {
+fn at_once(known: &Schema, keys: &[Key]) -> usize {
     /// How many bytes of keys are compared with one another.
     const COMPARED: usize = 16 << 10;
     match known.key_is_exact() {
@@ -295,7 +295,7 @@ fn at_once(known: &Known, keys: &[Key]) -> usize {
 
 /// The statement that reads the rows of these keys, and what is bound to it; none where the table can
 /// have none of them.
-pub(super) fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
+pub(super) fn by_keys(known: &Schema, keys: &[Key]) -> Option<(String, Vec<Cell>)> {
     let mut sought: Vec<Cell> = keys.iter().filter_map(|key| known.key_sought(key)).collect();
     let last = sought.last().cloned()?;
     // A key asked for twice is found once; the statements are few.
@@ -305,7 +305,7 @@ pub(super) fn by_keys(known: &Known, keys: &[Key]) -> Option<(String, Vec<Cell>)
 }
 
 /// The statement of a page of so many rows.
-pub(super) fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
+pub(super) fn page(known: &Schema, bounds: &Bounds, size: usize) -> Sql {
     let mut sql = ranges::page(&known.dialect, &known.select, &known.key_name(), bounds);
     // Bound, as sizes differ and each statement is prepared.
     sql.push(" LIMIT ").bind(Value::Int(size as i64));
@@ -315,7 +315,7 @@ pub(super) fn page(known: &Known, bounds: &Bounds, size: usize) -> Sql {
 /// The statement that finds the keys of a query, or, where it has no order, the next of them after
 /// one; and how many it finds at most. Each key is followed by whether its row is sorted by more than this step holds.
 pub(super) fn keys_statement(
-    known: &Known,
+    known: &Schema,
     query: &Query,
     after: Option<Key>,
     left: u64,

@@ -5,13 +5,13 @@ use futures_util::{FutureExt, StreamExt, stream};
 use mysql_async::{Conn, Row, Value, prelude::Queryable};
 
 use super::{
-    direct::{Direct, Done, Prepared},
+    client::{Done, OwnClient, Prepared},
     pool::{code, error},
 };
 use crate::{
     Error, Result,
     store::{
-        net::{Lease, Line},
+        net::{Connection, Lease},
         pool::Turn,
     },
 };
@@ -119,34 +119,35 @@ pub(super) fn is_of_server(e: &Error) -> bool {
 
 /// One of our own; closed where it is dropped.
 pub(super) struct Own<'p> {
-    direct: &'p Direct,
+    client: &'p OwnClient,
     lease: Option<Lease<'p, Prepared>>,
 }
 
 impl<'p> Own<'p> {
-    pub(super) fn new(direct: &'p Direct, lease: Lease<'p, Prepared>) -> Own<'p> {
-        Own { direct, lease: Some(lease) }
+    pub(super) fn new(client: &'p OwnClient, lease: Lease<'p, Prepared>) -> Own<'p> {
+        Own { client, lease: Some(lease) }
     }
 
-    fn line(&mut self) -> (&mut Line, &mut Prepared) {
-        let (line, prepared) = &mut ***self.lease.as_mut().expect("there until it is given back");
-        (line, prepared)
+    fn connection(&mut self) -> (&mut Connection, &mut Prepared) {
+        let (connection, prepared) =
+            &mut ***self.lease.as_mut().expect("there until it is given back");
+        (connection, prepared)
     }
 
     async fn exec(&mut self, statement: &str, values: &[Value]) -> Result<Done> {
-        let direct = self.direct;
-        let (line, prepared) = self.line();
-        direct.say(line, prepared, "a statement", statement, values).await
+        let client = self.client;
+        let (connection, prepared) = self.connection();
+        client.say(connection, prepared, "a statement", statement, values).await
     }
 
     async fn query(&mut self, text: &str) -> Result<Done> {
-        let direct = self.direct;
-        direct.ask(self.line().0, text).await
+        let client = self.client;
+        client.ask(self.connection().0, text).await
     }
 
     async fn load(&mut self, text: &str, file: &[Vec<u8>]) -> Result<Done> {
-        let direct = self.direct;
-        direct.load(self.line().0, text, file).await
+        let client = self.client;
+        client.load(self.connection().0, text, file).await
     }
 }
 

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{dialect::quote, known::Known, pool::SORTED};
+use super::{dialect::quote, pool::SORTED, schema::Schema};
 use crate::{
     Error, Result,
     record::{Kind, Value},
@@ -92,7 +92,7 @@ impl Step {
     }
 
     /// A statement that is sorted so far, by so many values.
-    pub(super) fn statement(self, known: &Known, text: String, values: usize) -> String {
+    pub(super) fn statement(self, known: &Schema, text: String, values: usize) -> String {
         if self == Step::FIRST {
             return text;
         }
@@ -112,7 +112,7 @@ impl Step {
     ///
     /// # Errors
     /// Where a path cannot be said.
-    pub(super) fn is_longer(self, known: &Known, query: &Query) -> Result<Option<String>> {
+    pub(super) fn is_longer(self, known: &Schema, query: &Query) -> Result<Option<String>> {
         let (dialect, most) = (&known.dialect, self.characters());
         let mut any = Vec::new();
         for (path, _) in query.sort.iter().filter(|(path, _)| !path.is_key()) {

@@ -8,8 +8,8 @@ use mysql_async::{Row as Cells, Value as Cell};
 use super::{
     dialect::{Dialect, GENERATED, INDEXED_CHARS, On, quote},
     engine::{Engine, Facts},
-    known::{Known, Writes, deeper, size},
     pool::Pool,
+    schema::{Schema, Writes, deeper, size},
     values::{Column, Type, declared},
     write::{Taken, insert},
 };
@@ -52,13 +52,13 @@ fn named(what: &str, name: &str) -> Result<()> {
 
 /// A table, which is looked at when it is first needed.
 pub(super) struct Lazy {
-    table: sql::Lazy<Known>,
+    table: sql::Lazy<Schema>,
     pub facts: Arc<Facts>,
 }
 
 impl Deref for Lazy {
-    type Target = sql::Lazy<Known>;
-    fn deref(&self) -> &sql::Lazy<Known> {
+    type Target = sql::Lazy<Schema>;
+    fn deref(&self) -> &sql::Lazy<Schema> {
         &self.table
     }
 }
@@ -82,7 +82,7 @@ impl Lazy {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout or engine.
-    pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
+    pub(super) async fn schema(&self, pool: &Pool) -> Result<Arc<Schema>> {
         match self.peek() {
             Some(known) => Ok(known),
             // Apart, so that what is usual stays small.
@@ -90,7 +90,7 @@ impl Lazy {
         }
     }
 
-    async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
+    async fn found(&self, pool: &Pool) -> Result<Arc<Schema>> {
         let found = look(pool, &self.name).await?;
         let mut fields = self.understood(&found)?;
         let Kind { engine, versioned, triggers } = kind_of(pool, &self.name).await?;
@@ -142,7 +142,7 @@ impl Lazy {
     }
 
     /// Of a table with triggers, each row that is written is looked at afterwards, in all columns.
-    fn looks_at_all(&self, known: &mut Known) {
+    fn looks_at_all(&self, known: &mut Schema) {
         (known.triggers, known.by_file) = (true, false);
         known.looked = (0..known.fields.body.len()).collect();
         known.writes = match known.writes {
@@ -160,7 +160,7 @@ impl Lazy {
         found: &[Column],
         others: &[Unique],
         pool: &Pool,
-    ) -> Known {
+    ) -> Schema {
         let writes = self.writes(&fields.key, !others.is_empty());
         fields.key = fields.key.into_key();
         if fields.shape == Shape::Document {
@@ -186,7 +186,7 @@ impl Lazy {
             c.holds != Type::Other && c.changes.is_none() && !c.summed && (c.unicode || !is_text(c))
         };
         let by_file = fields.all().all(is_sent);
-        let mut known = Known {
+        let mut known = Schema {
             table: fields.table(&self.name),
             dialect,
             select: String::new(),
@@ -216,14 +216,14 @@ impl Lazy {
             pool.define(&self.create(pool, layout)?).await?;
         }
         self.forget();
-        let known = self.known(pool).await?;
+        let known = self.schema(pool).await?;
         known.fields.must_have(&self.name, layout)?;
         for (index, on) in indexes(&known.table, layout)? {
             self.index(pool, &known, index, on).await?;
         }
         // The columns of indexes are part of what is known.
         self.forget();
-        self.known(pool).await.map(drop)
+        self.schema(pool).await.map(drop)
     }
 
     fn create(&self, pool: &Pool, layout: &Layout) -> Result<String> {
@@ -256,7 +256,7 @@ impl Lazy {
     async fn index(
         &self,
         pool: &Pool,
-        known: &Known,
+        known: &Schema,
         index: &Index,
         on: index::On<'_>,
     ) -> Result<()> {

@@ -12,8 +12,8 @@ use mysql_async::Value as Cell;
 
 use super::{
     MySql,
-    known::{Known, Writes, size},
     pool::is_deadlock,
+    schema::{Schema, Writes, size},
     session::{Session, is_of_server},
 };
 use crate::{
@@ -53,7 +53,7 @@ impl MySql {
     /// is bound and gone, and may have to be made again.
     pub(super) async fn write(
         &self,
-        known: &Known,
+        known: &Schema,
         taken: Taken,
         cells: impl Fn() -> Result<Vec<Vec<Cell>>>,
     ) -> Result<()> {
@@ -90,7 +90,7 @@ impl MySql {
     /// Of many rows the server does not say which it does not take: then they are written one by one.
     async fn not_taken(
         &self,
-        known: &Known,
+        known: &Schema,
         taken: Taken,
         rows: Vec<Vec<Cell>>,
         e: Error,
@@ -104,7 +104,7 @@ impl MySql {
 
     async fn write_many(
         &self,
-        known: &Known,
+        known: &Schema,
         taken: Taken,
         mut rows: Vec<Vec<Cell>>,
     ) -> Result<()> {
@@ -150,7 +150,7 @@ impl MySql {
     /// Writes rows by a statement each, all in one transaction.
     pub(super) async fn write_each(
         &self,
-        known: &Known,
+        known: &Schema,
         taken: Taken,
         mut rows: Vec<Vec<Cell>>,
     ) -> Result<()> {
@@ -186,7 +186,7 @@ impl MySql {
     /// Whether a statement for so many rows did what it should, as far as its count tells: a row that is new counts
     /// as one, one that takes the place of another as two, or as none where it is the same. Where the table keeps its
     /// history, the row of the past is one more.
-    fn all_written(&self, known: &Known, taken: Taken, sent: usize, touched: u64) -> Result<()> {
+    fn all_written(&self, known: &Schema, taken: Taken, sent: usize, touched: u64) -> Result<()> {
         let sent = sent as u64;
         let most = match taken {
             Taken::Replace if known.versioned => 3 * sent,
@@ -229,7 +229,7 @@ struct Look {
 
 impl MySql {
     /// What is looked at after rows were written; nothing where that is not needed.
-    fn looks(&self, known: &Known, rows: &[Vec<Cell>]) -> Result<Vec<Look>> {
+    fn looks(&self, known: &Schema, rows: &[Vec<Cell>]) -> Result<Vec<Look>> {
         if known.writes != Writes::Looking && known.changing.is_empty() {
             return Ok(Vec::new());
         }
@@ -258,7 +258,7 @@ impl MySql {
 }
 
 /// Ends a transaction well, if all that is looked at is there as it was given; else it is undone.
-async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result<()> {
+async fn keep(known: &Schema, mut session: Session<'_>, looks: &[Look]) -> Result<()> {
     const AT_ONCE: usize = 256;
     // Of several rows of a key the last is there.
     let last: HashMap<&Key, &Look> = looks.iter().map(|look| (&look.key, look)).collect();
@@ -291,7 +291,7 @@ async fn keep(known: &Known, mut session: Session<'_>, looks: &[Look]) -> Result
 }
 
 /// Whether what is there is what was sent.
-fn are_kept(known: &Known, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> Result<()> {
+fn are_kept(known: &Schema, looks: &[&Look], found: &HashMap<Key, Vec<Cell>>) -> Result<()> {
     looks.iter().try_for_each(|look| {
         let Some(cells) = found.get(&look.key) else {
             if known.triggers {
@@ -346,7 +346,7 @@ fn whole_is_kept(shape: Shape, put: &Cell, got: &Cell) -> Result<()> {
 }
 
 /// Of rows with the same key the last: a row that is replaced at once would have been looked at, too.
-fn last_of_each(known: &Known, mut rows: Vec<Vec<Cell>>) -> Result<Vec<Vec<Cell>>> {
+fn last_of_each(known: &Schema, mut rows: Vec<Vec<Cell>>) -> Result<Vec<Vec<Cell>>> {
     let mut seen = HashSet::with_capacity(rows.len());
     let mut kept = Vec::with_capacity(rows.len());
     while let Some(row) = rows.pop() {
@@ -365,7 +365,7 @@ fn is_of_row(e: &Error) -> bool {
 }
 
 /// The error of a row that the server did not take, naming its key.
-fn of_row(known: &Known, key: Option<&Cell>, e: Error) -> Error {
+fn of_row(known: &Schema, key: Option<&Cell>, e: Error) -> Error {
     match known.key_of(key.cloned()) {
         Ok(key) if is_of_row(&e) => about(e, &key),
         _ => e,
@@ -396,7 +396,7 @@ fn chunk(rows: &[Vec<Cell>], width: usize, most: usize) -> usize {
 }
 
 /// The statement for so many rows.
-pub(super) fn insert(known: &Known, rows: usize, taken: Taken) -> String {
+pub(super) fn insert(known: &Schema, rows: usize, taken: Taken) -> String {
     let one = format!("({})", vec!["?"; known.width()].join(","));
     let update = match taken {
         Taken::Replace => known.update(),

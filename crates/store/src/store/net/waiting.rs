@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{line::JUST_NOW, socket::Stream};
+use super::{connection::JUST_NOW, socket::Stream};
 
 /// The socket of a stream as one that waits. The runtime must not touch the stream meanwhile; when
 /// this is dropped, it is as it was.
@@ -147,23 +147,23 @@ mod tests {
         store::{
             blocking,
             limits::Limits,
-            net::{Address, Line, Lines},
+            net::{Address, Connection, Connections},
         },
     };
 
     const LIMIT: Duration = Duration::from_millis(300);
 
     /// A server that answers each connection's lines by what `answer` says of them, after a wait; it
-    /// hangs up where that is none. And lines to it, of which there may be one.
-    fn server(answer: fn(&str) -> Option<(Duration, String)>) -> (Address, Lines<()>) {
+    /// hangs up where that is none. And connections to it, of which there may be one.
+    fn server(answer: fn(&str) -> Option<(Duration, String)>) -> (Address, Connections<()>) {
         use std::io::BufRead;
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp("127.0.0.1".into(), listener.local_addr().unwrap().port());
         thread::spawn(move || {
             for socket in listener.incoming() {
                 let mut socket = socket.unwrap();
-                for line in io::BufReader::new(socket.try_clone().unwrap()).lines() {
-                    let Some((wait, answer)) = answer(&line.unwrap()) else { break };
+                for connection in io::BufReader::new(socket.try_clone().unwrap()).lines() {
+                    let Some((wait, answer)) = answer(&connection.unwrap()) else { break };
                     // In two parts, as a network may bring it.
                     let (a, b) = answer.split_at(answer.len() / 2);
                     socket.write_all(a.as_bytes()).unwrap();
@@ -175,16 +175,20 @@ mod tests {
             }
         });
         let limits = Limits { connect: LIMIT, operation: LIMIT, pool: 1 };
-        (address, Lines::new(limits, "the server"))
+        (address, Connections::new(limits, "the server"))
     }
 
-    async fn ask((address, lines): &(Address, Lines<()>), question: &str) -> Result<String> {
-        let connect = async || Ok(Box::new((Line::new(Stream::connect(address).await?)?, ())));
-        let mut lease = lines.lease(connect).await?;
-        let (line, ()) = &mut **lease;
-        line.out().extend(format!("{question}\n").bytes());
+    async fn ask(
+        (address, connections): &(Address, Connections<()>),
+        question: &str,
+    ) -> Result<String> {
+        let connect =
+            async || Ok(Box::new((Connection::new(Stream::connect(address).await?)?, ())));
+        let mut lease = connections.lease(connect).await?;
+        let (connection, ()) = &mut **lease;
+        connection.out().extend(format!("{question}\n").bytes());
         let end = |bytes: &[u8]| Ok::<_, Error>(memchr::memchr(b'\n', bytes).map(|at| at + 1));
-        let answer = line.ask("a question", LIMIT, 8 << 20, end).await?;
+        let answer = connection.ask("a question", LIMIT, 8 << 20, end).await?;
         let answer = String::from_utf8_lossy(answer).trim_end().to_owned();
         lease.give_back();
         Ok(answer)

@@ -5,7 +5,7 @@ use futures_util::stream::BoxStream;
 
 use super::{
     BLOB, PostgreSql, rows,
-    table::{Known, Lazy},
+    table::{Lazy, Schema},
 };
 use crate::{
     Result,
@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-fn blob(known: &Known, row: &dyn rows::Cells) -> Result<Blob> {
+fn blob(known: &Schema, row: &dyn rows::Cells) -> Result<Blob> {
     Ok(Blob { key: rows::key_of(known, row)?, bytes: rows::bytes(known, row)? })
 }
 

@@ -25,7 +25,7 @@ use super::{encrypt::Encrypt, error::error, pool::Connect, watch::Watch, wire::B
 use crate::{
     Result,
     store::{
-        net::{Address, Stream, lent::Lent, line::JUST_NOW},
+        net::{Address, Stream, connection::JUST_NOW, lent::Lent},
         pool::{Connection, Lease, Pool},
         within,
     },

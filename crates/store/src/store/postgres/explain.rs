@@ -12,7 +12,7 @@ use crate::{
 
 impl PostgreSql {
     pub(super) async fn explained(&self, request: Request<'_>) -> Result<Option<Explained>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let say = &known.say;
         let (sql, values) = match request {
             Request::Put(rows) => {

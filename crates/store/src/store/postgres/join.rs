@@ -9,7 +9,7 @@ use super::{
     dialect::LIMITS,
     read::bound,
     rows::{self, Cells},
-    table::Known,
+    table::Schema,
 };
 use crate::{
     Result,
@@ -20,9 +20,9 @@ use crate::{
 };
 
 /// The cells of a row from some column on.
-struct From<'a>(usize, &'a dyn Cells);
+struct Tail<'a>(usize, &'a dyn Cells);
 
-impl Cells for From<'_> {
+impl Cells for Tail<'_> {
     fn cell(&self, i: usize) -> Result<Option<&[u8]>> {
         self.1.cell(self.0 + i)
     }
@@ -34,10 +34,10 @@ impl Cells for From<'_> {
 
 impl PostgreSql {
     /// What is known of a table of this name, which may be this one.
-    async fn beside(&self, name: &str) -> Result<Arc<Known>> {
+    async fn beside(&self, name: &str) -> Result<Arc<Schema>> {
         match name == self.table.name {
-            true => self.known().await,
-            false => self.others.get(name, || self.sibling(name))?.known().boxed().await,
+            true => self.schema().await,
+            false => self.others.get(name, || self.sibling(name))?.schema().boxed().await,
         }
     }
 
@@ -45,8 +45,8 @@ impl PostgreSql {
     pub(super) async fn join_statement(
         &self,
         join: &Join,
-    ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
-        let (own, other) = (self.known().await?, self.beside(&join.table).await?);
+    ) -> Result<(Arc<Schema>, Arc<Schema>, Sql)> {
+        let (own, other) = (self.schema().await?, self.beside(&join.table).await?);
         let filter = LIMITS.exact(&join.filter, own.table.columns());
         let sql = sql::join(&Join { filter, ..join.clone() }, &own.side(OWN), &other.side(OTHER))?;
         Ok((own, other, sql))
@@ -58,7 +58,7 @@ impl PostgreSql {
         let mut groups = Groups::default();
         let own_from = 1 + other.fields.body.len();
         let row = |row: &dyn Cells| {
-            let cells = From(own_from, row);
+            let cells = Tail(own_from, row);
             let key = rows::key_of(&own, &cells)?;
             groups.add(key, || rows::record(&own, &cells), rows::row(&other, row)?)
         };

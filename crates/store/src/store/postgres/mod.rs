@@ -22,10 +22,10 @@
 //! and no floats (other programs may have written such) compare by value, too.
 
 mod blob;
+mod client;
 mod crated;
 mod databases;
 mod dialect;
-mod direct;
 mod encrypt;
 mod error;
 mod explain;
@@ -50,7 +50,7 @@ use futures_util::{StreamExt, TryStreamExt};
 
 use self::{
     pool::Pool,
-    table::{Known, Lazy},
+    table::{Lazy, Schema},
 };
 use super::{
     Abilities, Client, Description, Driver, Explained, Facts, Filter, Join, Joined, Key, KeyRange,
@@ -155,8 +155,8 @@ struct PostgreSql {
 }
 
 impl PostgreSql {
-    async fn known(&self) -> Result<Arc<Known>> {
-        self.table.known(&self.pool).await
+    async fn schema(&self) -> Result<Arc<Schema>> {
+        self.table.schema(&self.pool).await
     }
 
     /// Takes note where an error says that the table is not what it was.

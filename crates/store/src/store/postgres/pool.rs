@@ -1,4 +1,4 @@
-//! The connections to one database, at most `?pool` of them: lines of our own, or those of the crates
+//! The connections to one database, at most `?pool` of them: connections of our own, or those of the crates
 //! (`?client=crate`), never both.
 
 use std::time::{Duration, Instant};
@@ -8,8 +8,8 @@ use tokio_postgres::{Config, types::Type};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
+    client::{ALL, OwnClient, Session},
     crated::{Crated, Crates},
-    direct::{ALL, Direct, Session},
     error::code,
     rows::{Cells, Held},
     wire::Bound,
@@ -27,7 +27,7 @@ use crate::{
 pub(super) struct Pool(Of);
 
 enum Of {
-    Own(Box<Direct>),
+    Own(Box<OwnClient>),
     Crate(Box<Crates>),
 }
 
@@ -45,7 +45,7 @@ impl Pool {
     /// Connections of this client. None is made yet.
     pub(super) fn new(client: Client, connect: Connect) -> Pool {
         Pool(match client {
-            Client::Own => Of::Own(Box::new(Direct::new(connect))),
+            Client::Own => Of::Own(Box::new(OwnClient::new(connect))),
             Client::Crate(_) => Of::Crate(Box::new(Crates::new(connect))),
         })
     }

@@ -12,7 +12,7 @@ use super::{
     PostgreSql,
     dialect::LIMITS,
     rows::{self, Cells},
-    table::{self, Known},
+    table::{self, Schema},
     wire::{self, Bound, Wire},
 };
 use crate::{
@@ -33,7 +33,7 @@ use crate::{
 pub(super) const FEW: u64 = Pace::MOST as u64;
 
 /// What `read` makes of rows.
-pub(super) type Read<R> = fn(&Known, &dyn Cells) -> Result<R>;
+pub(super) type Read<R> = fn(&Schema, &dyn Cells) -> Result<R>;
 
 /// How many rows a stream reads at once: fewer where they are large.
 pub(super) struct Pace(usize);
@@ -79,7 +79,7 @@ impl PostgreSql {
         if keys.is_empty() {
             return Ok(Vec::new());
         }
-        let known = self.known().await?;
+        let known = self.schema().await?;
         if let [_] = keys {
             let Some((statement, asked)) = by_keys(&known, keys) else { return Ok(vec![None]) };
             let mut found = None;
@@ -107,7 +107,7 @@ impl PostgreSql {
 
     /// The first rows of a query, at most so many, as `read` makes them.
     pub(super) async fn first<R>(&self, query: &Query, most: u64, read: Read<R>) -> Result<Vec<R>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let sql = self.select(&known, query)?;
         let values = bound(&sql, &known)?;
         let mut rows = Vec::new();
@@ -121,11 +121,11 @@ impl PostgreSql {
     }
 
     /// The statement of a query.
-    pub(super) fn select(&self, known: &Known, query: &Query) -> Result<Sql> {
+    pub(super) fn select(&self, known: &Schema, query: &Query) -> Result<Sql> {
         self.selecting(known, &known.say.what, query)
     }
 
-    fn selecting(&self, known: &Known, what: &str, query: &Query) -> Result<Sql> {
+    fn selecting(&self, known: &Schema, what: &str, query: &Query) -> Result<Sql> {
         query.check()?;
         let filter = LIMITS.exact(&query.filter, known.table.columns());
         let query = Query { filter, ..query.clone() };
@@ -151,7 +151,7 @@ impl PostgreSql {
             Err(e) if !is_too_long(&e) => return Err(e),
             _ => {}
         }
-        let known = self.known().await?;
+        let known = self.schema().await?;
         match known.in_order && query.sort.is_empty() {
             true => Ok(self.after_keys(known, query.filter.clone(), limit, read).boxed()),
             false => {
@@ -163,7 +163,7 @@ impl PostgreSql {
     }
 
     /// The keys that a statement gives in its first column.
-    async fn keys(&self, known: &Known, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Key>> {
+    async fn keys(&self, known: &Schema, text: &str, values: &[(Type, Bound)]) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
         let row = |row: &dyn Cells| {
             keys.push(rows::key_of(known, row)?);
@@ -176,7 +176,7 @@ impl PostgreSql {
     /// The rows that fit, in the order of their keys: each page begins after the key that was last.
     fn after_keys<R: Send>(
         &self,
-        known: Arc<Known>,
+        known: Arc<Schema>,
         filter: Filter,
         limit: u64,
         read: Read<R>,
@@ -212,7 +212,7 @@ impl PostgreSql {
     /// The rows of these keys, in their order.
     fn of_keys<R: Send + Clone>(
         &self,
-        known: Arc<Known>,
+        known: Arc<Schema>,
         keys: Vec<Key>,
         read: Read<R>,
     ) -> impl Stream<Item = Result<Vec<R>>> + Send {
@@ -251,7 +251,7 @@ impl PostgreSql {
     /// The rows that a statement gives.
     async fn page<R>(
         &self,
-        known: &Known,
+        known: &Schema,
         text: &str,
         values: &[(Type, Bound)],
         read: Read<R>,
@@ -273,7 +273,7 @@ impl PostgreSql {
         range: &KeyRange,
         read: Read<R>,
     ) -> Result<BoxStream<'s, Result<Vec<R>>>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let bounds = Bounds::new(range, false);
         if known.in_order {
             return Ok(self.pages(known, bounds, read).boxed());
@@ -288,7 +288,7 @@ impl PostgreSql {
     /// Page by page, each a query of its own.
     fn pages<R: Send>(
         &self,
-        known: Arc<Known>,
+        known: Arc<Schema>,
         bounds: Bounds,
         read: Read<R>,
     ) -> impl Stream<Item = Result<Vec<R>>> + Send {
@@ -319,7 +319,7 @@ impl PostgreSql {
 
     pub(super) async fn parts(&self, parts: u32) -> Result<Vec<KeyRange>> {
         let count = self.counted().await?;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let mut places = Vec::new();
         for place in ranges::places(count, parts)? {
             let place = Value::Int(place as i64);
@@ -338,7 +338,7 @@ impl PostgreSql {
     }
 
     pub(super) async fn counted(&self) -> Result<u64> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let text = format!("SELECT count(*) FROM {}", quote(&known.table.name));
         let mut connection = self.pool.get().await?;
         let rows = self.noted(connection.query(&text, &[]).await)?;
@@ -348,7 +348,7 @@ impl PostgreSql {
 
     pub(super) async fn deleted(&self, filter: &Filter) -> Result<u64> {
         Query::new(filter.clone()).check()?;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let sql =
             known.table.delete(&known.dialect, &LIMITS.exact(filter, known.table.columns()))?;
         let values = bound(&sql, &known)?;
@@ -359,7 +359,7 @@ impl PostgreSql {
 
 /// The statement that reads the rows of these keys, and what is bound to it; none where the table can
 /// have none of them.
-pub(super) fn by_keys<'k>(known: &'k Known, keys: &[Key]) -> Option<(&'k str, (Type, Bound))> {
+pub(super) fn by_keys<'k>(known: &'k Schema, keys: &[Key]) -> Option<(&'k str, (Type, Bound))> {
     let (array, bound) = table::keys(known, keys);
     match bound {
         Bound::Many(_, 0, _) => None,
@@ -369,7 +369,7 @@ pub(super) fn by_keys<'k>(known: &'k Known, keys: &[Key]) -> Option<(&'k str, (T
 }
 
 /// The statement of a page of so many rows.
-pub(super) fn page(known: &Known, bounds: &Bounds, rows: usize) -> Sql {
+pub(super) fn page(known: &Schema, bounds: &Bounds, rows: usize) -> Sql {
     let select = format!("SELECT {} FROM {}", known.say.what, quote(&known.table.name));
     let mut sql = ranges::page(&known.dialect, &select, &known.key_text(), bounds);
     sql.push(&format!(" LIMIT {rows}"));
@@ -384,6 +384,6 @@ struct Page<R> {
 }
 
 /// What is bound to a statement about a table.
-pub(super) fn bound(sql: &Sql, known: &Known) -> Result<Vec<(Type, Bound)>> {
+pub(super) fn bound(sql: &Sql, known: &Schema) -> Result<Vec<(Type, Bound)>> {
     sql.values.iter().map(|value| rows::compared(value, known.table.columns().is_none())).collect()
 }

@@ -7,7 +7,7 @@ use tokio_postgres::{
 
 use super::{
     BLOB, DOCUMENT, jsonb, numeric,
-    table::Known,
+    table::Schema,
     wire::{self, Bound, Raw, Wire},
 };
 use crate::{
@@ -239,26 +239,26 @@ pub(super) trait Entry: Sync {
     ///
     /// # Errors
     /// Where the table cannot hold it; the key is for the caller to add.
-    fn write(&self, known: &Known, to: &mut impl Target) -> Result<()>;
+    fn write(&self, known: &Schema, to: &mut impl Target) -> Result<()>;
 
     /// Whether it has to be looked at after it was written: a column may change it.
-    fn may_change(&self, known: &Known) -> bool;
+    fn may_change(&self, known: &Schema) -> bool;
 
     /// Whether it is what a row has that was read after it was written.
     ///
     /// # Errors
     /// Where it is another; the key is for the caller to add.
-    fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()>;
+    fn kept(&self, known: &Schema, row: &dyn Cells) -> Result<()>;
 
     /// Whether it is all that a row has which was read at the end of the transaction, where a trigger may have
     /// changed any of it.
     ///
     /// # Errors
     /// Where it is another; the key is for the caller to add.
-    fn all_kept(&self, known: &Known, row: &dyn Cells) -> Result<()>;
+    fn all_kept(&self, known: &Schema, row: &dyn Cells) -> Result<()>;
 
     /// What the server did not take of it, with the fields that may be meant.
-    fn not_taken(&self, _known: &Known, e: Error) -> Error {
+    fn not_taken(&self, _known: &Schema, e: Error) -> Error {
         e
     }
 }
@@ -293,7 +293,7 @@ impl Entry for Row {
         &self.key
     }
 
-    fn write(&self, known: &Known, to: &mut impl Target) -> Result<()> {
+    fn write(&self, known: &Schema, to: &mut impl Target) -> Result<()> {
         if known.fields.shape == Shape::Columns {
             return known.fields.write(&self.key, &self.record, |i, column, value| {
                 column.write(value, to.field(i))
@@ -313,15 +313,15 @@ impl Entry for Row {
         blobs::fits(&DOCUMENT, &self.key, length)
     }
 
-    fn may_change(&self, known: &Known) -> bool {
+    fn may_change(&self, known: &Schema) -> bool {
         known.fields.shape == Shape::Columns && known.fields.may_change(&self.record)
     }
 
-    fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+    fn kept(&self, known: &Schema, row: &dyn Cells) -> Result<()> {
         known.fields.kept(&self.record, &record(known, row)?)
     }
 
-    fn all_kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+    fn all_kept(&self, known: &Schema, row: &dyn Cells) -> Result<()> {
         let got = record(known, row)?;
         match known.fields.shape {
             Shape::Columns => known.fields.all_kept(&self.record, &got),
@@ -330,7 +330,7 @@ impl Entry for Row {
         }
     }
 
-    fn not_taken(&self, known: &Known, e: Error) -> Error {
+    fn not_taken(&self, known: &Schema, e: Error) -> Error {
         known.fields.not_taken(e, &self.record)
     }
 }
@@ -340,7 +340,7 @@ impl Entry for Blob {
         &self.key
     }
 
-    fn write(&self, known: &Known, to: &mut impl Target) -> Result<()> {
+    fn write(&self, known: &Schema, to: &mut impl Target) -> Result<()> {
         blobs::fits(&BLOB, &self.key, self.bytes.len())?;
         let out = to.field(1);
         let body = &known.fields.body[0];
@@ -361,17 +361,17 @@ impl Entry for Blob {
         }
     }
 
-    fn may_change(&self, known: &Known) -> bool {
+    fn may_change(&self, known: &Schema) -> bool {
         known.fields.changing().next().is_some()
     }
 
-    fn kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+    fn kept(&self, known: &Schema, row: &dyn Cells) -> Result<()> {
         let text = |bytes: &[u8]| Value::Text(String::from_utf8_lossy(bytes).into_owned());
         let (body, got) = (&known.fields.body[0], bytes(known, row)?);
         kept(body, &text(&self.bytes), Some(&text(&got))).map_err(|e| of_field(e, &body.name))
     }
 
-    fn all_kept(&self, known: &Known, row: &dyn Cells) -> Result<()> {
+    fn all_kept(&self, known: &Schema, row: &dyn Cells) -> Result<()> {
         match bytes(known, row)? == self.bytes {
             true => Ok(()),
             false => Err(of_field(changed_record(), &known.fields.body[0].name)),
@@ -383,7 +383,7 @@ impl Entry for Blob {
 ///
 /// # Errors
 /// Where the table cannot hold it, naming the key.
-pub(super) fn write(known: &Known, entry: &impl Entry, mut to: impl Target) -> Result<()> {
+pub(super) fn write(known: &Schema, entry: &impl Entry, mut to: impl Target) -> Result<()> {
     let key = entry.key();
     if let Some(why) = &known.only_read {
         return Err(only_read(&known.table, why));
@@ -404,7 +404,7 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    pub(super) fn new(known: &Known) -> Columns {
+    pub(super) fn new(known: &Schema) -> Columns {
         Columns {
             rows: 0,
             fields: (0..=known.fields.body.len()).map(|_| Vec::with_capacity(ROOM)).collect(),
@@ -415,7 +415,7 @@ impl Columns {
     ///
     /// # Errors
     /// As [`write`]; what was appended is then of no use.
-    pub(super) fn push(&mut self, known: &Known, entry: &impl Entry) -> Result<()> {
+    pub(super) fn push(&mut self, known: &Schema, entry: &impl Entry) -> Result<()> {
         self.rows += 1;
         write(known, entry, &mut self.fields[..])
     }
@@ -426,7 +426,7 @@ impl Columns {
     }
 
     /// As bound values: arrays, or, of one row, its fields.
-    pub(super) fn bound(self, known: &Known) -> Vec<(Type, Bound)> {
+    pub(super) fn bound(self, known: &Schema) -> Vec<(Type, Bound)> {
         let wires = known.fields.all().map(|field| field.wire);
         let bound = |(wire, fields): (Wire, Vec<u8>)| {
             let (one, many) = wire.types();
@@ -540,7 +540,7 @@ impl Cells for PgRow {
 }
 
 /// The key of a row that was read by [`what`](super::table::Statements::what).
-pub(super) fn key_of(known: &Known, row: &dyn Cells) -> Result<Key> {
+pub(super) fn key_of(known: &Schema, row: &dyn Cells) -> Result<Key> {
     let no = |is| not_a_key(&known.table.key, is);
     let bytes = row.cell(0)?.ok_or_else(|| no("NULL"))?;
     match simdutf8::basic::from_utf8(bytes) {
@@ -551,7 +551,7 @@ pub(super) fn key_of(known: &Known, row: &dyn Cells) -> Result<Key> {
 }
 
 /// The bytes of a row of layout blob.
-pub(super) fn bytes(known: &Known, row: &dyn Cells) -> Result<Vec<u8>> {
+pub(super) fn bytes(known: &Schema, row: &dyn Cells) -> Result<Vec<u8>> {
     match row.cell(1)? {
         Some(bytes) => Ok(bytes.to_vec()),
         None => Err(Error::malformed(format!(
@@ -562,7 +562,7 @@ pub(super) fn bytes(known: &Known, row: &dyn Cells) -> Result<Vec<u8>> {
 }
 
 /// The record of a row.
-pub(super) fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
+pub(super) fn record(known: &Schema, row: &dyn Cells) -> Result<Document> {
     let named = |e: Error| match key_of(known, row) {
         Ok(key) => about(e, &key),
         Err(_) => e,
@@ -591,6 +591,6 @@ pub(super) fn record(known: &Known, row: &dyn Cells) -> Result<Document> {
 }
 
 /// The row of a record.
-pub(super) fn row(known: &Known, row: &dyn Cells) -> Result<Row> {
+pub(super) fn row(known: &Schema, row: &dyn Cells) -> Result<Row> {
     Ok(Row { key: key_of(known, row)?, record: record(known, row)? })
 }

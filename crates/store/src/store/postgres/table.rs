@@ -39,21 +39,21 @@ fn named(what: &str, name: &str) -> Result<()> {
 
 /// A table, which is looked at when it is first needed.
 pub(super) struct Lazy {
-    table: sql::Lazy<Known>,
+    table: sql::Lazy<Schema>,
     pub tier: Option<Tier>,
     /// What it would look like if it were made here.
-    usual: Arc<Known>,
+    usual: Arc<Schema>,
 }
 
 impl Deref for Lazy {
-    type Target = sql::Lazy<Known>;
-    fn deref(&self) -> &sql::Lazy<Known> {
+    type Target = sql::Lazy<Schema>;
+    fn deref(&self) -> &sql::Lazy<Schema> {
         &self.table
     }
 }
 
 /// A table as it is.
-pub(super) struct Known {
+pub(super) struct Schema {
     /// As queries see it; the key is among the columns where it is a field.
     pub table: Table,
     pub dialect: Postgres,
@@ -95,12 +95,12 @@ impl Lazy {
             Shape::Columns => Vec::new(),
         };
         let fields = Fields { shape, key, key_is_field: false, body };
-        let usual = Arc::new(Known::new(name, fields, true, false, Vec::new()));
+        let usual = Arc::new(Schema::new(name, fields, true, false, Vec::new()));
         Ok(Lazy { table: sql::Lazy::new(shape, name, names, named)?, tier, usual })
     }
 
     /// The table as it is, or, where its layout leaves no choice, as it would be.
-    pub(super) fn supposed(&self) -> Result<Arc<Known>> {
+    pub(super) fn supposed(&self) -> Result<Arc<Schema>> {
         match (self.peek(), self.shape) {
             (Some(known), _) => Ok(known),
             (None, Shape::Columns) => Err(not_prepared()),
@@ -113,7 +113,7 @@ impl Lazy {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout, or cannot keep what it is asked to keep.
-    pub(super) async fn known(&self, pool: &Pool) -> Result<Arc<Known>> {
+    pub(super) async fn schema(&self, pool: &Pool) -> Result<Arc<Schema>> {
         match self.peek() {
             Some(known) => Ok(known),
             // Apart, so that what is usual stays small.
@@ -121,7 +121,7 @@ impl Lazy {
         }
     }
 
-    async fn found(&self, pool: &Pool) -> Result<Arc<Known>> {
+    async fn found(&self, pool: &Pool) -> Result<Arc<Schema>> {
         let found = look(pool, &self.name).await?;
         let fields = self.understood(&found)?;
         let Fields { shape, key, key_is_field, body } = fields;
@@ -134,7 +134,7 @@ impl Lazy {
         let fields = Fields { shape, key: key.field.into_key(), key_is_field, body };
         let in_order = by_bytes && promise.unique;
         let indexes = index_names(pool, &self.name).await?;
-        let mut known = Known::new(&self.name, fields, in_order, unlogged, indexes);
+        let mut known = Schema::new(&self.name, fields, in_order, unlogged, indexes);
         if triggers {
             (known.triggers, known.say.copy) = (true, None);
         }
@@ -153,7 +153,7 @@ impl Lazy {
     }
 
     /// Whether it is logged has to agree with the durability that is asked for.
-    fn lasts(&self, known: &Known) -> Result<()> {
+    fn lasts(&self, known: &Schema) -> Result<()> {
         let is = match (self.tier, known.unlogged) {
             (Some(Tier::T0), false) => "logged, so not t0 (volatile)",
             (Some(Tier::T1 | Tier::T2 | Tier::T3), true) => "UNLOGGED: only t0 (volatile)",
@@ -181,7 +181,7 @@ impl Lazy {
         }
         self.forget();
         pool.forget();
-        let known = self.known(pool).await?;
+        let known = self.schema(pool).await?;
         known.fields.must_have(&self.name, layout)?;
         let indexes = indexes(&known.table, layout)?;
         if indexes.is_empty() {
@@ -192,7 +192,7 @@ impl Lazy {
         // Queries are said by the indexes there are.
         self.forget();
         pool.forget();
-        self.known(pool).await.map(drop)
+        self.schema(pool).await.map(drop)
     }
 
     fn create(&self, layout: &Layout) -> Result<String> {
@@ -216,14 +216,14 @@ impl Lazy {
     }
 }
 
-impl Known {
+impl Schema {
     fn new(
         name: &str,
         fields: Fields<Field>,
         in_order: bool,
         unlogged: bool,
         indexes: Vec<String>,
-    ) -> Known {
+    ) -> Schema {
         let no_text = |field: &&Field| field.wire != Wire::Text || !field.direct;
         let body = fields.body.first();
         let mut dialect = Postgres {
@@ -240,7 +240,7 @@ impl Known {
         let table = fields.table(name);
         let say = Statements::new(name, &fields.key, &fields.body);
         let (only_read, triggers) = (None, false);
-        Known { table, dialect, fields, in_order, only_read, unlogged, triggers, say }
+        Schema { table, dialect, fields, in_order, only_read, unlogged, triggers, say }
     }
 
     /// The key as text, in whose order keys are.
@@ -474,7 +474,7 @@ async fn index_names(pool: &Pool, table: &str) -> Result<Vec<String>> {
 }
 
 /// Keys as a bound array, without those that no such column holds.
-pub(super) fn keys(known: &Known, keys: &[crate::store::Key]) -> (Type, Bound) {
+pub(super) fn keys(known: &Schema, keys: &[crate::store::Key]) -> (Type, Bound) {
     // As text; as numbers they take eight bytes at most. Each has its length before it, in four.
     let room = keys.iter().map(|key| key.len() + 12).sum();
     let (mut fields, mut count) = (Vec::with_capacity(room), 0);

@@ -212,7 +212,7 @@ async fn columns_are_found_as_queries_mean_it() {
 
 /// How PostgreSQL would answer a query, as it is sent.
 async fn plan(store: &PostgreSql, query: &Query) -> String {
-    let known = store.known().await.unwrap();
+    let known = store.schema().await.unwrap();
     let query =
         Query { filter: LIMITS.exact(&query.filter, known.table.columns()), ..query.clone() };
     let sql = known.table.select(&known.dialect, &known.say.what, &query).unwrap();
@@ -262,7 +262,7 @@ async fn queries_use_the_indexes_made_for_them() {
             assert!(plan.contains(&index), "{shape}: {query:?}\n{plan}");
         }
         // A page of a scan begins where the last one ended.
-        let known = store.known().await.unwrap();
+        let known = store.schema().await.unwrap();
         let text = format!(
             "EXPLAIN SELECT {} FROM {} WHERE {key} > 'bob5' ORDER BY {key} LIMIT 1000",
             known.say.what,

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::direct::LONGEST;
+use super::client::LONGEST;
 use crate::store::net::SAID;
 
 /// What the error says.

@@ -14,7 +14,7 @@ use super::{
     PostgreSql, error,
     pool::Connection,
     rows::{self, Columns, Entry, Held},
-    table::{self, Known},
+    table::{self, Schema},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -38,7 +38,7 @@ const BEGIN: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: [u8; 2] = (-1i16).to_be_bytes();
 
 /// What was sent has to be there: a trigger or a rule of a table can leave rows out, and the server calls that well.
-fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
+fn all_kept(known: &Schema, sent: usize, kept: u64) -> Result<()> {
     // Of a table of nothing but keys, those that are there are not written again.
     if kept == sent as u64 || known.fields.body.is_empty() {
         return Ok(());
@@ -57,7 +57,7 @@ fn all_kept(known: &Known, sent: usize, kept: u64) -> Result<()> {
 }
 
 /// Whether entries have to be looked at after they were written.
-fn looks<E: Entry>(known: &Known, entries: &[&E]) -> bool {
+fn looks<E: Entry>(known: &Schema, entries: &[&E]) -> bool {
     // Of most tables none has: that is asked once. Where there are triggers, all is looked at in the end.
     let may_any = known.fields.changing().next().is_some();
     may_any && !known.triggers && entries.iter().any(|entry| entry.may_change(known))
@@ -72,7 +72,7 @@ async fn undo(connection: &mut Connection<'_>, e: &Error) {
 }
 
 /// The error of a record that the server did not take, naming its key and, where it is about a value, the field.
-fn of_entry(known: &Known, entry: &impl Entry, e: Error) -> Error {
+fn of_entry(known: &Schema, entry: &impl Entry, e: Error) -> Error {
     match error::is_of_record(&e) {
         true if error::is_of_value(&e) => about(entry.not_taken(known, e), entry.key()),
         true => about(e, entry.key()),
@@ -86,7 +86,7 @@ const LOOKS: usize = 1000;
 /// Ends a transaction of a table with triggers well, if what was written is what is there, after all of them: those
 /// that wait for the end of the transaction, too.
 async fn keep<E: Entry>(
-    known: &Known,
+    known: &Schema,
     connection: &mut Connection<'_>,
     entries: &[&E],
 ) -> Result<()> {
@@ -116,7 +116,7 @@ impl PostgreSql {
         if entries.is_empty() {
             return Ok(());
         }
-        let known = self.known().await?;
+        let known = self.schema().await?;
         if let [one] = entries {
             return match known.triggers || looks(&known, &[one]) {
                 false => self.put_one(&known, one).await,
@@ -138,7 +138,7 @@ impl PostgreSql {
     }
 
     /// Writes a row that is kept as it is sent, in place of the one that may be there.
-    async fn put_one<E: Entry>(&self, known: &Known, one: &E) -> Result<()> {
+    async fn put_one<E: Entry>(&self, known: &Schema, one: &E) -> Result<()> {
         let written = async {
             let mut row = Columns::new(known);
             row.push(known, one)?;
@@ -150,13 +150,13 @@ impl PostgreSql {
 
     /// Each entry by a statement of its own, all in one transaction.
     pub(super) async fn put_each_entry<E: Entry>(&self, entries: &[E]) -> Result<()> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         self.insert_each(&known, &entries.iter().collect::<Vec<_>>(), true).await
     }
 
     async fn insert_each<E: Entry>(
         &self,
-        known: &Known,
+        known: &Schema,
         entries: &[&E],
         replace: bool,
     ) -> Result<()> {
@@ -191,7 +191,7 @@ impl PostgreSql {
         if entries.is_empty() {
             return Ok(());
         }
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let keys = || entries.iter().map(|entry| entry.key());
         let loaded = match &known.say.copy {
             Some(copy) if entries.len() > 1 => {
@@ -232,7 +232,7 @@ impl PostgreSql {
         }
     }
 
-    async fn insert<E: Entry>(&self, known: &Known, entries: &[&E], replace: bool) -> Result<()> {
+    async fn insert<E: Entry>(&self, known: &Schema, entries: &[&E], replace: bool) -> Result<()> {
         match (self.insert_all(known, entries, replace).await, entries) {
             // Of a new record its key is looked for.
             (Err(e), _) if !replace && error::code(&e) == Some(TAKEN) => Err(e),
@@ -247,7 +247,7 @@ impl PostgreSql {
 
     async fn insert_all<E: Entry>(
         &self,
-        known: &Known,
+        known: &Schema,
         entries: &[&E],
         replace: bool,
     ) -> Result<()> {
@@ -297,7 +297,7 @@ impl PostgreSql {
     /// Sends entries inside of a transaction, and looks whether those that may be changed are what was sent.
     async fn send<E: Entry>(
         &self,
-        known: &Known,
+        known: &Schema,
         connection: &mut Connection<'_>,
         group: Columns,
         entries: &[&E],
@@ -330,7 +330,7 @@ impl PostgreSql {
         if keys.is_empty() {
             return Ok(0);
         }
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let removed = [table::keys(&known, keys)];
         let count = self.noted(self.pool.execute(&known.say.remove, &removed).await)?;
         counts::of_keys("DELETE", keys, count).map_err(|e| self.pool.placed(e))

@@ -145,6 +145,7 @@ fn quoted(text: &str) -> Option<usize> {
 
 /// What a value is compared for.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum Test {
     /// Equal.
     Eq(Value),

@@ -19,7 +19,7 @@
 //! `everysec`, t3 `always`, anything else t0. What is asked for is compared with that, and refused
 //! where the server promises less.
 
-mod asking;
+mod client;
 mod explain;
 mod hashes;
 mod keys;

@@ -1,4 +1,4 @@
-//! Connections to Redis, at most `?pool` of them: lines, each for one operation at a time, which is
+//! Connections to Redis, at most `?pool` of them, each for one operation at a time, which is
 //! what costs least; or those of the crate (`?client=crate`), each of which carries several operations
 //! at once. Never both.
 
@@ -25,13 +25,13 @@ use crate::{
         Client, Common, Secret, Url,
         limits::{Limits, connected, unreached, within},
         net::{
-            Address, Known, Line, Lines, SAID, Stream,
+            Address, Connection, Connections, Opened, SAID, Stream,
             tls::{self, Roots},
         },
     },
 };
 
-use super::asking::{Asking, LONGEST};
+use super::client::{Commands, LONGEST};
 
 /// The client of `?client=crate`.
 const CRATE: &str = "redis";
@@ -45,17 +45,17 @@ pub(super) struct Pool {
 }
 
 enum Of {
-    Own(Box<Direct>),
+    Own(Box<OwnClient>),
     Crate { client: Box<redis::Client>, slots: Vec<Slot> },
 }
 
-/// Lines, and what it takes to make one.
-struct Direct {
-    lines: Lines<()>,
+/// Connections, and what it takes to make one.
+struct OwnClient {
+    connections: Connections<()>,
     address: Address,
     /// How it is encrypted, and the name the server has to prove.
     tls: Option<(Arc<ClientConfig>, String)>,
-    /// Commands that a line begins with.
+    /// Commands that a connection begins with.
     login: Vec<Cmd>,
     /// What servers of before version 6 take, which had no users.
     password: Option<Cmd>,
@@ -118,7 +118,7 @@ impl To {
         Ok(To { host, port, socket, tls, ca, database })
     }
 
-    fn direct(&self, url: &Url, limits: Limits) -> Result<Direct> {
+    fn direct(&self, url: &Url, limits: Limits) -> Result<OwnClient> {
         let roots = self.ca.as_deref().map_or(Roots::System, Roots::File);
         let tls = match self.tls {
             true => Some((Arc::new(tls::config(roots)?), self.host.clone())),
@@ -128,8 +128,8 @@ impl To {
             Some(path) => Address::Unix(path.into()),
             None => Address::Tcp(self.host.clone(), self.port),
         };
-        Ok(Direct {
-            lines: Lines::new(limits, address.to_string()),
+        Ok(OwnClient {
+            connections: Connections::new(limits, address.to_string()),
             address,
             tls,
             login: login(url, self.database),
@@ -202,7 +202,9 @@ impl Pool {
     /// Of the connection and of the server.
     pub(super) async fn ask<T: FromRedisValue>(&self, what: &str, command: &Cmd) -> Result<T> {
         if let Of::Own(direct) = &self.of {
-            return self.directly(direct, what, async |line| command.query_async(line).await).await;
+            return self
+                .directly(direct, what, async |connection| command.query_async(connection).await)
+                .await;
         }
         let shared = async {
             let (_busy, mut connection) = self.connection().await?;
@@ -223,7 +225,7 @@ impl Pool {
     ) -> Result<T> {
         if let Of::Own(direct) = &self.of {
             return self
-                .directly(direct, what, async |line| commands.query_async(line).await)
+                .directly(direct, what, async |connection| commands.query_async(connection).await)
                 .await;
         }
         let shared = async {
@@ -252,23 +254,23 @@ impl Pool {
         e.in_place(self.address.clone())
     }
 
-    /// Does something over a line.
+    /// Does something over a connection.
     async fn directly<T>(
         &self,
-        direct: &Direct,
+        direct: &OwnClient,
         what: &str,
-        act: impl AsyncFnOnce(&mut Asking<'_>) -> redis::RedisResult<T>,
+        act: impl AsyncFnOnce(&mut Commands<'_>) -> redis::RedisResult<T>,
     ) -> Result<T> {
         let connect = async || direct.connect(self.limits.connect).await;
-        let mut lease = match direct.lines.lease(connect).await {
+        let mut lease = match direct.connections.lease(connect).await {
             Ok(lease) => lease,
             Err(e) => return self.settle(Err(e)),
         };
         let limit = self.limits.operation;
-        let line = &mut lease.0;
-        let mut asking = Asking { line, what, limit, most: LONGEST, broken: None };
-        let done = act(&mut asking).await;
-        let done = asking.settle(done);
+        let connection = &mut lease.0;
+        let mut commands = Commands { connection, what, limit, most: LONGEST, broken: None };
+        let done = act(&mut commands).await;
+        let done = commands.settle(done);
         if !done.as_ref().is_err_and(is_trouble) {
             lease.give_back();
         }
@@ -307,7 +309,7 @@ impl Pool {
             && is_trouble(e)
         {
             match &self.of {
-                Of::Own(direct) => direct.lines.forget(),
+                Of::Own(direct) => direct.connections.forget(),
                 Of::Crate { slots, .. } => {
                     for slot in slots {
                         // Where it is locked, somebody is connecting anew.
@@ -322,25 +324,25 @@ impl Pool {
     }
 }
 
-impl Direct {
-    async fn connect(&self, limit: Duration) -> Result<Known<()>> {
+impl OwnClient {
+    async fn connect(&self, limit: Duration) -> Result<Opened<()>> {
         let mut stream = Stream::connect(&self.address).await?;
         if let Some((config, host)) = &self.tls {
             stream = tls::over(stream, host, config.clone()).await?;
         }
-        let mut line = Line::new(stream)?;
+        let mut connection = Connection::new(stream)?;
         for command in &self.login {
-            let (line, what) = (&mut line, "a login");
-            let mut asking = Asking { line, what, limit, most: SAID, broken: None };
-            let mut done = command.query_async::<()>(&mut asking).await;
+            let (connection, what) = (&mut connection, "a login");
+            let mut commands = Commands { connection, what, limit, most: SAID, broken: None };
+            let mut done = command.query_async::<()>(&mut commands).await;
             if let (Err(e), Some(password)) = (&done, &self.password)
                 && e.to_string().contains("wrong number of arguments")
             {
-                done = password.query_async(&mut asking).await;
+                done = password.query_async(&mut commands).await;
             }
-            asking.settle(done)?;
+            commands.settle(done)?;
         }
-        Ok(Box::new((line, ())))
+        Ok(Box::new((connection, ())))
     }
 }
 

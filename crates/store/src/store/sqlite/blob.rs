@@ -29,7 +29,7 @@ impl BlobTable for Sqlite3 {
     }
 
     async fn write_blobs(&self, blobs: &[Blob], new: bool) -> Result<()> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         for blob in blobs {
             blobs::fits(&DOCUMENT, &blob.key, blob.bytes.len())?;
             known.check_key(&blob.key)?;
@@ -42,14 +42,14 @@ impl BlobTable for Sqlite3 {
     }
 
     async fn read_blobs(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
-        let bytes = |_: &table::Known, row: &rusqlite::Row, key: &Key| {
+        let bytes = |_: &table::Schema, row: &rusqlite::Row, key: &Key| {
             table::bytes(row, 0).map(<[u8]>::to_vec).map_err(|e| about(e, key))
         };
         self.found(keys, bytes).await
     }
 
     async fn blobs_in(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {
-        let blob = |_: &table::Known, row: &rusqlite::Row| {
+        let blob = |_: &table::Schema, row: &rusqlite::Row| {
             let key = column::key_of(row, 0)?;
             let bytes = table::bytes(row, 1).map_err(|e| about(e, &key))?.to_vec();
             Ok(Blob { key, bytes })

@@ -13,7 +13,7 @@ use crate::{
 
 impl Sqlite3 {
     pub(super) async fn explained(&self, request: Request<'_>) -> Result<Option<Explained>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let text = |text: &str| Cell::Text(text.to_owned());
         let (explained, cells) = match request {
             Request::Put(_) => return Ok(Some(Explained::new(known.writing(false)))),

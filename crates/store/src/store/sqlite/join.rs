@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rusqlite::params_from_iter;
 
-use super::{Sqlite3, column, error::error, table::Known};
+use super::{Sqlite3, column, error::error, table::Schema};
 use crate::{
     Result,
     store::{
@@ -15,10 +15,10 @@ use crate::{
 
 impl Sqlite3 {
     /// What is known of a table of this name, which may be this one.
-    async fn beside(&self, name: &str) -> Result<Arc<Known>> {
+    async fn beside(&self, name: &str) -> Result<Arc<Schema>> {
         match name == self.table.name {
-            true => self.known().await,
-            false => self.others.get(name, || self.sibling(name))?.known().await,
+            true => self.schema().await,
+            false => self.others.get(name, || self.sibling(name))?.schema().await,
         }
     }
 
@@ -26,8 +26,8 @@ impl Sqlite3 {
     pub(super) async fn join_statement(
         &self,
         join: &Join,
-    ) -> Result<(Arc<Known>, Arc<Known>, Sql)> {
-        let (own, other) = (self.known().await?, self.beside(&join.table).await?);
+    ) -> Result<(Arc<Schema>, Arc<Schema>, Sql)> {
+        let (own, other) = (self.schema().await?, self.beside(&join.table).await?);
         let sql = sql::join(join, &own.side(OWN), &other.side(OTHER))?;
         Ok((own, other, sql))
     }

@@ -48,7 +48,7 @@ use rusqlite::{Connection, params_from_iter, types::Value as Cell};
 use self::{
     error::error,
     pool::{Pool, Settings},
-    table::Known,
+    table::Schema,
     write::Cells,
 };
 use super::{
@@ -171,13 +171,13 @@ struct Sqlite3 {
 }
 
 impl Sqlite3 {
-    async fn known(&self) -> Result<Arc<Known>> {
-        self.table.known(&self.pool).await
+    async fn schema(&self) -> Result<Arc<Schema>> {
+        self.table.schema(&self.pool).await
     }
 
     /// Writes the rows of records; `new` ones must not be there.
     async fn put_rows(&self, rows: &[Row], new: bool) -> Result<()> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let cells = |row: &Row| {
             let body = known.cells(self.abilities(), row)?;
             Ok(Cells { key: row.key.clone(), body })
@@ -187,7 +187,7 @@ impl Sqlite3 {
     }
 
     async fn removed(&self, keys: &[Key]) -> Result<u64> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         self.pool
             .attempt_with(keys, move |connection, keys: &[Key]| {
                 write::each(connection, &known.texts.remove, keys, |statement, key| {
@@ -284,12 +284,12 @@ impl Store for Sqlite3 {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
-        self.found(keys, Known::found).await
+        self.found(keys, Schema::found).await
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
         self.abilities().can(query)?;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let query = query.clone();
         let sql = known.table.select(&known.dialect, &known.what(), &query)?;
         let (of, asked) = (known.clone(), query.clone());
@@ -322,7 +322,7 @@ impl Store for Sqlite3 {
         let sql = known.table.select(&known.dialect, &what, &query)?;
         let values: Vec<Cell> = self.column(sql).await?;
         let fields = query.fields.clone();
-        let read = move |known: &Known, row: &rusqlite::Row| known.row_of(row, fields.as_deref());
+        let read = move |known: &Schema, row: &rusqlite::Row| known.row_of(row, fields.as_deref());
         let rows = self.rows_by(known, &by, values, read);
         let project = move |row: Row| Row { record: query.project(row.record), ..row };
         Ok(rows.map_ok(move |rows| rows.into_iter().map(&project).collect()).boxed())
@@ -335,7 +335,7 @@ impl Store for Sqlite3 {
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {
         self.abilities().can(&Query::new(filter.clone()))?;
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let sql = known.table.delete(&known.dialect, filter)?;
         let deleted = self
             .pool

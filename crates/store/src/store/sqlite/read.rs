@@ -12,7 +12,7 @@ use super::{
     Sqlite3,
     column::{self, key_of},
     error::error,
-    table::Known,
+    table::Schema,
 };
 use crate::{
     Error, Result,
@@ -29,17 +29,17 @@ use crate::{
 /// How many records a stream reads at once.
 const BATCH: usize = 1000;
 
-/// What is made of a row that was read by [`Known::what`].
-type Read<R> = fn(&Known, &rusqlite::Row) -> Result<R>;
+/// What is made of a row that was read by [`Schema::what`].
+type Read<R> = fn(&Schema, &rusqlite::Row) -> Result<R>;
 
 impl Sqlite3 {
     /// What `read` makes of the rows of these keys.
     pub(super) async fn found<R: Send + 'static>(
         &self,
         keys: &[Key],
-        read: fn(&Known, &rusqlite::Row, &Key) -> Result<R>,
+        read: fn(&Schema, &rusqlite::Row, &Key) -> Result<R>,
     ) -> Result<Vec<Option<R>>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         self.pool
             .attempt_with(keys, move |connection, keys: &[Key]| {
                 let get = connection.prepare_cached(&known.texts.get);
@@ -63,7 +63,7 @@ impl Sqlite3 {
         range: &KeyRange,
         read: Read<R>,
     ) -> Result<BoxStream<'_, Result<Vec<R>>>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let bounds = Bounds::new(range, true);
         if !known.is_in_order() {
             let keys: Vec<Cell> = self.column(page(&known, &bounds)).await?;
@@ -99,13 +99,13 @@ impl Sqlite3 {
     /// What `read` makes of the rows for which a condition on one of these values is true: of one row each.
     pub(super) fn rows_by<T: ToSql + Send + 'static, R: Send + 'static, F>(
         &self,
-        known: Arc<Known>,
+        known: Arc<Schema>,
         by: &str,
         values: Vec<T>,
         read: F,
     ) -> impl Stream<Item = Result<Vec<R>>> + Send + use<'_, T, R, F>
     where
-        F: Fn(&Known, &rusqlite::Row) -> Result<R> + Clone + Send + 'static,
+        F: Fn(&Schema, &rusqlite::Row) -> Result<R> + Clone + Send + 'static,
     {
         let statement: Arc<str> = format!("{} WHERE {by}", known.select()).into();
         in_batches(values.into_iter()).then(move |values| {
@@ -126,7 +126,7 @@ impl Sqlite3 {
     }
 
     /// What was done with documents. Of one that is no JSON SQLite does not say which it is: it is looked for.
-    pub(super) async fn named<T>(&self, known: &Arc<Known>, done: Result<T>) -> Result<T> {
+    pub(super) async fn named<T>(&self, known: &Arc<Schema>, done: Result<T>) -> Result<T> {
         let Err(e) = &done else { return done };
         if known.fields.shape != Shape::Document || !e.context().contains("malformed JSON") {
             return done;
@@ -151,7 +151,7 @@ impl Sqlite3 {
     }
 
     pub(super) async fn counted(&self) -> Result<u64> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         self.pool
             .run(move |c| c.query_row(&known.texts.count, [], |row| row.get::<_, i64>(0)))
             .await
@@ -159,7 +159,7 @@ impl Sqlite3 {
     }
 
     pub(super) async fn parts(&self, parts: u32) -> Result<Vec<KeyRange>> {
-        let known = self.known().await?;
+        let known = self.schema().await?;
         let places = ranges::places(self.counted().await?, parts)?;
         let (key, name) = (known.key_as_text(), known.name());
         let text =
@@ -182,7 +182,7 @@ impl Sqlite3 {
 }
 
 /// The condition that a row has the key `?1`, a value as it stands in the table.
-pub(super) fn by_key(known: &Known) -> String {
+pub(super) fn by_key(known: &Schema) -> String {
     let key = known.key();
     match known.fields.key.binary {
         true => format!("{key} = ?1"),
@@ -193,7 +193,7 @@ pub(super) fn by_key(known: &Known) -> String {
 
 /// The statement of a page, or, where the column has not the order of the keys so that each page would cost
 /// as much as all, that of all keys.
-pub(super) fn page(known: &Known, bounds: &Bounds) -> Sql {
+pub(super) fn page(known: &Schema, bounds: &Bounds) -> Sql {
     if !known.is_in_order() {
         let select = format!("SELECT {} FROM {}", known.key(), known.name());
         return ranges::page(&known.dialect, &select, &known.key_as_text(), bounds);
@@ -206,7 +206,7 @@ pub(super) fn page(known: &Known, bounds: &Bounds) -> Sql {
 /// The rows of a page, and the last key among them if there may be more.
 fn rows<R>(
     connection: &Connection,
-    known: &Known,
+    known: &Schema,
     sql: &Sql,
     read: Read<R>,
 ) -> Result<(Vec<R>, Option<Key>)> {

@@ -28,10 +28,10 @@ use crate::{
 };
 
 /// A table, which is looked at when it is first needed.
-pub(super) type Lazy = sql::Lazy<Known>;
+pub(super) type Lazy = sql::Lazy<Schema>;
 
 /// A table as it is.
-pub(crate) struct Known {
+pub(crate) struct Schema {
     pub table: Table,
     pub dialect: Sqlite,
     pub fields: Fields<Found>,
@@ -84,14 +84,14 @@ impl Lazy {
     /// # Errors
     /// [`NotFound`](ErrorKind::NotFound) where there is none, [`Conflict`](ErrorKind::Conflict) where
     /// it is of another layout.
-    pub(crate) async fn known(&self, pool: &Arc<Pool>) -> Result<Arc<Known>> {
+    pub(crate) async fn schema(&self, pool: &Arc<Pool>) -> Result<Arc<Schema>> {
         match self.peek() {
             Some(known) => Ok(known),
             None => {
                 let name = self.name.clone();
                 let found = pool.attempt(move |connection| look(connection, &name)).await?;
                 let known =
-                    Arc::new(Known::new(&self.name, self.understood(&found.columns)?, &found));
+                    Arc::new(Schema::new(&self.name, self.understood(&found.columns)?, &found));
                 let of = known.clone();
                 pool.attempt(move |connection| of.can_be_keys(connection)).await?;
                 Ok(self.keep(known))
@@ -115,7 +115,7 @@ impl Lazy {
             pool.run(move |connection| connection.execute_batch(&make)).await?;
         }
         self.forget();
-        let known = self.known(pool).await?;
+        let known = self.schema(pool).await?;
         known.fields.must_have(&self.name, layout)?;
         let (name, key) = (self.quoted(), known.key());
         let mut statements = String::new();
@@ -179,15 +179,15 @@ fn body(abilities: &Abilities, row: &Row) -> Result<String> {
     Ok(String::from_utf8(text).expect("JSON is UTF-8"))
 }
 
-impl Known {
-    fn new(name: &str, mut fields: Fields<Found>, looked: &Looked) -> Known {
+impl Schema {
+    fn new(name: &str, mut fields: Fields<Found>, looked: &Looked) -> Schema {
         let key_column = KeyColumn::new(&fields.key);
         fields.key.kind = key_column.kind();
         let columns = match fields.shape {
             Shape::Columns => fields.all().cloned().collect(),
             _ => Vec::new(),
         };
-        let mut known = Known {
+        let mut known = Schema {
             table: fields.table(name),
             dialect: Sqlite { key: Some(key_column.clone()), columns },
             fields,
@@ -350,7 +350,7 @@ impl Known {
         Ok(cells)
     }
 
-    /// The row as it was read by [`what`](Known::what).
+    /// The row as it was read by [`what`](Schema::what).
     pub(crate) fn row(&self, row: &rusqlite::Row) -> Result<Row> {
         self.row_of(row, None)
     }

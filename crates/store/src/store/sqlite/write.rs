@@ -10,7 +10,7 @@ use rusqlite::{
 use super::{
     column::{Writes, key_of, value},
     error::{error, of_row},
-    table::Known,
+    table::Schema,
 };
 use crate::{
     Result,
@@ -107,7 +107,7 @@ pub(super) fn each<T>(
 /// changes; [`Unsupported`](crate::ErrorKind::Unsupported) where the table can only be read.
 pub(super) fn rows(
     connection: &mut Connection,
-    known: &Known,
+    known: &Schema,
     new: bool,
     all: &[impl Entry],
 ) -> Result<()> {
@@ -126,7 +126,7 @@ pub(super) fn rows(
 /// kept as it is. Where the table has triggers, all that was written is looked at in the end.
 fn looking(
     connection: &mut Connection,
-    known: &Known,
+    known: &Schema,
     writes: Writes,
     new: bool,
     all: &[impl Entry],
@@ -163,7 +163,7 @@ fn looking(
 }
 
 /// Whether what was written is what is there. A trigger may have changed what an earlier one left as it was.
-fn all_kept(connection: &Connection, known: &Known, all: &[impl Entry]) -> Result<()> {
+fn all_kept(connection: &Connection, known: &Schema, all: &[impl Entry]) -> Result<()> {
     // Of several rows of a key the last is there.
     let last: HashMap<&Key, usize> =
         all.iter().enumerate().map(|(i, entry)| (entry.key(), i)).collect();

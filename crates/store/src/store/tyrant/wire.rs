@@ -9,7 +9,7 @@ use crate::{
     Result,
     store::{
         limits::{Limits, within},
-        net::{Address, Stream, broken, line::JUST_NOW},
+        net::{Address, Stream, broken, connection::JUST_NOW},
         pool::{self, Connection},
     },
 };

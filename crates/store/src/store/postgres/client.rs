@@ -1,4 +1,4 @@
-//! Statements over lines: a statement is prepared once on each, and then is one message there and
+//! Statements over connections: a statement is prepared once on each, and then is one message there and
 //! one back, read where it lies.
 //!
 //! The crate `tokio-postgres` logs in; what is said after that is this much of the protocol:
@@ -11,7 +11,7 @@ use futures_util::{
     FutureExt,
     future::{Either, select},
 };
-use tokio_postgres::{Client, Connection, NoTls, tls::TlsStream, types::Type};
+use tokio_postgres::{Client, NoTls, tls::TlsStream, types::Type};
 
 use super::{
     BLOB,
@@ -24,7 +24,9 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::net::{Address, Known, Lease, Line, Lines, SAID, Stream, broken, lent::Lent, too_long},
+    store::net::{
+        Address, Connection, Connections, Lease, Opened, SAID, Stream, broken, lent::Lent, too_long,
+    },
 };
 
 /// How many bytes an answer may have: a row as large as there are any, and what is around it. A message
@@ -35,16 +37,16 @@ const MESSAGE: usize = 32;
 /// How many bytes an answer may have that has no rows.
 const SHORT: usize = 4 * SAID;
 
-/// How many statements a line keeps prepared before it forgets them all.
+/// How many statements a connection keeps prepared before it forgets them all.
 const PREPARED: usize = 64;
 
-/// Lines to one database.
-pub(super) struct Direct {
-    lines: Lines<Prepared>,
+/// Connections to one database.
+pub(super) struct OwnClient {
+    connections: Connections<Prepared>,
     pub(super) connect: Connect,
 }
 
-/// The statements a line knows.
+/// The statements a connection knows.
 #[derive(Default)]
 struct Prepared {
     known: Vec<(u64, String, Vec<Type>)>,
@@ -52,13 +54,16 @@ struct Prepared {
     count: u64,
 }
 
-impl Direct {
-    /// Lines that begin with the statements of `set_up`. None is made yet.
-    pub(super) fn new(connect: Connect) -> Direct {
-        Direct { lines: Lines::new(connect.limits, connect.address.to_string()), connect }
+impl OwnClient {
+    /// Connections that begin with the statements of `set_up`. None is made yet.
+    pub(super) fn new(connect: Connect) -> OwnClient {
+        OwnClient {
+            connections: Connections::new(connect.limits, connect.address.to_string()),
+            connect,
+        }
     }
 
-    async fn connect(&self) -> Result<Known<Prepared>> {
+    async fn connect(&self) -> Result<Opened<Prepared>> {
         let Connect { config, address, tls, .. } = &self.connect;
         let watch = Watch::new(tls.is_some(), Some(SAID));
         let (lent, own) = Lent::new(Stream::connect(address).await?, watch.sees());
@@ -73,14 +78,14 @@ impl Direct {
                 self.begin(login).await?;
             }
         }
-        let line = Line::new(own.take().map_err(broken)?)?;
-        Ok(Box::new((line, Prepared::default())))
+        let connection = Connection::new(own.take().map_err(broken)?)?;
+        Ok(Box::new((connection, Prepared::default())))
     }
 
     /// What a connection begins with, while the crate still has it.
     async fn begin<T: TlsStream + Unpin>(
         &self,
-        (client, connection): (Client, Connection<Lent, T>),
+        (client, connection): (Client, tokio_postgres::Connection<Lent, T>),
     ) -> Result<()> {
         match select(pin!(client.batch_execute(&self.connect.set_up)), pin!(connection)).await {
             Either::Left((done, _)) => done.map_err(error::error),
@@ -93,7 +98,7 @@ impl Direct {
 
     /// What is prepared is prepared anew.
     pub(super) fn forget(&self) {
-        self.lines.forget();
+        self.connections.forget();
     }
 
     /// Does a statement, shows `row` each row it gives, at most so many ([`ALL`] for all), and answers how
@@ -110,12 +115,12 @@ impl Direct {
         values: &[(Type, Bound)],
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<u64> {
-        let mut lease = self.lines.lease(async || self.connect().await).await?;
-        let (line, prepared) = &mut **lease;
-        let new = prepared.ask(line.out(), text, values, most)?;
+        let mut lease = self.connections.lease(async || self.connect().await).await?;
+        let (connection, prepared) = &mut **lease;
+        let new = prepared.ask(connection.out(), text, values, most)?;
         let mut end = End::default();
         let limit = self.connect.limits.operation;
-        let answer = match line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await {
+        let answer = match connection.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await {
             Ok(bytes) => Answer::read(bytes, row),
             Err(e) => return Err(self.broken(e)),
         };
@@ -126,26 +131,26 @@ impl Direct {
         answer.end()
     }
 
-    /// The error of a line without an answer. The others may be as broken.
+    /// The error of a connection without an answer. The others may be as broken.
     #[cold]
     fn broken(&self, e: Error) -> Error {
-        self.lines.forget();
-        e.in_place(self.lines.place())
+        self.connections.forget();
+        e.in_place(self.connections.place())
     }
 
-    /// A line for several statements.
+    /// A connection for several statements.
     ///
     /// # Errors
     /// Of the connection.
     pub(super) async fn session(&self) -> Result<Session<'_>> {
-        let lease = self.lines.lease(async || self.connect().await).await?;
+        let lease = self.connections.lease(async || self.connect().await).await?;
         Ok(Session { direct: self, lease: Some(lease), begun: false, sound: true })
     }
 }
 
-/// A line on loan for several statements; closed unless all that was begun on it ended well.
+/// A connection on loan for several statements; closed unless all that was begun on it ended well.
 pub(super) struct Session<'d> {
-    direct: &'d Direct,
+    direct: &'d OwnClient,
     lease: Option<Lease<'d, Prepared>>,
     begun: bool,
     sound: bool,
@@ -160,14 +165,15 @@ impl Session<'_> {
         self.begun = false;
     }
 
-    fn line(&mut self) -> (&mut Line, &mut Prepared) {
+    fn connection(&mut self) -> (&mut Connection, &mut Prepared) {
         // Until an answer was read to its end.
         self.sound = false;
-        let (line, prepared) = &mut ***self.lease.as_mut().expect("there until it is dropped");
-        (line, prepared)
+        let (connection, prepared) =
+            &mut ***self.lease.as_mut().expect("there until it is dropped");
+        (connection, prepared)
     }
 
-    /// As [`Direct::run`].
+    /// As [`OwnClient::run`].
     pub(super) async fn run(
         &mut self,
         what: &str,
@@ -176,11 +182,11 @@ impl Session<'_> {
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<u64> {
         let direct = self.direct;
-        let (line, prepared) = self.line();
-        let new = prepared.ask(line.out(), text, values, ALL)?;
+        let (connection, prepared) = self.connection();
+        let new = prepared.ask(connection.out(), text, values, ALL)?;
         let mut end = End::default();
         let limit = direct.connect.limits.operation;
-        let answer = match line.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await {
+        let answer = match connection.ask(what, limit, LONGEST, |bytes| end.find(bytes)).await {
             Ok(bytes) => Answer::read(bytes, row),
             Err(e) => return Err(direct.broken(e)),
         };
@@ -200,13 +206,13 @@ impl Session<'_> {
     /// Asks in the simple way, which prepares nothing.
     async fn simple(&mut self, what: &str, text: &str, mut end: End) -> Result<Answer> {
         let direct = self.direct;
-        let (line, _) = self.line();
-        message(line.out(), b'Q', |out| {
+        let (connection, _) = self.connection();
+        message(connection.out(), b'Q', |out| {
             out.put_slice(text.as_bytes());
             out.put_u8(0);
         })?;
         let limit = direct.connect.limits.operation;
-        let answer = match line.ask(what, limit, SHORT, |bytes| end.find(bytes)).await {
+        let answer = match connection.ask(what, limit, SHORT, |bytes| end.find(bytes)).await {
             Ok(bytes) => Answer::read(bytes, |_| Ok(())),
             Err(e) => return Err(direct.broken(e)),
         };
@@ -224,15 +230,15 @@ impl Session<'_> {
         let ready = End { copies: true, ..End::default() };
         self.simple("a COPY", copy, ready).boxed().await?.end()?;
         let direct = self.direct;
-        let (line, _) = self.line();
-        line.out().reserve(bytes.len() + bytes.len() / PART * 5 + 16);
+        let (connection, _) = self.connection();
+        connection.out().reserve(bytes.len() + bytes.len() / PART * 5 + 16);
         for part in bytes.chunks(PART) {
-            message(line.out(), b'd', |out| out.put_slice(part))?;
+            message(connection.out(), b'd', |out| out.put_slice(part))?;
         }
-        message(line.out(), b'c', |_| {})?;
+        message(connection.out(), b'c', |_| {})?;
         let mut end = End::default();
         let limit = direct.connect.limits.operation;
-        let answer = match line.ask("a COPY", limit, SHORT, |bytes| end.find(bytes)).await {
+        let answer = match connection.ask("a COPY", limit, SHORT, |bytes| end.find(bytes)).await {
             Ok(bytes) => Answer::read(bytes, |_| Ok(())),
             Err(e) => return Err(direct.broken(e)),
         };
@@ -403,7 +409,7 @@ struct Answer {
 }
 
 impl Answer {
-    /// Whether the line can be used again.
+    /// Whether the connection can be used again.
     fn leaves_sound(&self, end: &End) -> bool {
         match &self.refused {
             None => true,

@@ -19,7 +19,7 @@ use crate::{
     store::{
         blocking,
         limits::late,
-        pool::{self, Connection, Pool},
+        pool::{self, Pool},
     },
     timer::Alarm,
 };
@@ -37,7 +37,7 @@ pub(crate) const SAID: usize = 256 << 10;
 pub(crate) const JUST_NOW: Duration = Duration::from_millis(50);
 
 /// A connection.
-pub(crate) struct Line {
+pub(crate) struct Connection {
     stream: Stream,
     out: Vec<u8>,
     /// What has come; beyond `filled` there are zeros or what came earlier.
@@ -52,13 +52,13 @@ pub(crate) struct Line {
     waiting: Option<Waiting>,
 }
 
-impl Line {
-    /// A line over a socket on which nothing is under way.
+impl Connection {
+    /// A connection over a socket on which nothing is under way.
     ///
     /// # Errors
     /// Where there are no more files to be had.
-    pub(crate) fn new(stream: Stream) -> Result<Line> {
-        Ok(Line {
+    pub(crate) fn new(stream: Stream) -> Result<Connection> {
+        Ok(Connection {
             stream,
             out: Vec::new(),
             input: vec![0; BUFFER],
@@ -78,7 +78,7 @@ impl Line {
     /// Makes another stream of the one below: TLS, which begins in the middle of a login.
     ///
     /// # Errors
-    /// Those of `make`; the line is of no use afterwards.
+    /// Those of `make`; the connection is of no use afterwards.
     pub(crate) async fn upgrade(
         &mut self,
         make: impl AsyncFnOnce(Stream) -> Result<Stream>,
@@ -100,7 +100,7 @@ impl Line {
             && Pin::new(&mut self.stream).poll_read(&mut nobody, &mut byte).is_pending()
     }
 
-    /// Sends what was written to [`out`](Line::out), and reads the answer, which may have `most`
+    /// Sends what was written to [`out`](Connection::out), and reads the answer, which may have `most`
     /// bytes. `end` is shown all that has come of it, again when there is more, and says where it
     /// ends, if it does.
     ///
@@ -248,33 +248,33 @@ pub(crate) fn broken(e: std::io::Error) -> Error {
     Error::unavailable(what).with_source(e)
 }
 
-/// A line and what a driver knows of it, at one place in memory: it is handed about twice for each
+/// A connection and what a driver knows of it, at one place in memory: it is handed about twice for each
 /// question, and what holds it while it waits is smaller. (For futures beyond 1 KiB the system's
 /// allocator keeps nothing ready: that was a seventh of a point read's instructions.)
-pub(crate) type Known<T> = Box<(Line, T)>;
+pub(crate) type Opened<T> = Box<(Connection, T)>;
 
-/// Lines to one server.
-pub(crate) type Lines<T> = Pool<Known<T>>;
+/// Connections to one server.
+pub(crate) type Connections<T> = Pool<Opened<T>>;
 
-/// A line on loan.
-pub(crate) type Lease<'p, T> = pool::Lease<Known<T>, &'p Lines<T>>;
+/// A connection on loan.
+pub(crate) type Lease<'p, T> = pool::Lease<Opened<T>, &'p Connections<T>>;
 
-impl<T> Connection for Known<T> {
+impl<T> pool::Connection for Opened<T> {
     fn is_sound(&mut self) -> bool {
         self.0.is_quiet()
     }
 
     fn has_rested(&self) -> bool {
-        let line = &self.0;
+        let connection = &self.0;
         // In the thread the socket itself is looked at.
-        line.waiting.is_none() && line.asked.elapsed() > JUST_NOW
+        connection.waiting.is_none() && connection.asked.elapsed() > JUST_NOW
     }
 
     fn rest(&mut self) {
-        let line = &mut self.0;
-        if line.input.len() > KEPT {
-            line.input = vec![0; BUFFER];
-            (line.filled, line.taken) = (line.filled - line.taken, 0);
+        let connection = &mut self.0;
+        if connection.input.len() > KEPT {
+            connection.input = vec![0; BUFFER];
+            (connection.filled, connection.taken) = (connection.filled - connection.taken, 0);
         }
     }
 }
@@ -292,19 +292,20 @@ mod tests {
     const LIMIT: Duration = Duration::from_millis(300);
     const MOST: usize = 8 << 20;
 
-    struct Server(TcpListener, Address, Lines<()>);
+    struct Server(TcpListener, Address, Connections<()>);
 
     impl Server {
         async fn new() -> Server {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             let address = Address::Tcp("127.0.0.1".into(), listener.local_addr().unwrap().port());
             let limits = Limits { connect: LIMIT, operation: LIMIT, pool: 1 };
-            let lines = Lines::new(limits, address.to_string());
-            Server(listener, address, lines)
+            let connections = Connections::new(limits, address.to_string());
+            Server(listener, address, connections)
         }
 
         async fn lease(&self) -> Result<Lease<'_, ()>> {
-            let connect = async || Ok(Box::new((Line::new(Stream::connect(&self.1).await?)?, ())));
+            let connect =
+                async || Ok(Box::new((Connection::new(Stream::connect(&self.1).await?)?, ())));
             self.2.lease(connect).await
         }
 
@@ -319,9 +320,9 @@ mod tests {
     }
 
     async fn ask(lease: &mut Lease<'_, ()>, question: &str) -> Result<Vec<u8>> {
-        let (line, ()) = &mut ***lease;
-        line.out().extend(question.as_bytes());
-        line.ask("a question", LIMIT, MOST, to_newline).await.map(<[u8]>::to_vec)
+        let (connection, ()) = &mut ***lease;
+        connection.out().extend(question.as_bytes());
+        connection.ask("a question", LIMIT, MOST, to_newline).await.map(<[u8]>::to_vec)
     }
 
     #[tokio::test]
@@ -379,7 +380,7 @@ mod tests {
         let server = Server::new().await;
         let mut lease = server.lease().await.unwrap();
         let mut socket = server.accept().await;
-        // The alarm was set when the line was made, and goes off in the middle of the third.
+        // The alarm was set when the connection was made, and goes off in the middle of the third.
         for _ in 0..4 {
             let answer = async {
                 tokio::time::sleep(LIMIT * 2 / 5).await;
@@ -419,13 +420,13 @@ mod tests {
             let mut lease = server.lease().await.unwrap();
             let mut socket = server.accept().await.into_std().unwrap();
             socket.set_nonblocking(false).unwrap();
-            // In a thread of its own: the line may wait in this one.
+            // In a thread of its own: the connection may wait in this one.
             let flood = std::thread::spawn(move || {
                 while std::io::Write::write_all(&mut socket, &[b'x'; 64 << 10]).is_ok() {}
             });
-            let (line, ()) = &mut **lease;
-            line.out().extend(b"one\n");
-            let asked = line.ask("a question", Duration::from_secs(60), MOST, |_| Ok(None));
+            let (connection, ()) = &mut **lease;
+            connection.out().extend(b"one\n");
+            let asked = connection.ask("a question", Duration::from_secs(60), MOST, |_| Ok(None));
             let done = match in_thread {
                 true => blocking::blocking(asked).await.map(<[u8]>::len),
                 false => asked.await.map(<[u8]>::len),
@@ -433,7 +434,7 @@ mod tests {
             let error = done.unwrap_err();
             assert_eq!(error.kind(), crate::ErrorKind::Malformed, "{error}");
             assert!(error.to_string().contains("8388608 bytes"), "{error}");
-            assert!(line.input.capacity() <= MOST + 1, "{}", line.input.capacity());
+            assert!(connection.input.capacity() <= MOST + 1, "{}", connection.input.capacity());
             drop(lease);
             flood.join().unwrap();
         }

@@ -1,4 +1,4 @@
-//! Commands over a line: packed by the client, their answers found here and read by the client.
+//! Commands over a connection: packed by the client, their answers found here and read by the client.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::{
     Error, Result,
     store::{
         kv::out_of_step,
-        net::{Line, too_long},
+        net::{Connection, too_long},
     },
 };
 
-/// A line as a connection of the client: for all it makes of commands and answers.
-pub(super) struct Asking<'a> {
-    pub line: &'a mut Line,
+/// A connection of ours as one of the client, for all it makes of commands and answers.
+pub(super) struct Commands<'a> {
+    pub connection: &'a mut Connection,
     pub what: &'a str,
     pub limit: Duration,
     /// How many bytes an answer may have.
     pub most: usize,
-    /// What became of the line, where it broke: the client knows no such error.
+    /// What became of the connection, where it broke: the client knows no such error.
     pub broken: Option<Error>,
 }
 
-impl Asking<'_> {
+impl Commands<'_> {
     /// The answers to so many commands, which are written already.
     async fn answers(&mut self, count: usize) -> RedisResult<Vec<Value>> {
         if count == 1 {
@@ -36,7 +36,7 @@ impl Asking<'_> {
         }
         let mut ends = Ends::new(count);
         let asked = self
-            .line
+            .connection
             .ask(self.what, self.limit, self.most, |bytes| ends.find(bytes, self.what))
             .await;
         let bytes = match asked {
@@ -59,7 +59,7 @@ impl Asking<'_> {
     async fn answer(&mut self) -> RedisResult<Value> {
         let mut ends = Ends::new(1);
         let asked = self
-            .line
+            .connection
             .ask(self.what, self.limit, self.most, |bytes| ends.find(bytes, self.what))
             .await;
         match asked {
@@ -83,10 +83,10 @@ impl Asking<'_> {
     }
 }
 
-impl ConnectionLike for Asking<'_> {
+impl ConnectionLike for Commands<'_> {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         async move {
-            command.write_packed_command(self.line.out());
+            command.write_packed_command(self.connection.out());
             self.answer().await
         }
         .boxed()
@@ -99,7 +99,7 @@ impl ConnectionLike for Asking<'_> {
         count: usize,
     ) -> RedisFuture<'a, Vec<Value>> {
         async move {
-            *self.line.out() = commands.get_packed_pipeline();
+            *self.connection.out() = commands.get_packed_pipeline();
             let mut answers = self.answers(offset + count).await?;
             let asked_for = answers.split_off(offset);
             // In a transaction it is here that it is said what was wrong with a command.

@@ -1,4 +1,4 @@
-//! Statements over lines: a statement is prepared once on each, and then is one packet there and its
+//! Statements over connections: a statement is prepared once on each, and then is one packet there and its
 //! answer back.
 //!
 //! What packets hold is read and written by the client's own crate, `mysql_common`; here is the order
@@ -30,11 +30,11 @@ use crate::{
     Error, Result,
     store::{
         limits::Limits,
-        net::{Address, Known, Lease, Line, Lines, SAID, SEVERAL, Stream, too_long},
+        net::{Address, Connection, Connections, Lease, Opened, SAID, SEVERAL, Stream, too_long},
     },
 };
 
-/// How many statements a line keeps prepared before it forgets them all.
+/// How many statements a connection keeps prepared before it forgets them all.
 const PREPARED: usize = 64;
 /// A packet of this length goes on in the next.
 const LONG: usize = 0xff_ffff;
@@ -49,9 +49,9 @@ const ROW: usize = 64;
 /// How much of a value is sent at once, where a statement is too long for a packet.
 const PIECE: usize = 4 << 20;
 
-/// Lines to one server.
-pub(super) struct Direct {
-    pub lines: Lines<Prepared>,
+/// Connections to one server.
+pub(super) struct OwnClient {
+    pub connections: Connections<Prepared>,
     limits: Limits,
     options: Opts,
     address: Address,
@@ -61,7 +61,7 @@ pub(super) struct Direct {
     most: AtomicUsize,
 }
 
-/// The statements a line knows.
+/// The statements a connection knows.
 pub(super) type Prepared = Vec<Statement>;
 
 #[derive(Default)]
@@ -81,13 +81,13 @@ pub(super) struct Done {
     pub warnings: u16,
 }
 
-impl Direct {
-    /// Lines as the crate would make connections. None is made yet.
-    pub(super) fn new(options: &Opts, tls: Option<Arc<ClientConfig>>, limits: Limits) -> Direct {
+impl OwnClient {
+    /// Connections as the crate would make them. None is made yet.
+    pub(super) fn new(options: &Opts, tls: Option<Arc<ClientConfig>>, limits: Limits) -> OwnClient {
         let address = address(options);
-        let lines = Lines::new(limits, address.to_string());
+        let connections = Connections::new(limits, address.to_string());
         let most = AtomicUsize::new(SEVERAL);
-        Direct { lines, limits, options: options.clone(), address, tls, most }
+        OwnClient { connections, limits, options: options.clone(), address, tls, most }
     }
 
     /// Lets answers have as much as the largest packet that the server takes, where that is more than
@@ -101,32 +101,32 @@ impl Direct {
         self.most.load(Ordering::Relaxed)
     }
 
-    async fn connect(&self) -> Result<Known<Prepared>> {
-        let mut line = Line::new(Stream::connect(&self.address).await?)?;
+    async fn connect(&self) -> Result<Opened<Prepared>> {
+        let mut connection = Connection::new(Stream::connect(&self.address).await?)?;
         let limit = self.limits.connect;
         let way = match (&self.tls, &self.address) {
             (Some(config), Address::Tcp(host, _)) => Way::Tls(config, host),
             (_, Address::Unix(_)) => Way::Socket,
             (None, Address::Tcp(..)) => Way::Plain,
         };
-        login::login(&mut line, &self.options, way, limit).await?;
+        login::login(&mut connection, &self.options, way, limit).await?;
         for statement in self.options.setup() {
-            packet(line.out(), 0, |out| {
+            packet(connection.out(), 0, |out| {
                 out.push(0x03);
                 out.extend(statement.as_bytes());
             });
             let mut end = End::new(Kind::One);
-            let answer = line.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
+            let answer = connection.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
             refused(Packets(answer).next().unwrap_or_default())?;
         }
-        Ok(Box::new((line, Vec::new())))
+        Ok(Box::new((connection, Vec::new())))
     }
 
     async fn lease(&self) -> Result<Lease<'_, Prepared>> {
-        self.lines.lease(async || self.connect().await).await
+        self.connections.lease(async || self.connect().await).await
     }
 
-    /// A line for several statements.
+    /// A connection for several statements.
     ///
     /// # Errors
     /// Of the connection.
@@ -140,12 +140,12 @@ impl Direct {
     /// Of the connection and of the server.
     pub(super) async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Result<Done> {
         let mut lease = self.lease().await?;
-        let (line, prepared) = &mut **lease;
-        match self.say(line, prepared, what, statement, values).await {
+        let (connection, prepared) = &mut **lease;
+        match self.say(connection, prepared, what, statement, values).await {
             Err(e) if !is_of_server(&e) => {
                 // The others may be as broken.
-                self.lines.forget();
-                Err(e.in_place(self.lines.place()))
+                self.connections.forget();
+                Err(e.in_place(self.connections.place()))
             }
             done => {
                 lease.give_back();
@@ -158,12 +158,12 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub(super) async fn ask(&self, line: &mut Line, text: &str) -> Result<Done> {
-        query(line, text);
+    pub(super) async fn ask(&self, connection: &mut Connection, text: &str) -> Result<Done> {
+        query(connection, text);
         let most = self.most();
         let mut end = End { most, ..End::new(Kind::Rows) };
         let limit = self.limits.operation;
-        let answer = line.ask("a statement", limit, most, |bytes| end.find(bytes)).await?;
+        let answer = connection.ask("a statement", limit, most, |bytes| end.find(bytes)).await?;
         Statement::default().read::<RowDeserializer<ServerSide, Text>>(answer)
     }
 
@@ -171,11 +171,16 @@ impl Direct {
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub(super) async fn load(&self, line: &mut Line, text: &str, file: &[Vec<u8>]) -> Result<Done> {
-        query(line, text);
+    pub(super) async fn load(
+        &self,
+        connection: &mut Connection,
+        text: &str,
+        file: &[Vec<u8>],
+    ) -> Result<Done> {
+        query(connection, text);
         let limit = self.limits.operation;
         let mut end = End::new(Kind::One);
-        let answer = line.ask("a load", limit, SAID, |bytes| end.find(bytes)).await?;
+        let answer = connection.ask("a load", limit, SAID, |bytes| end.find(bytes)).await?;
         let (mut number, asked) = (number(answer), Packets(answer).next().unwrap_or_default());
         refused(asked)?;
         if asked.first() != Some(&0xfb) {
@@ -185,17 +190,17 @@ impl Direct {
         for part in file.iter().map(Vec::as_slice).filter(|part| !part.is_empty()).chain([&[][..]])
         {
             number = number.wrapping_add(1);
-            packet(line.out(), number, |out| out.extend(part));
+            packet(connection.out(), number, |out| out.extend(part));
         }
         let mut end = End::new(Kind::One);
-        let answer = line.ask("a load", limit, SAID, |bytes| end.find(bytes)).await?;
+        let answer = connection.ask("a load", limit, SAID, |bytes| end.find(bytes)).await?;
         Statement::default().read::<RowDeserializer<ServerSide, Text>>(answer)
     }
 
-    /// Does a statement on a line, where it is prepared if it was not yet.
+    /// Does a statement on a connection, where it is prepared if it was not yet.
     pub(super) async fn say(
         &self,
-        line: &mut Line,
+        connection: &mut Connection,
         prepared: &mut Prepared,
         what: &str,
         text: &str,
@@ -206,24 +211,24 @@ impl Direct {
         let place = match known {
             Some(place) => place,
             // Apart, so that what is usual stays small.
-            None => self.prepare(line, prepared, what, text).boxed().await?,
+            None => self.prepare(connection, prepared, what, text).boxed().await?,
         };
         let known = &mut prepared[place];
         let (request, in_pieces) = ComStmtExecuteRequestBuilder::new(known.id).build(values);
         if in_pieces {
-            pieces(line.out(), known.id, values);
+            pieces(connection.out(), known.id, values);
         }
-        packet(line.out(), 0, |out| request.serialize(out));
+        packet(connection.out(), 0, |out| request.serialize(out));
         let most = self.most();
         let mut end = End { most, ..End::new(Kind::Rows) };
-        let answer = line.ask(what, limit, most, |bytes| end.find(bytes)).await?;
+        let answer = connection.ask(what, limit, most, |bytes| end.find(bytes)).await?;
         known.read::<RowDeserializer<ServerSide, Binary>>(answer)
     }
 
     /// Prepares a statement, and says where it is.
     async fn prepare(
         &self,
-        line: &mut Line,
+        connection: &mut Connection,
         prepared: &mut Prepared,
         what: &str,
         text: &str,
@@ -231,19 +236,19 @@ impl Direct {
         if prepared.len() >= PREPARED {
             for statement in prepared.drain(..) {
                 // To this there is no answer.
-                packet(line.out(), 0, |out| {
+                packet(connection.out(), 0, |out| {
                     out.push(0x19);
                     out.extend(statement.id.to_le_bytes());
                 });
             }
         }
-        packet(line.out(), 0, |out| {
+        packet(connection.out(), 0, |out| {
             out.push(0x16);
             out.extend(text.as_bytes());
         });
         let mut end = End::new(Kind::Prepared);
         let limit = self.limits.operation;
-        let answer = line.ask(what, limit, DESCRIBED, |bytes| end.find(bytes)).await?;
+        let answer = connection.ask(what, limit, DESCRIBED, |bytes| end.find(bytes)).await?;
         let first = Packets(answer).next().unwrap_or_default();
         refused(first)?;
         let id = first.get(1..).and_then(<[u8]>::first_chunk).ok_or_else(wrong)?;
@@ -345,8 +350,8 @@ fn pieces(out: &mut Vec<u8>, id: u32, values: &[Value]) {
 }
 
 /// Appends a statement as text.
-fn query(line: &mut Line, text: &str) {
-    packet(line.out(), 0, |out| {
+fn query(connection: &mut Connection, text: &str) {
+    packet(connection.out(), 0, |out| {
         out.push(0x03);
         out.extend(text.as_bytes());
     });

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// A table as it is.
-pub(super) struct Known {
+pub(super) struct Schema {
     pub table: Table,
     pub dialect: Dialect,
     /// `SELECT` of key and body.
@@ -53,7 +53,7 @@ pub(super) enum Writes {
     Never(&'static str),
 }
 
-impl Known {
+impl Schema {
     pub(super) fn name(&self) -> String {
         quote(&self.table.name)
     }
