@@ -5,7 +5,7 @@
 
 use std::{fs, path::Path};
 
-use super::{folder, made, measured, rendered_in, samples};
+use super::{folder, made, rendered_in, samples};
 use crate::programs::{Need, need};
 
 /// Windows of a phone, a tablet and a desktop.
