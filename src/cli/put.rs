@@ -96,7 +96,7 @@ pub fn run(args: Args) -> Result<Outcome> {
 
 fn document(coder: &mut Coder, bytes: &[u8]) -> Result<Document> {
     if coder.wrapped().format.info().takes != Takes::Marc {
-        return coder.decode(bytes);
+        return coder.decode_document(bytes);
     }
     let mut marc = Record::new();
     coder.decode_marc(bytes, &mut marc)?;

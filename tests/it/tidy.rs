@@ -3,6 +3,7 @@
 //!
 //! To let a room use another, or to add a room: the table below, and ARCHITECTURE.md.
 
+mod named;
 mod skips;
 mod source;
 

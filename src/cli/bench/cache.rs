@@ -96,7 +96,7 @@ fn servers(text: &str) -> Result<Servers, String> {
 
 /// Is an adapter until its input ends.
 pub fn adapter(args: Adapter) -> Result<Outcome> {
-    adapter::serve_own(&args.name, io::stdin().lock(), io::stdout().lock())?;
+    adapter::serve_own(&args.name, &mut io::stdin().lock(), &mut io::stdout().lock())?;
     Ok(Outcome::Well)
 }
 

@@ -22,7 +22,6 @@ use steelyard::{
         stop::Stop,
         workload::Workload,
     },
-    format::{Format, Takes},
     record::dataset::Dataset,
     report::screen,
 };
@@ -176,31 +175,29 @@ fn own_program() -> Result<PathBuf> {
         .map_err(|e| Error::unavailable("this program does not find itself").with_source(e))
 }
 
-/// How many records the tour weighs formats with, and how many seconds; how many people the stores
-/// keep, and how many seconds.
-const TOUR: (u64, f64, f64, f64) = (2_000, 28.0, 0.25, 18.0);
+/// How many records the formats of the tour have.
+const CATALOGUE: u64 = 2_000;
+/// The size of the stores' workload in the tour, and its seconds.
+const STORES: (f64, f64) = (0.2, 14.0);
 
 fn tour(common: &Common, stop: &Stop) -> Result<Outcome> {
     if common.against.is_some() {
         return Err(Error::invalid("--against needs a bench: steelyard bench formats --against …"));
     }
-    let (count, formats, scale, stores) = TOUR;
-    let (records, dataset) = load::catalogue(count, common.seed.unwrap_or(1), stop)?;
-    let mut options = bench::formats::Options::new(&records);
+    let (records, dataset) = load::catalogue(CATALOGUE, common.seed.unwrap_or(1), stop)?;
+    let mut options = bench::formats::Options::tour(&records);
     options.dataset = dataset;
-    options.plan = common.plan(Plan::default(), Some(formats));
+    options.plan = common.plan(options.plan, None);
     options.out = common.out.clone();
     options.stop = Some(stop);
-    // Those for tables of single values have no place for MARC records.
-    options.formats = Format::ALL.to_vec();
-    options.formats.retain(|format| format.info().takes != Takes::Rows);
     let mut runs = vec![common.measured(|told| bench::formats::run(&options, told))?];
 
     // What all formats and stores of the tour keep, so that they do the same work.
+    let (scale, seconds) = STORES;
     let mut workload = Workload::named("documents")?.scaled(scale);
     workload.tables.iter_mut().for_each(|table| table.dataset = Dataset::PeopleJson);
     let mut options = bench::stores::Options::new(workload);
-    options.plan = common.plan(options.plan, Some(stores));
+    options.plan = common.plan(options.plan, Some(seconds));
     options.stop = Some(stop);
     let ran = |told: &mut dyn FnMut(Progress<'_>)| bench::stores::run(&options, told);
     match stop.check().and_then(|()| common.measured(ran)) {

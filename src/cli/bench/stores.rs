@@ -22,7 +22,7 @@ use steelyard::{
 };
 
 use super::{
-    super::{files, fold::folded, stores::Stores, wrong},
+    super::{files, fold::folded, wrong},
     Common, Outcome, above_nothing, own_program, parsed, print,
     queries::Queries,
 };
@@ -105,7 +105,7 @@ pub struct NetworkRelay {
 /// Relays until standard input ends.
 pub fn relay(args: NetworkRelay) -> Result<Outcome> {
     let round_trip = Duration::from_nanos(args.round_trip_ns);
-    network::serve((args.host, args.port), round_trip, |port| print(format!("{port}\n")))?;
+    network::serve((args.host, args.port), round_trip, &mut |port| print(format!("{port}\n")))?;
     Ok(Outcome::Well)
 }
 
@@ -121,7 +121,7 @@ pub struct StoreWriter {
 
 /// Writes what comes on standard input.
 pub fn writer(args: &StoreWriter) -> Result<Outcome> {
-    Stores::new()?.wait(serve_writer(&args.url, &args.table))?;
+    serve_writer(&args.url, &args.table)?;
     Ok(Outcome::Well)
 }
 

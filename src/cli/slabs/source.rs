@@ -71,13 +71,13 @@ pub fn each_item(
                 _ => None,
             }
         } else {
-            let mut document: Document = reader.decode(frame.bytes).map_err(at)?;
+            let mut document: Document = reader.decode_document(frame.bytes).map_err(at)?;
             let key = document.get(Path::KEY).cloned();
             document.remove(Path::KEY);
             if marc_out {
                 return Err(at(Error::invalid("values in a format of MARC take MARC records")));
             }
-            writer.encode(&document, &mut value).map_err(at)?;
+            writer.encode_document(&document, &mut value).map_err(at)?;
             if let Some(key) = key {
                 document.push(Path::KEY, key);
             }

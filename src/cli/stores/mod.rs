@@ -2,7 +2,11 @@
 
 mod table;
 
-use std::{io::Write, time::Duration};
+use std::{
+    io::Write,
+    pin::{Pin, pin},
+    time::Duration,
+};
 
 use steelyard::{
     Error, Result,
@@ -109,6 +113,7 @@ impl Stores {
     }
 
     pub fn wait<T>(&self, done: impl Future<Output = T>) -> T {
+        let done: Pin<&mut dyn Future<Output = T>> = pin!(done);
         self.runtime().block_on(done)
     }
 
@@ -154,7 +159,7 @@ impl Printer {
         for (name, value) in row.record {
             record.push(name, value);
         }
-        let encode = |out: &mut Vec<u8>| self.coder.encode(&record, out);
+        let encode = |out: &mut Vec<u8>| self.coder.encode_document(&record, out);
         let done = self.glue.put(&mut self.out, encode);
         done.map_err(|e| {
             Error::new(e.kind(), format!("key {}: {}", row.key.shown(), e.context()))

@@ -26,14 +26,14 @@ const CHUNK: usize = 16 << 10;
 const ON_THE_WAY: usize = 512;
 
 /// Relays to `host:port` until standard input ends, from a port of the loopback address that `told`
-/// is called with.
+/// is called with. (Not generic over it, so that it is compiled with this crate.)
 ///
 /// # Errors
 /// Those of `told`, and of the system.
 pub fn serve(
     to: (String, u16),
     round_trip: Duration,
-    told: impl FnOnce(u16) -> Result<()>,
+    told: &mut dyn FnMut(u16) -> Result<()>,
 ) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (ended, end) = tokio::sync::oneshot::channel();

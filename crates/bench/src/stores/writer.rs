@@ -95,7 +95,12 @@ fn frame(row: &Row) -> Result<Vec<u8>> {
 ///
 /// # Errors
 /// Those of the store; input that is none of rows.
-pub async fn serve(url: &str, table: &str) -> Result<()> {
+pub fn serve(url: &str, table: &str) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(written(url, table))
+}
+
+async fn written(url: &str, table: &str) -> Result<()> {
     let place = store::open(url).await?;
     let store = place.table(table)?;
     let (mut input, mut output) = (BufReader::new(io::stdin()), io::stdout().lock());

@@ -36,7 +36,7 @@ use serde::{
 use crate::{
     Error, Result,
     marc::{self, Record, RecordRef, Severity, Trouble, json::RecordSeed},
-    record::{self, Kind},
+    record::{self, Document, Kind},
 };
 
 // Not used by every choice of features.
@@ -211,6 +211,22 @@ impl Format {
             let known: Vec<_> = Self::ALL.iter().map(|f| f.name()).collect();
             Error::invalid(format!("unknown format {name:?}; known: {}", known.join(", ")))
         })
+    }
+
+    /// [`encode`](Format::encode) of a document, compiled once, with this crate.
+    ///
+    /// # Errors
+    /// As [`encode`](Format::encode).
+    pub fn encode_document(self, record: &Document, out: &mut Vec<u8>) -> Result<()> {
+        self.encode(record, out)
+    }
+
+    /// [`decode`](Format::decode) of a document, compiled once.
+    ///
+    /// # Errors
+    /// As [`decode`](Format::decode).
+    pub fn decode_document(self, bytes: &[u8]) -> Result<Document> {
+        self.decode(bytes)
     }
 
     /// Appends a MARC record's bytes to `out`, by the shortest way the format has.

@@ -20,6 +20,7 @@ use super::{Format, Framing, framing::MAX_RECORD};
 use crate::{
     Error, Result,
     marc::{Record, RecordRef},
+    record::Document,
 };
 
 /// What is put around a record's bytes.
@@ -227,6 +228,23 @@ impl Coder {
     pub fn decode<T: DeserializeOwned>(&mut self, bytes: &[u8]) -> Result<T> {
         let format = self.wrapped.format;
         format.decode(self.unwrap(bytes)?)
+    }
+
+    /// [`encode`](Coder::encode) of a document. It is compiled once, with this crate: callers that need no other type are
+    /// smaller and build sooner.
+    ///
+    /// # Errors
+    /// As [`Format::encode`].
+    pub fn encode_document(&mut self, record: &Document, out: &mut Vec<u8>) -> Result<()> {
+        self.encode(record, out)
+    }
+
+    /// [`decode`](Coder::decode) of a document, compiled once.
+    ///
+    /// # Errors
+    /// As [`Format::decode`] and [`Wrap::unwrap`].
+    pub fn decode_document(&mut self, bytes: &[u8]) -> Result<Document> {
+        self.decode(bytes)
     }
 
     /// Appends a MARC record's bytes, wrapped.

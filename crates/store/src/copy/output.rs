@@ -86,7 +86,7 @@ impl Output {
                     Some(key) => with_key(key, record),
                     None => record,
                 };
-                glue.put(&mut made.bytes, |out| coder.encode(&record, out))
+                glue.put(&mut made.bytes, |out| coder.encode_document(&record, out))
             }
             (Output::Rows, Some(key)) => {
                 made.rows.push(Row { key, record });
@@ -95,7 +95,7 @@ impl Output {
             (Output::Blobs(coder, digits), Some(key)) => {
                 let mut bytes = Vec::new();
                 digits.check(&record)?;
-                coder.encode(&record, &mut bytes)?;
+                coder.encode_document(&record, &mut bytes)?;
                 made.blobs.push(Blob { key, bytes });
                 Ok(())
             }
@@ -128,7 +128,7 @@ impl Output {
                 // What cannot be held is found as without a key.
                 encode_marc(coder, record, tolerant, troubles, &mut Vec::new())?;
                 let record = with_key(&key, document(record, tolerant, &mut Vec::new())?);
-                glue.put(&mut made.bytes, |out| coder.encode(&record, out))
+                glue.put(&mut made.bytes, |out| coder.encode_document(&record, out))
             }
             (Output::File(coder, glue), None) => {
                 glue.put(&mut made.bytes, |out| encode_marc(coder, record, tolerant, troubles, out))

@@ -93,7 +93,7 @@ pub struct Cache {
 }
 
 /// Every kind of server there is.
-pub const PROGRAMS: &[Program] = &[
+pub static PROGRAMS: &[Program] = &[
     mariadb::PROGRAM,
     postgres::PROGRAM,
     redis::PROGRAM,

@@ -203,7 +203,7 @@ impl Encoded {
         let encode = |coder: &mut Coder, row: &Row| {
             let mut bytes = Vec::with_capacity(USUAL);
             let encoded = self.digits.check(&row.record);
-            let encoded = encoded.and_then(|()| coder.encode(&row.record, &mut bytes));
+            let encoded = encoded.and_then(|()| coder.encode_document(&row.record, &mut bytes));
             encoded.map_err(|e| named(e, &row.key))?;
             let blob = Blob { key: row.key.clone(), bytes };
             self.blobs.check(&blob.key, blob.bytes.len())?;
@@ -322,7 +322,7 @@ impl Store for Encoded {
         let found = self.blobs.get(keys).await?;
         self.coders.with(|coder| {
             let decode = |(key, bytes): (&Key, Option<Vec<u8>>)| {
-                bytes.map(|bytes| coder.decode(&bytes).map_err(|e| named(e, key))).transpose()
+                bytes.map(|bytes| coder.decode_document(&bytes).map_err(|e| named(e, key))).transpose()
             };
             keys.iter().zip(found).map(decode).collect()
         })
@@ -362,7 +362,7 @@ impl Store for Encoded {
         let batches = self.blobs.each(range).await?;
         let decode = |batch: Vec<Blob>| {
             self.coders.with(|coder| {
-                let decode = |Blob { key, bytes }| match coder.decode(&bytes) {
+                let decode = |Blob { key, bytes }| match coder.decode_document(&bytes) {
                     Ok(record) => Ok(Row { key, record }),
                     Err(e) => Err(named(e, &key)),
                 };

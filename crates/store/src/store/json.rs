@@ -176,7 +176,7 @@ fn shown(steps: &[Step]) -> String {
 /// # Errors
 /// None for those.
 pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
-    Format::Json.encode(record, out)
+    Format::Json.encode_document(record, out)
 }
 
 /// The record of this JSON.
@@ -184,7 +184,7 @@ pub(super) fn write(record: &Document, out: &mut Vec<u8>) -> Result<()> {
 /// # Errors
 /// [`Malformed`](crate::ErrorKind::Malformed) with the byte offset, where it is none.
 pub(super) fn read(bytes: &[u8]) -> Result<Document> {
-    Format::Json.decode(bytes)
+    Format::Json.decode_document(bytes)
 }
 
 #[cfg(test)]

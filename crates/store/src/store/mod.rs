@@ -379,7 +379,7 @@ impl Driver {
 }
 
 /// Every kind of store there is in this build.
-pub const DRIVERS: &[Driver] = &[
+pub static DRIVERS: &[Driver] = &[
     memory::DRIVER,
     dir::DRIVER,
     #[cfg(feature = "postgres")]

@@ -47,7 +47,7 @@ use crate::{
 };
 
 /// Every kind of phase there is.
-pub const KINDS: &[Info] = &[
+pub static KINDS: &[Info] = &[
     prepare::INFO,
     load::INFO,
     index::INFO,

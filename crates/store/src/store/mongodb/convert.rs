@@ -281,7 +281,7 @@ pub(super) fn read(value: RawBsonRef<'_>, level: usize) -> Result<Value> {
 
 /// The value under `v` as the format reads it: times, and what only MongoDB has.
 fn own_kind(holder: &RawDocumentBuf) -> Result<Value> {
-    let mut holder: Document = Format::Bson.decode(holder.as_bytes())?;
+    let mut holder: Document = Format::Bson.decode_document(holder.as_bytes())?;
     holder.remove("v").ok_or_else(|| Error::malformed("a document that lost its value"))
 }
 
