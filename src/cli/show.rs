@@ -17,7 +17,7 @@ use steelyard::{
     store::{KeyRange, Row, is_url},
 };
 
-use super::{Outcome, files, parsed, stores::Stores};
+use super::{Outcome, files, parsed, progress::grouped, say, stores::Stores};
 
 /// Prints records for reading.
 ///
@@ -89,6 +89,11 @@ pub fn run(args: Args) -> Result<Outcome> {
         false => show.file(&args)?,
     }
     show.out.flush()?;
+    if args.which.is_some() && show.number < range.0 {
+        let name = super::hidden::without_passwords(&args.file);
+        say(format_args!("error: {name}: no record {}; it has {}", range.0, grouped(show.number)));
+        return Ok(Outcome::Found);
+    }
     Ok(show.outcome)
 }
 

@@ -192,12 +192,11 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         Some(Stopped::Budget) if starts(results) < wanted(results) => {
             let (had, wanted) = (starts(results), wanted(results));
             let wide = if had as usize >= FEWEST { ", so intervals are wide" } else { "" };
-            let enough = results.seconds * f64::from(wanted) / f64::from(had.max(1));
             said.push(format!(
                 "Short: the budget of {} s allowed {had} instead of {wanted} starts with fresh \
                  data{wide}; --budget {} would do.",
                 short(results.plan.stop.budget),
-                (enough / 10.0).ceil() * 10.0
+                enough(results, wanted)
             ));
         }
         Some(_) => {}
@@ -216,6 +215,12 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         _ => said.extend(sensitivity(results)),
     }
     said
+}
+
+/// The budget, in seconds, that so many starts would take.
+pub(super) fn enough(results: &Results, starts_wanted: u32) -> f64 {
+    let each = results.seconds / f64::from(starts(results).max(1));
+    (each * f64::from(starts_wanted) / 10.0).ceil() * 10.0
 }
 
 /// What a run took beyond its budget, and why; none where it was kept but for what measuring takes beside

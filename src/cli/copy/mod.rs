@@ -8,7 +8,10 @@ use steelyard::{
     copy::{self, Care, Copied, Fields, KeyRule, OnDuplicate, Options, Recode, Target},
     file::Part,
     format::Wrapped,
-    store::query::{self, Condition},
+    store::{
+        is_url,
+        query::{self, Condition},
+    },
 };
 
 use super::{
@@ -136,7 +139,8 @@ Examples:
   steelyard copy sqlite:people.db people.csv --key id --fields id,name,age
   steelyard copy orders.json redis://cache1 --key id --on-duplicate last";
 
-/// What is written beside the target may be neither source nor target.
+/// A target that is a file is not the source, which a typo would destroy; and what is written beside them is neither.
+/// (A store may be both: the tables differ.)
 fn written_apart(args: &Args) -> Result<()> {
     let mut written = Vec::new();
     if let Some(rejects) = &args.rejects {
@@ -146,10 +150,12 @@ fn written_apart(args: &Args) -> Result<()> {
     if let Some(journal) = &args.journal {
         written.push(Named::new("the journal", journal));
     }
-    let others = [
-        Named::of("the source", &args.source, "/dev/stdin"),
-        Named::of("the target", &args.target, "/dev/stdout"),
-    ];
+    let mut others = vec![Named::of("the source", &args.source, "/dev/stdin")];
+    let target = Named::of("the target", &args.target, "/dev/stdout");
+    match is_url(&args.target) {
+        true => others.push(target),
+        false => written.extend(target),
+    }
     apart(&written, &others.into_iter().flatten().collect::<Vec<_>>())
 }
 

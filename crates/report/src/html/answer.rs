@@ -340,11 +340,9 @@ fn leaders(results: &Results, decided: &Decided<'_>, group: &Group<'_>) -> Optio
     }
     if !shared.is_empty() {
         let and = if best.is_empty() { "" } else { " and" };
-        said.push_str(&format!(
-            "{and} shares the lead at {} with {}",
-            decided.named(&shared),
-            sharers(decided, &shared, first)
-        ));
+        let alike = shared.iter().all(|at| place(*at) == Some(Place::Tied));
+        let how = if alike { "is level with" } else { "cannot be told from" };
+        said.push_str(&format!("{and} {how} {}", sharers(decided, &shared, first)));
         if best.is_empty() {
             said.push_str(&slower(decided, &shared));
         }
@@ -353,20 +351,31 @@ fn leaders(results: &Results, decided: &Decided<'_>, group: &Group<'_>) -> Optio
     Some(said)
 }
 
-/// Who shares the lead in these columns.
+/// Who shares the lead in these columns, each with those where it does: `msgpack and cbor at dump, json at load`.
 fn sharers(decided: &Decided<'_>, columns: &[usize], first: &str) -> String {
-    let mut names: Vec<&str> = Vec::new();
-    for at in columns {
-        for name in decided.leaders(*at) {
-            if name != first && !names.contains(&name) {
-                names.push(name);
-            }
+    let mut groups: Vec<(Vec<usize>, Vec<&str>)> = Vec::new();
+    let mut seen: Vec<&str> = vec![first];
+    for name in columns.iter().flat_map(|at| decided.leaders(*at)) {
+        if seen.contains(&name) {
+            continue;
+        }
+        seen.push(name);
+        let leads = |at: &usize| decided.leaders(*at).contains(&name);
+        let at: Vec<usize> = columns.iter().copied().filter(leads).collect();
+        match groups.iter_mut().find(|group| group.0 == at) {
+            Some(group) => group.1.push(name),
+            None => groups.push((at, vec![name])),
         }
     }
-    match names.len() {
-        n if n > NAMED => format!("{n} others"),
-        _ => list(&names),
-    }
+    groups.sort_by_key(|(at, _)| std::cmp::Reverse(at.len()));
+    let told = groups.iter().map(|(at, names)| {
+        let who = match names.len() {
+            n if n > NAMED => format!("{n} others"),
+            _ => list(names),
+        };
+        format!("{who} at {}", decided.named(at))
+    });
+    told.take(NAMED).collect::<Vec<_>>().join(", ")
 }
 
 /// Who is behind in these columns, and how much longer it takes.

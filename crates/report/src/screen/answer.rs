@@ -9,7 +9,7 @@ use super::{
     named, rate_unit,
     table::{Group, capital, factor, groups, phases},
 };
-use steelyard_results::{Contender, FEWEST, Phase, Results};
+use steelyard_results::{Contender, Phase, Results};
 
 /// The most lines it takes.
 pub(super) const LINES: usize = 8;
@@ -22,7 +22,7 @@ pub(super) fn answer(results: &Results) -> String {
     let mut said: Vec<String> = Vec::new();
     let groups: Vec<Group<'_>> = groups(results);
     let compared = |group: &&Group<'_>| group.members.len() > 1;
-    let several = groups.len() > 1;
+    let several = groups.iter().filter(|group| group.class.is_some()).count() > 1;
     for group in groups.iter().filter(compared).take(GROUPS) {
         let told = of_group(results, group);
         said.extend(match (told.is_empty(), group.class) {
@@ -51,7 +51,7 @@ fn of_group(results: &Results, group: &Group<'_>) -> String {
         .collect();
     let decided = |known: Known| !matches!(known, Known::Untested | Known::Alone);
     if leads.iter().all(|(_, lead)| lead.known == Known::Untested) && !leads.is_empty() {
-        return format!("Nothing is ranked: it takes {FEWEST} rounds to say which is faster.");
+        return "Nothing is ranked: there were too few rounds.".into();
     }
     let mut sentences: Vec<String> = Vec::new();
     // Each winner once, with all that it wins.
@@ -104,19 +104,26 @@ fn alone(results: &Results, groups: &[Group<'_>]) -> Option<String> {
     (!rates.is_empty()).then(|| format!("{}: {}.", one.name, list(&rates)))
 }
 
-/// The smallest formats that lose nothing, plain and packed.
+/// The smallest formats that lose nothing, plain and packed. Other benches show no sizes on their screen.
 fn smallest(results: &Results) -> Option<String> {
+    if results.bench != "formats" {
+        return None;
+    }
     let keeps = |c: &&Contender| !c.null && c.proof.as_ref().is_some_and(|p| p.equal == p.records);
+    // All that are as small as the smallest.
     let least = |wrap: &str| {
         let sized = results.competitors.iter().filter(keeps);
-        let sized = sized.filter_map(|c| Some((c.name.as_str(), *c.sizes.get(wrap)?)));
-        sized.min_by_key(|(_, size)| *size)
+        let sized: Vec<_> =
+            sized.filter_map(|c| Some((c.name.as_str(), *c.sizes.get(wrap)?))).collect();
+        let least = sized.iter().map(|(_, size)| *size).min()?;
+        let names: Vec<&str> = sized.iter().filter(|s| s.1 == least).map(|s| s.0).collect();
+        Some((named(&names), least))
     };
-    let (name, size) = least("")?;
+    let (names, size) = least("")?;
     let packed = match least("zstd") {
-        Some((same, size)) if same == name => format!(", also with zstd ({})", bytes(size)),
-        Some((other, size)) => format!(", with zstd {other} ({})", bytes(size)),
+        Some((same, size)) if same == names => format!(", also with zstd ({})", bytes(size)),
+        Some((others, size)) => format!("; with zstd: {others} ({})", bytes(size)),
         None => String::new(),
     };
-    Some(format!("Smallest: {name} ({}){packed}.", bytes(size)))
+    Some(format!("Smallest: {names} ({}){packed}.", bytes(size)))
 }

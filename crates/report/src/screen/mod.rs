@@ -10,7 +10,7 @@ mod lines;
 mod table;
 mod warnings;
 
-use self::lines::{Lines, Weight};
+use self::lines::{Lines, Weight, pad};
 use super::{
     marks::starts,
     number::{bytes, fixed},
@@ -21,6 +21,8 @@ use steelyard_results::Results;
 
 /// The most lines of a screen.
 pub const LINES: usize = 45;
+/// The most lines of the title.
+const TITLE: usize = 2;
 /// The narrowest screen that is set, in columns.
 pub const NARROWEST: usize = 60;
 /// A screen whose terminal says nothing of its width, in columns.
@@ -57,7 +59,7 @@ pub fn screen(runs: &[Results], look: Look) -> String {
         ends.wrapped(Weight::Bold, head, answer, answer::LINES / answers.len().max(1));
     }
     ends.blank();
-    more(&mut ends, &runs, look.kept);
+    more(&mut ends, runs.len(), look.kept);
     let room = LINES.saturating_sub(ends.len());
     let mut all = Lines::new(width);
     for (n, run) in runs.iter().enumerate() {
@@ -71,7 +73,7 @@ pub fn screen(runs: &[Results], look: Look) -> String {
 /// What was measured, the warnings and the table of a run, in so many lines, with a blank one behind them.
 fn one(lines: &mut Lines, results: &Results, room: usize) {
     let begin = lines.len();
-    lines.cut(Weight::Bold, &title(results));
+    lines.wrapped(Weight::Bold, "", &title(results), TITLE);
     lines.cut(Weight::Dim, &place(results));
     let warnings = warnings::warnings(results);
     let shown = warnings.len().min(warnings::MOST);
@@ -133,28 +135,23 @@ fn place(results: &Results) -> String {
     format!("{}; {rounds} in {} s", parts.join(", "), fixed(results.seconds, 0))
 }
 
-/// The commands that show more.
-fn more(lines: &mut Lines, runs: &[impl AsRef<Results>], kept: bool) {
-    let runs: Vec<&Results> = runs.iter().map(AsRef::as_ref).collect();
+/// The commands that show more; on a narrow screen without what they are for, as a command that is cut is none.
+fn more(lines: &mut Lines, runs: usize, kept: bool) {
+    const WIDEST: usize = 79;
+    let mut say = |what: &str, command: &str| {
+        let what = if lines.width() < WIDEST { String::new() } else { pad(what, 34, false) };
+        lines.cut(Weight::Dim, &(what + command));
+    };
     match kept {
         true => {
-            lines.cut(Weight::Dim, "All tables, intervals and notes:  steelyard report");
-            lines.cut(
-                Weight::Dim,
-                "As a page with charts:            steelyard report --format html > report.html",
-            );
+            say("All tables, intervals and notes:", "steelyard report");
+            say("As a page with charts:", "steelyard report --format html > report.html");
         }
-        false => lines.cut(
-            Weight::Dim,
-            "All tables, intervals and notes: run it with --full, or with --out FILE",
-        ),
+        false => say("All tables, intervals and notes:", "run it with --full or --out FILE"),
     }
-    if runs.len() > 1 {
-        lines.cut(Weight::Dim, "On your own records:              steelyard bench formats FILE");
-        lines.cut(
-            Weight::Dim,
-            "                                  steelyard bench keep --records FILE",
-        );
+    if runs > 1 {
+        say("On your own records:", "steelyard bench formats FILE");
+        say("", "steelyard bench keep --records FILE");
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use super::{
     super::{
+        cache::FLOOR,
         lead::{Known, hides_processor_time, lead, on_processor_time, processor},
         number::{NONE, bytes, fixed, short},
         stores::is_asked_for,
@@ -19,6 +20,8 @@ use steelyard_results::{Cell, Class, Contender, Phase, Results, Verdict};
 const GAP: usize = 2;
 /// The most columns of names.
 const NAME: usize = 30;
+/// The most lines of the legend.
+const LEGEND: usize = 2;
 /// What stands beside a rate or size that was shown to be the best.
 const BEST: &str = "best";
 
@@ -60,9 +63,15 @@ struct Column {
 /// phase shown first.
 pub(super) fn groups(results: &Results) -> Vec<Group<'_>> {
     let mut classes: BTreeMap<Option<Class>, Vec<&Contender>> = BTreeMap::new();
+    // The loop without a client is there for comparison, and no competitor.
+    let floor = |c: &Contender| results.bench == "cache" && c.name == FLOOR;
+    let mut apart = Vec::new();
     for c in results.competitors.iter().filter(|c| !c.null && c.refused.is_none()) {
         let class = c.store.as_ref().map(|kept| kept.durability.class());
-        classes.entry(class).or_default().push(c);
+        match floor(c) {
+            true => apart.push(c),
+            false => classes.entry(class).or_default().push(c),
+        }
     }
     let first = phases(results).into_iter().next();
     let time = |c: &Contender| {
@@ -73,7 +82,8 @@ pub(super) fn groups(results: &Results) -> Vec<Group<'_>> {
         members.sort_by(|a, b| time(a).total_cmp(&time(b)));
         Group { class, members }
     });
-    sorted.collect()
+    let apart = apart.into_iter().map(|floor| Group { class: None, members: vec![floor] });
+    sorted.chain(apart).collect()
 }
 
 /// The phases that say most, the most telling first.
@@ -166,30 +176,33 @@ impl Shows<'_> {
 
 fn of_phase(results: &Results, phase: &Phase, group: &Group<'_>) -> Vec<Shown> {
     let leads = lead(results, &phase.id, |c| group.has(&c.name));
-    let first = leads.as_ref().filter(|lead| lead.known == Known::First);
-    let proved = first.and_then(|lead| lead.cells.first()).map(|cell| cell.competitor.as_str());
+    // Where nothing was decided, a factor would say more than is known.
+    let known = leads.as_ref().map_or(Known::Untested, |lead| lead.known);
+    let first = leads.as_ref().and_then(|lead| lead.cells.first());
+    let first = first.map(|cell| cell.competitor.as_str());
     let cell_of = |c: &Contender| results.cell(&c.name, &phase.id);
-    let timed = group.members.iter().filter_map(|c| Some((*c, time(results, c, cell_of(c)?)?)));
-    let best = timed.min_by(|a, b| a.1.total_cmp(&b.1));
     let shown = |c: &&Contender| {
         let summary = cell_of(c).and_then(|cell| cell.summary.as_ref());
         let Some(summary) = summary else {
             return Shown { figure: NONE.into(), factor: String::new() };
         };
-        let own = cell_of(c).and_then(|cell| time(results, c, cell));
-        let factor = match (best, own) {
-            _ if group.members.len() < 2 => String::new(),
-            _ if proved == Some(&c.name) => BEST.into(),
-            (Some((first, least)), Some(own)) => {
-                let answer = results.answer(&c.name, &first.name, &phase.id).map(|v| v.verdict);
-                let mark = match answer {
-                    Some(Verdict::Alike) => "=",
-                    Some(Verdict::CannotTell) => "?",
-                    _ => "",
-                };
-                factor(own / least) + mark
-            }
-            _ => NONE.into(),
+        let factor = match first {
+            _ if matches!(known, Known::Untested | Known::Alone) => String::new(),
+            Some(name) if name == c.name && known == Known::First => BEST.into(),
+            Some(name) if name == c.name => factor(1.0),
+            // The ratio of the verdict, round by round, which the answer gives too; not that of the medians.
+            Some(name) => match results.answer(&c.name, name, &phase.id) {
+                Some(versus) if versus.verdict != Verdict::Untested => {
+                    let mark = match versus.verdict {
+                        Verdict::Alike => "=",
+                        Verdict::CannotTell => "?",
+                        _ => "",
+                    };
+                    factor(versus.ratio.middle) + mark
+                }
+                _ => NONE.into(),
+            },
+            None => NONE.into(),
         };
         Shown { figure: short(1e9 / summary.ns.middle), factor }
     };
@@ -252,18 +265,20 @@ pub(super) fn table(lines: &mut Lines, results: &Results, room: usize) {
         lines.spans(vec![(Weight::Dim, text)]);
     }
     let mut rows = body(&groups, &names, &shown, name_width);
-    let legend = legend(&shown, &names, candidates.len() - shown.len());
+    let legend = legend(results, &shown, &names, candidates.len() - shown.len());
+    let mut explained = Lines::new(lines.width());
+    if !legend.is_empty() {
+        explained.wrapped(Weight::Dim, "", &legend, LEGEND);
+    }
     // The heads and the legend are there whatever has no room.
-    let room = room.saturating_sub(2 + usize::from(!legend.is_empty())).max(3);
+    let room = room.saturating_sub(2 + explained.len()).max(3);
     let total = rows.len();
     if total > room {
         rows.truncate(room - 1);
         rows.push(vec![(Weight::Dim, format!("+{} more in the report", total - rows.len()))]);
     }
     rows.into_iter().for_each(|row| lines.spans(row));
-    if !legend.is_empty() {
-        lines.cut(Weight::Dim, &legend);
-    }
+    lines.append(explained);
 }
 
 fn column(shows: Shows<'_>, results: &Results, groups: &[Group<'_>]) -> Column {
@@ -313,17 +328,23 @@ fn body(
 }
 
 /// What the marks mean, of those that are there.
-fn legend(shown: &[Column], names: &[String], hidden: usize) -> String {
+fn legend(results: &Results, shown: &[Column], names: &[String], hidden: usize) -> String {
     let has = |mark: char| shown.iter().flat_map(|c| &c.cells).any(|c| c.factor.contains(mark));
     let mut parts = Vec::new();
     if has('x') {
-        parts.push("2.0x: twice the quickest or smallest".to_owned());
+        let sizes = if results.bench == "formats" { ", or size" } else { "" };
+        parts.push(match on_processor_time(results) {
+            true => format!(
+                "2.0x: twice the processor time of the best{sizes}; rates are of elapsed time"
+            ),
+            false => format!("2.0x: twice the time of the best{sizes}"),
+        });
     }
     if has('=') {
         parts.push("= alike within 3 %".into());
     }
     if has('?') {
-        parts.push("? cannot tell from the quickest".into());
+        parts.push("? cannot be told from the best".into());
     }
     if names.iter().any(|name| name.ends_with('!')) {
         parts.push("! loses values".into());

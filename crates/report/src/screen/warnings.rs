@@ -3,7 +3,7 @@
 use super::{
     super::{
         lead::on_processor_time,
-        marks::{over_budget, starts},
+        marks::{enough, over_budget, starts},
         number::fixed,
     },
     counted, named,
@@ -21,23 +21,29 @@ pub(super) fn warnings(results: &Results) -> Vec<String> {
         said.push("debug build: its figures mean nothing; build it with --release".into());
     }
     said.extend(stopped(results));
+    let starts = starts(results) as usize;
+    let few = starts > 0 && starts < FEWEST;
+    if few {
+        let rounds = counted(starts, "rounds");
+        let budget = enough(results, FEWEST as u32);
+        let what = format!("{rounds}, and ranking takes {FEWEST}: try --budget {budget}");
+        said.push(what);
+    }
     let (share, noisy) = results.noise();
     if noisy {
         let so = match on_processor_time(results) {
-            true => "ranked by processor time",
-            false => "times are longer than on a quiet machine",
+            _ if few => "times are longer than on a quiet one",
+            true => "ranked by processor time, not elapsed time",
+            false => "times are longer than on a quiet one",
         };
         let share = fixed(100.0 * share, 0);
-        said.push(format!("noisy machine, {share} % of comparisons disturbed; {so}"));
-    }
-    let starts = starts(results) as usize;
-    if starts > 0 && starts < FEWEST {
-        let rounds = counted(starts, "rounds");
-        said.push(format!("{rounds} cannot rank anything; it takes {FEWEST} (--rounds, --budget)"));
+        said.push(format!("busy machine: other work disturbed {share} % of comparisons; {so}"));
     }
     if over_budget(results).is_some() {
         let (took, budget) = (fixed(results.seconds, 0), fixed(results.plan.stop.budget, 0));
-        said.push(format!("it took {took} s instead of {budget} s: a round is never broken off"));
+        said.push(format!(
+            "{took} s instead of {budget} s: a round in progress is always finished"
+        ));
     }
     said.extend(competitors(results));
     if results.dataset.unreadable > 0 {

@@ -322,7 +322,9 @@ impl Store for Encoded {
         let found = self.blobs.get(keys).await?;
         self.coders.with(|coder| {
             let decode = |(key, bytes): (&Key, Option<Vec<u8>>)| {
-                bytes.map(|bytes| coder.decode_document(&bytes).map_err(|e| named(e, key))).transpose()
+                bytes
+                    .map(|bytes| coder.decode_document(&bytes).map_err(|e| named(e, key)))
+                    .transpose()
             };
             keys.iter().zip(found).map(decode).collect()
         })

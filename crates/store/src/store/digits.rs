@@ -54,7 +54,8 @@ fn check(format: Format, value: &Value, path: &dyn Fn() -> String) -> Result<()>
 fn comes_back(format: Format, value: &Value) -> bool {
     let record = Document::from_iter([("n", value.clone())]);
     let mut bytes = Vec::new();
-    let back = format.encode_document(&record, &mut bytes).and_then(|()| format.decode_document(&bytes));
+    let back =
+        format.encode_document(&record, &mut bytes).and_then(|()| format.decode_document(&bytes));
     let back = back.ok().and_then(|back| back.get("n").cloned());
     back.is_some_and(|back| number::compare(&back, value).is_some_and(std::cmp::Ordering::is_eq))
 }
