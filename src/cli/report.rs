@@ -145,7 +145,16 @@ pub fn run(args: Args) -> Result<Outcome> {
         None => last::found()?,
     };
     if args.old.is_empty() {
-        print(args.format.of(&save::read_runs(&path)?))?;
+        let runs = save::read_runs(&path)?;
+        // Two builds that took turns are reported as what they are: a comparison.
+        let turns = match &runs[..] {
+            [new, old] => new.interleaved.is_some() && new.interleaved == old.interleaved,
+            _ => false,
+        };
+        print(match turns {
+            true => args.format.of_runs(&[runs::compare(&runs[0], &runs[1])]),
+            false => args.format.of(&runs),
+        })?;
         return Ok(Outcome::Well);
     }
     let new = save::read(&path)?;

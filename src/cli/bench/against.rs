@@ -13,7 +13,7 @@ use steelyard::{
 
 use super::{
     super::{
-        Outcome, interrupt, print,
+        Outcome, interrupt, last, print,
         report::{Form, gate},
     },
     Common,
@@ -48,6 +48,7 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
     drop(lines);
     let (new, old) = both?;
     let comparisons = [runs::compare(&new, &old)];
+    last::keep(&[new.clone(), old]);
     print(common.format.unwrap_or(Form::Text).of_runs(&comparisons))?;
     let read = if new.dataset.unreadable > 0 { Outcome::Found } else { Outcome::Well };
     Ok(common.fail_on_regression.map_or(read, |limit| gate(&comparisons, limit)))

@@ -120,7 +120,8 @@ struct Common {
     ///
     /// Both run each round with the same seed, in random order, and ratios are taken within rounds. This
     /// works on shared machines too, such as those of continuous integration, where runs at different
-    /// times cannot be compared.
+    /// times cannot be compared. `steelyard report` shows the comparison again; with --out FILE.json the
+    /// results of the other build are in FILE.old.json.
     #[arg(long, value_name = "OLD_BINARY")]
     against: Option<PathBuf>,
     /// With --against: exit with status 1 if anything became slower by more than this (5%), and with

@@ -1,20 +1,56 @@
 //! The places a copy is from and to, opened as the command line says.
 
-use std::{path::Path, time::UNIX_EPOCH};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::UNIX_EPOCH,
+};
 
 use clap::ValueEnum;
 use steelyard::{
     Error, Result,
     copy::{Errand, FromStore, Journal, Source, Target, ToStore},
     file::{Reading, Writing},
-    store::is_url,
+    store::{self, is_url},
 };
 
 use super::{
     Args,
     follow::{Rejects, Report},
 };
-use crate::cli::{files, hidden::without_passwords, stores::Stores};
+use crate::cli::{files, hidden::without_passwords, say, stores::Stores};
+
+/// The file of a SQLite database that a copy is to make.
+pub struct Fresh(Option<PathBuf>);
+
+impl Fresh {
+    /// Before the target is opened.
+    pub fn of(target: &str) -> Fresh {
+        let url = store::Url::parse(target).ok().filter(|url| &*url.scheme == "sqlite");
+        let path = url.map(|url| PathBuf::from(url.file_path()));
+        Fresh(path.filter(|path| !path.as_os_str().is_empty() && !path.exists()))
+    }
+
+    /// A copy that wrote nothing leaves nothing.
+    pub fn remove(&self) {
+        let Some(path) = &self.0 else { return };
+        for ending in ["", "-wal", "-shm", "-journal"] {
+            let mut name = path.as_os_str().to_owned();
+            name.push(ending);
+            // It may not be there.
+            let _ = fs::remove_file(name);
+        }
+    }
+}
+
+/// Whether a store ends with the process that opened it.
+fn is_of_this_process(url: &store::Url) -> bool {
+    match &*url.scheme {
+        "memory" => true,
+        "sqlite" => url.file_path().is_empty(),
+        _ => false,
+    }
+}
 
 /// Opens places; stores have a runtime to work on.
 pub struct Places {
@@ -86,6 +122,9 @@ impl Places {
             url = with_option(&url, "layout", layout);
         }
         let place = self.stores().open(&url)?;
+        if is_of_this_process(place.url()) {
+            say("warning: the target is in the memory of this command, and lost when it ends");
+        }
         Ok(Target::Store(Box::new(ToStore {
             store: place.store().clone(),
             name: place.url().to_string(),

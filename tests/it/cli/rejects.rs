@@ -106,6 +106,10 @@ fn rejects_and_results_overwrite_neither_source_nor_target_nor_store() {
         "copy sqlite:live.db o.json --rejects live.db",
         "copy a.json o.reasons --to json --rejects o",
         "copy b.reasons o.json --from json --rejects b",
+        // A target that is the source, by whatever name.
+        "copy a.json a.json",
+        "copy a.json ./soft --where a=1",
+        "copy soft a.json --fields a",
         "bench formats a.json --out a.json --budget 1 --rounds 1",
         "bench keep --records a.json --out a.json --on memory --budget 1 --rounds 1",
     ] {

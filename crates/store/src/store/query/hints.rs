@@ -1,5 +1,7 @@
-//! Why a condition fits no record: it compares a field with a value of another kind than the records have there.
-//! Nothing is wrong with such a condition, and its answer is empty; whoever wrote it should be told.
+//! Why a condition fits no record: the field that it compares is in none, or has values of another kind. Nothing is wrong
+//! with such a condition, and its answer is empty; whoever wrote it should be told.
+
+use std::collections::BTreeSet;
 
 use futures_util::TryStreamExt;
 
@@ -16,7 +18,16 @@ use crate::{
 
 /// What the fields hold that a filter compares, as far as records were [seen](Hints::see).
 #[derive(Debug, Clone, Default)]
-pub struct Hints(Vec<Field>);
+pub struct Hints {
+    fields: Vec<Field>,
+    /// How many records were seen.
+    looked: u64,
+    /// Names of their fields, for those that were mistyped.
+    names: BTreeSet<String>,
+}
+
+/// So many names are remembered.
+const NAMES: usize = 500;
 
 /// A field that is compared.
 #[derive(Debug, Clone)]
@@ -99,7 +110,7 @@ impl Hints {
 
     /// Whether nothing is compared.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.fields.is_empty()
     }
 
     fn collect(&mut self, filter: &Filter) {
@@ -130,14 +141,20 @@ impl Hints {
 
     fn add(&mut self, path: String, steps: Vec<Step>, wanted: Option<Wanted>) {
         let Some(wanted) = wanted else { return };
-        if !self.0.iter().any(|field| field.path == path && field.wanted == wanted) {
-            self.0.push(Field { path, steps, wanted, seen: Vec::new() });
+        if !self.fields.iter().any(|field| field.path == path && field.wanted == wanted) {
+            self.fields.push(Field { path, steps, wanted, seen: Vec::new() });
         }
     }
 
     /// Looks at a record; at its key, where it has one.
     pub fn see(&mut self, key: Option<&Key>, record: &Document) {
-        for field in &mut self.0 {
+        self.looked += 1;
+        for (name, _) in record.iter() {
+            if self.names.len() < NAMES && !self.names.contains(name) {
+                self.names.insert(name.to_owned());
+            }
+        }
+        for field in &mut self.fields {
             let seen = &mut field.seen;
             let mut note = |sort: Option<Sort>| {
                 if let Some(sort) = sort.filter(|sort| !seen.contains(sort)) {
@@ -163,12 +180,34 @@ impl Hints {
     /// each.
     pub fn told(&self) -> Vec<String> {
         let mut told = Vec::new();
-        for sentence in self.0.iter().filter_map(Field::told) {
+        let absent = |field: &Field| (self.looked > 0).then(|| self.absent(field)).flatten();
+        for sentence in
+            self.fields.iter().filter_map(|field| absent(field).or_else(|| field.told()))
+        {
             if !told.contains(&sentence) {
                 told.push(sentence);
             }
         }
         told
+    }
+
+    /// What to tell of a field that no record had.
+    fn absent(&self, field: &Field) -> Option<String> {
+        // A field that is not there is what is compared with null.
+        let null =
+            matches!(&field.wanted, Wanted::Values(all) if all.iter().any(|v| *v == Value::Null));
+        if !field.seen.is_empty() || null {
+            return None;
+        }
+        let path = &field.path;
+        let near = |name: &&String| strsim::damerau_levenshtein(name, path) <= 1 + path.len() / 4;
+        let near = self.names.iter().filter(near);
+        let near = near.min_by_key(|name| strsim::damerau_levenshtein(name, path));
+        let instead = near.map_or(String::new(), |name| format!("; did you mean {name}?"));
+        Some(match self.looked {
+            1 => format!("the record has no field {path}{instead}"),
+            n => format!("none of the {n} records looked at has a field {path}{instead}"),
+        })
     }
 }
 
