@@ -39,7 +39,7 @@ pub fn keep(runs: &[Results]) -> bool {
 /// # Errors
 /// [`NotFound`](ErrorKind::NotFound) where no bench has run yet.
 pub fn found() -> Result<PathBuf> {
-    let path = folder().map(|folder| folder.join(NAME)).filter(|path| path.exists());
+    let path = folder().map(|folder| folder.join(NAME)).filter(|path| path.is_file());
     path.ok_or_else(|| {
         Error::new(
             ErrorKind::NotFound,

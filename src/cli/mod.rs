@@ -186,6 +186,13 @@ fn print(text: impl AsRef<[u8]>) -> Result<()> {
     Ok(out.flush()?)
 }
 
+/// Prints a text of our own with its colours. What others said in it has been made [visible](visible) where it was put in.
+fn print_styled(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
 fn is_broken_pipe(error: &Error) -> bool {
     let mut source = std::error::Error::source(error);
     while let Some(cause) = source {

@@ -1,7 +1,11 @@
 //! Results files: written whole or not at all, read with an answer for what is wrong. A name that ends
 //! in `.gz` or `.zst` has them packed.
 
-use std::{fs, io::Write, path::Path};
+use std::{
+    fs,
+    io::{Read, Write},
+    path::Path,
+};
 
 use serde_json::Value;
 
@@ -78,8 +82,18 @@ pub(super) fn hide(results: &mut Results, secrets: &Secrets) {
 /// How a file may be packed: the ending of its name, how, and what it begins with then.
 const PACKED: [(&str, &str, &[u8]); 2] =
     [("gz", "gzip", b"\x1f\x8b"), ("zst", "zstd", b"\x28\xb5\x2f\xfd")];
-/// A packed file may unpack to so many bytes.
+/// A file may have so many bytes, and unpack to so many.
 const LARGEST: usize = 1 << 30;
+/// No run takes more resamples for an interval: they are held in memory.
+const MOST_RESAMPLES: u32 = 1_000_000;
+
+/// Whether a results file can be written there, to be asked before a long run.
+///
+/// # Errors
+/// As those of [`write()`].
+pub fn check(path: &Path) -> Result<()> {
+    Staged::create(path, false).map(drop).map_err(|e| e.in_place(path.display().to_string()))
+}
 
 /// Reads a results file with one run. What is derived is derived anew, so that a run that was killed has its
 /// figures too.
@@ -104,7 +118,12 @@ pub fn read(path: &Path) -> Result<Results> {
 /// As those of [`read`].
 pub fn read_runs(path: &Path) -> Result<Vec<Results>> {
     let named = |e: Error| e.in_place(path.display().to_string());
-    let mut bytes = fs::read(path).map_err(|e| named(e.into()))?;
+    let mut bytes = Vec::new();
+    let file = fs::File::open(path).map_err(|e| named(e.into()))?;
+    file.take(LARGEST as u64 + 1).read_to_end(&mut bytes).map_err(|e| named(e.into()))?;
+    if bytes.len() > LARGEST {
+        return Err(named(Error::malformed("no results file: it has more than 1 GiB")));
+    }
     if let Some((_, wrap, _)) = PACKED.iter().find(|packed| bytes.starts_with(packed.2)) {
         let mut plain = Vec::new();
         let wrap = wrap.parse::<Wrap>()?;
@@ -129,6 +148,10 @@ pub fn read_runs(path: &Path) -> Result<Vec<Results>> {
     }
     let runs: std::result::Result<Vec<_>, _> = values.into_iter().map(Results::from_json).collect();
     let mut runs = runs.map_err(not_ours).map_err(named)?;
+    if runs.iter().any(|run| run.plan.resamples > MOST_RESAMPLES) {
+        let what = format!("plan.resamples: at most {MOST_RESAMPLES}, which is plenty");
+        return Err(named(Error::malformed(what)));
+    }
     for run in &mut runs {
         add_kinds(run);
         derive(run);

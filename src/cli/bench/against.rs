@@ -8,7 +8,7 @@ use std::{
 
 use steelyard::{
     Error, Result,
-    bench::{against, results::Plan, run::Progress, runs},
+    bench::{against, results::Plan, run::Progress, runs, save},
 };
 
 use super::{
@@ -33,6 +33,7 @@ pub fn run(common: &Common, old: &Path) -> Result<Outcome> {
     }
     let new = std::env::current_exe().map_err(|e| Error::from(e).in_place("this program"))?;
     is_a_build(old)?;
+    common.out.as_deref().map_or(Ok(()), save::check)?;
     let stop = interrupt::at_first();
     let options = against::Options {
         new,

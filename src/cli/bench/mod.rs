@@ -30,7 +30,7 @@ use self::progress::Lines;
 use super::{
     Outcome,
     apart::{Named, apart},
-    file_to_write, interrupt, last, parsed, print,
+    file_to_write, interrupt, last, parsed, print, print_styled,
     report::{Form, Percent},
     say,
 };
@@ -40,8 +40,8 @@ use super::{
 /// Without arguments, it is a guided tour of about a minute: a generated catalogue in every format, and
 /// people in the stores that need no server. Competitors take turns in balanced order. Before anything
 /// is timed, records must come back intact. A difference is reported only if it is at least 3 % and its
-/// 95 % interval excludes zero. Ctrl-C ends the run within two seconds with a report of what was
-/// measured; a second Ctrl-C ends it at once.
+/// 95 % interval excludes zero. Ctrl-C ends the run within two seconds, with a report of the rounds that
+/// were complete, if any; a second Ctrl-C ends it at once.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -244,6 +244,7 @@ impl Common {
         run: impl FnOnce(&mut dyn FnMut(Progress<'_>)) -> Result<Results>,
     ) -> Result<Results> {
         if let Some(out) = &self.out {
+            save::check(out)?;
             interrupt::keeps(out.clone());
         }
         let mut lines = Lines::new();
@@ -258,7 +259,7 @@ impl Common {
             let terminal = console::Term::stdout();
             let (styled, size) = (console::colors_enabled(), terminal.size_checked());
             let width = size.map_or(screen::USUAL, |(_, width)| usize::from(width));
-            return print(screen::screen(runs, screen::Look { width, styled, kept }));
+            return print_styled(&screen::screen(runs, screen::Look { width, styled, kept }));
         };
         print(form.of(runs))?;
         if form == Form::Text {

@@ -12,7 +12,10 @@ use std::{
 };
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
-use steelyard::bench::run::{Measured, Progress, Stage};
+use steelyard::{
+    bench::run::{Measured, Progress, Stage},
+    report::visible,
+};
 
 use super::super::{interrupt, progress::grouped, say};
 
@@ -98,7 +101,7 @@ fn whole(p: &Progress<'_>) -> String {
         Stage::Timing => "timing",
     };
     let (seconds, budget, round) = (p.seconds, p.budget, p.rounds + 1);
-    let who = format!("{} {}", p.competitor, p.phase);
+    let who = visible(&format!("{} {}", p.competitor, p.phase)).into_owned();
     format!("{seconds:.0} of at most {budget:.0} s, round {round}: {stage} {}", who.trim_end())
 }
 
@@ -123,19 +126,21 @@ struct Told {
 
 impl Told {
     fn hear(&mut self, p: &Progress<'_>) {
+        let competitor = visible(p.competitor);
+        let phase = visible(p.phase);
         // Benches whose windows are milliseconds have no lines that anybody could read.
         if !p.long {
             return;
         }
-        if self.whose != p.competitor || p.stage != Stage::Timing {
-            self.whose = p.competitor.to_owned();
+        if self.whose != *competitor || p.stage != Stage::Timing {
+            self.whose = competitor.clone().into_owned();
             self.lines.clear();
         }
         if p.stage != Stage::Timing {
             return;
         }
-        let key = (p.competitor.to_owned(), p.phase.to_owned());
-        let begin = format!("{:24} {:16}", p.competitor, p.phase);
+        let begin = format!("{competitor:24} {phase:16}");
+        let key = (competitor.into_owned(), phase.into_owned());
         match p.measured {
             Some(measured) => {
                 self.took.insert(key, measured.seconds);

@@ -145,6 +145,11 @@ fn a_terminal_gets_colours_unless_it_does_not_want_them() {
     assert_eq!(on_terminal(Some("1"), "show a.mrc 1"), plain.text());
     assert_eq!(on_terminal(None, "show a.mrc 1 --color never"), plain.text());
     assert_eq!(on_terminal(None, "show a.mrc 1 | cat"), plain.text());
+    // The screen of a bench is bold in places.
+    let bench = "bench formats a.mrc --formats json,marc21 --rounds 1 --budget 1";
+    let screen = on_terminal(None, bench);
+    assert!(screen.contains("\x1b[1mFormats: ") && !screen.contains("\\u{1b}"), "{screen}");
+    assert!(!on_terminal(Some("1"), bench).contains("\x1b[1m"));
     // Progress is drawn there, and cleared away.
     let copied = on_terminal(None, "copy a.mrc b.json");
     assert!(copied.contains("120 records read, 120 written\n"), "{copied:?}");
@@ -357,6 +362,37 @@ fn no_trouble_of_a_record_reaches_the_terminal_raw() {
         }
     }
     assert!(told > 5, "{told}");
+}
+
+/// Names of a workload from somebody else, in its progress too.
+#[test]
+fn workloads_give_no_orders() {
+    need!(programs::found("script"));
+    let desk = Desk::new();
+    desk.write(
+        "o.toml",
+        r#"name = "o"
+about = "O."
+[table.t]
+dataset = "people"
+count = 2000
+[[phase]]
+name = "l\u001b]0;x\u0007\u001b[8m\u202e"
+do = "load"
+[[phase]]
+name = "g\u009b2J"
+do = "get"
+count = 2000
+"#,
+    );
+    let mut script = Command::new("script");
+    let line = format!("'{STEELYARD}' bench o.toml --on memory --on sqlite --rounds 2 --budget 3");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(desk.path()).stdin(Stdio::null());
+    let out = String::from_utf8(script.output().unwrap().stdout).unwrap();
+    for order in ["\x1b]", "\x1b[8m", "\u{202e}", "\u{9b}", "\u{7}"] {
+        assert!(!out.contains(order), "{order:?}: {out:?}");
+    }
+    assert!(out.contains("\\u{1b}]0;x"), "{out}");
 }
 
 /// Keys, names of fields and values that would give a terminal orders.

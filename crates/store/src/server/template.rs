@@ -24,6 +24,9 @@ pub(super) fn provide(
 ) -> Result<()> {
     let place = |name| Some(find::own_folder()?.join("templates").join(name));
     let Some(template) = name.and_then(place) else { return install() };
+    if !find::is_private(&template) {
+        return install();
+    }
     if template.is_dir() {
         let copied = copy(&template, data, plan.runner);
         return copied.map_err(|e| Error::from(e).in_place(template.display().to_string()));
@@ -44,7 +47,7 @@ pub(super) fn name(server: &str, version: &str) -> String {
 /// two do it at once.
 fn keep(data: &Path, template: &Path) -> io::Result<()> {
     let parent: PathBuf = template.parent().ok_or(io::ErrorKind::NotFound)?.into();
-    fs::create_dir_all(&parent)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(&parent)?;
     sweep(&parent);
     let new = tempfile::Builder::new().prefix(NEW).tempdir_in(parent)?;
     copy(data, &new.path().join("data"), None)?;

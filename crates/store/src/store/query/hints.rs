@@ -194,8 +194,7 @@ impl Hints {
     /// What to tell of a field that no record had.
     fn absent(&self, field: &Field) -> Option<String> {
         // A field that is not there is what is compared with null.
-        let null =
-            matches!(&field.wanted, Wanted::Values(all) if all.iter().any(|v| *v == Value::Null));
+        let null = matches!(&field.wanted, Wanted::Values(all) if all.contains(&Value::Null));
         if !field.seen.is_empty() || null {
             return None;
         }
