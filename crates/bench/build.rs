@@ -19,19 +19,15 @@ fn main() {
     lock_file();
 }
 
-/// The lock file of the workspace, or that of this package where it is built alone. As a dependency of another program
-/// this crate has none: versions are not known then.
+/// The lock file of the build, which is beside its target folder, whoever builds this crate. Where the target folder is
+/// elsewhere, versions are not known: better none than those of another build.
 fn lock_file() {
-    let package = env::var("CARGO_MANIFEST_DIR").expect("cargo sets it");
-    let lock = Path::new(&package)
-        .ancestors()
-        .take(3)
-        .map(|folder| folder.join("Cargo.lock"))
-        .find(|lock| lock.exists());
+    let out = env::var("OUT_DIR").expect("cargo sets it");
+    let mut locks = Path::new(&out).ancestors().skip(1).map(|folder| folder.join("Cargo.lock"));
+    let lock = locks.find(|lock| lock.exists());
     if let Some(lock) = &lock {
         println!("cargo::rerun-if-changed={}", lock.display());
     }
     let text = lock.and_then(|lock| fs::read_to_string(lock).ok()).unwrap_or_default();
-    let out = env::var("OUT_DIR").expect("cargo sets it");
-    fs::write(Path::new(&out).join("Cargo.lock"), text).expect("cargo's folder for it");
+    fs::write(Path::new(&out).join("lock.toml"), text).expect("cargo's folder for it");
 }

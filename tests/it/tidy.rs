@@ -86,10 +86,16 @@ impl File {
     }
 }
 
+/// Not a program: an example, a benchmark, what builds a crate.
+fn is_of_a_library(file: &File) -> bool {
+    !file.name.starts_with("crates/") || file.name.contains("/src/")
+}
+
 /// Uses of another room that the table does not allow. Tests may use any: they are not built into
 /// what uses the room. `tests` names files that hold only tests.
 fn arrows(file: &File, tests: &HashSet<String>) -> Vec<String> {
-    if tests.contains(&file.name) || WHOLE.iter().any(|whole| file.name.starts_with(whole)) {
+    let whole = WHOLE.iter().any(|whole| file.name.starts_with(whole));
+    if whole || !is_of_a_library(file) || tests.contains(&file.name) {
         return Vec::new();
     }
     let Some(room) = file.source().module.first() else {
@@ -125,7 +131,8 @@ fn arrows(file: &File, tests: &HashSet<String>) -> Vec<String> {
 
 /// Prints outside the room that prints. `tests` names files that hold only tests.
 fn prints(file: &File, tests: &HashSet<String>) -> Vec<String> {
-    if PRINTS.iter().any(|p| file.name.starts_with(p)) || tests.contains(&file.name) {
+    let may = PRINTS.iter().any(|p| file.name.starts_with(p)) || !is_of_a_library(file);
+    if may || tests.contains(&file.name) {
         return Vec::new();
     }
     let tokens = &file.source().tokens;

@@ -104,7 +104,7 @@ const LIBRARIES: [&str; 33] = [
 
 /// Name to version: steelyard, the compiler and its settings, and each library that may be measured.
 pub fn software() -> BTreeMap<String, String> {
-    let mut versions = locked(&LIBRARIES, include_str!(concat!(env!("OUT_DIR"), "/Cargo.lock")));
+    let mut versions = locked(&LIBRARIES, include_str!(concat!(env!("OUT_DIR"), "/lock.toml")));
     let mut put = |name: &str, version: &str| versions.insert(name.to_owned(), version.to_owned());
     put("steelyard", env!("CARGO_PKG_VERSION"));
     put("rustc", env!("STEELYARD_RUSTC"));

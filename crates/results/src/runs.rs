@@ -8,7 +8,7 @@
 //! itself and the logarithms are subtracted; what the controls drifted by is taken out, and how far
 //! they differ is added to the interval.
 //!
-//! Two programs that took turns in one run ([`against`](super::against)) need no controls: whatever
+//! Two programs that took turns in one run (`against` in `steelyard-bench`) need no controls: whatever
 //! else happened, happened to both. Their ratios are taken pair by pair within each round.
 //!
 //! Either way it is the arithmetic of a page (`stats/paired.rs`): by start, on logarithms, corrected for

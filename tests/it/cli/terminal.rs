@@ -373,7 +373,7 @@ fn workloads_give_no_orders() {
         "o.toml",
         r#"name = "o"
 about = "O."
-[table.t]
+[table.records]
 dataset = "people"
 count = 2000
 [[phase]]

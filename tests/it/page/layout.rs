@@ -14,7 +14,7 @@ const WIDTHS: [u32; 3] = [390, 800, 1280];
 /// Says what is wrong, in the root's `data-layout`.
 const LOOK: &str = r#"
 const wrong = [];
-const seen = e => e.checkVisibility() && !e.closest('.hidden,.skip,desc,title');
+const seen = e => e.checkVisibility() && !e.closest('.hidden,.skip,.barred>figcaption,desc,title');
 const scrolls = e => e.closest('.scroll,pre');
 const name = (box) => `${box.name} at ${Math.round(box.left)},${Math.round(box.top)}`;
 function look(state) {
@@ -64,7 +64,7 @@ function look(state) {
 const closed = look('closed');
 document.querySelectorAll('details').forEach(d => d.open = true);
 const open = look('open');
-document.documentElement.dataset.layout = JSON.stringify({width: innerWidth, closed, open, wrong: wrong.slice(0, 12)});
+parent.document.documentElement.dataset.layout = JSON.stringify({width: innerWidth, closed, open, wrong: wrong.slice(0, 12)});
 "#;
 
 /// What the script said of a page in a window of this width.
@@ -76,8 +76,13 @@ fn looked(page: &Path, width: u32) -> Need<serde_json::Value> {
     let open = format!("{before}script-src 'unsafe-inline'{after}");
     let copy = folder()
         .join(format!("{}-{width}.html", page.file_stem().unwrap_or_default().to_string_lossy()));
-    fs::write(&copy, open.replace("</body>", &format!("<script>{LOOK}</script></body>"))).unwrap();
-    let dom = rendered_in(&copy, width)?.dom;
+    let page = open.replace("</body>", &format!("<script>{LOOK}</script></body>"));
+    // In a frame, as no window of Chromium is narrower than 500 pixels.
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
+    let frame =
+        format!("<iframe style=\"width:{width}px;height:900px;border:0\" srcdoc=\"{page}\">");
+    fs::write(&copy, format!("<!DOCTYPE html><meta charset=\"utf-8\">{frame}</iframe>")).unwrap();
+    let dom = rendered_in(&copy, 1400)?.dom;
     let (_, said) = dom.split_once("data-layout=\"").expect("the script ran");
     let said = said.split('"').next().unwrap().replace("&quot;", "\"").replace("&amp;", "&");
     Ok(serde_json::from_str(&said).unwrap())

@@ -60,7 +60,9 @@ fn records_are_weighed_and_verified() {
         assert!(out.replace(',', " ").contains(part), "{part:?} is not in\n{out}");
     }
     let (_, page, _) = slabs(&[file, "--key", "id", "--form", "html"]);
-    for part in ["<!doctype html>", "Sizes of items", "<svg", "items by the chunk they fit in"] {
+    for part in
+        ["<!doctype html>", "Sizes of items", "class=\"bar\"", "items by the chunk they fit in"]
+    {
         assert!(page.contains(part), "{part:?} is not in the page");
     }
     let (_, json, _) = slabs(&[file, "--key", "id", "--form", "json"]);

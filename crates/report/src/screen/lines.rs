@@ -85,6 +85,13 @@ impl Lines {
         self.lines.push(spans);
     }
 
+    /// A paragraph, in so many lines at most.
+    pub(super) fn paragraph(&mut self, weight: Weight, text: &str, most: usize) {
+        let from = self.lines.len();
+        self.wrapped(weight, "", text, most);
+        self.lines[from..].iter_mut().flatten().for_each(|span| span.0 = weight);
+    }
+
     /// A paragraph behind a head, in so many lines at most.
     pub(super) fn wrapped(&mut self, head_weight: Weight, head: &str, text: &str, most: usize) {
         let indent = " ".repeat(columns(head));
@@ -106,7 +113,8 @@ impl Lines {
         }
         for (n, row) in rows.into_iter().enumerate() {
             let first = if n == 0 { head } else { &indent };
-            self.lines.push(vec![(head_weight, first.to_owned()), (Weight::Plain, row)]);
+            let spans = [(head_weight, first.to_owned()), (Weight::Plain, row)];
+            self.lines.push(spans.into_iter().filter(|(_, text)| !text.is_empty()).collect());
         }
     }
 

@@ -73,7 +73,7 @@ pub fn screen(runs: &[Results], look: Look) -> String {
 /// What was measured, the warnings and the table of a run, in so many lines, with a blank one behind them.
 fn one(lines: &mut Lines, results: &Results, room: usize) {
     let begin = lines.len();
-    lines.wrapped(Weight::Bold, "", &title(results), TITLE);
+    lines.paragraph(Weight::Bold, &title(results), TITLE);
     lines.cut(Weight::Dim, &place(results));
     let warnings = warnings::warnings(results);
     let shown = warnings.len().min(warnings::MOST);

@@ -268,7 +268,7 @@ pub(super) fn table(lines: &mut Lines, results: &Results, room: usize) {
     let legend = legend(results, &shown, &names, candidates.len() - shown.len());
     let mut explained = Lines::new(lines.width());
     if !legend.is_empty() {
-        explained.wrapped(Weight::Dim, "", &legend, LEGEND);
+        explained.paragraph(Weight::Dim, &legend, LEGEND);
     }
     // The heads and the legend are there whatever has no room.
     let room = room.saturating_sub(2 + explained.len()).max(3);
