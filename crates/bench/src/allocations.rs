@@ -10,7 +10,7 @@
 //!
 //! ```
 //! #[global_allocator]
-//! static ALLOCATOR: steelyard_bench::allocations::Counting = steelyard::bench::allocations::Counting;
+//! static ALLOCATOR: steelyard_bench::allocations::Counting = steelyard_bench::allocations::Counting;
 //! # fn main() {}
 //! ```
 //!
