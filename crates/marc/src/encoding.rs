@@ -25,21 +25,32 @@ pub enum Encoding {
 /// Valid UTF-8 that is not ASCII is UTF-8, since MARC-8 accents stand before ASCII letters and are
 /// never valid UTF-8. ASCII with escape characters (East Asian characters are written so) or with
 /// references such as `&#x4E00;` (what MARC-8 has not is written so) is MARC-8, unless the leader says
-/// UTF-8.
+/// UTF-8. Where the leader says UTF-8 and most of what is not ASCII is, a few wrong bytes are wrong bytes.
 pub fn encoding(record: RecordRef<'_>) -> Encoding {
     let area = record.area();
-    let ascii = area.is_ascii();
-    // What is wrong with a leader or a directory says nothing of the text.
-    match record.is_utf8() || simdutf8::basic::from_utf8(area).is_ok() {
-        true if !ascii => Encoding::Utf8,
-        true if record.leader().says_utf8() || !has_signs(area) => Encoding::Ascii,
+    let says_utf8 = record.leader().says_utf8();
+    match is_valid(record) {
+        true if !area.is_ascii() => Encoding::Utf8,
+        true if says_utf8 || !has_signs(area) => Encoding::Ascii,
+        false if says_utf8 && is_mostly_utf8(area) => Encoding::Utf8,
         _ => Encoding::Marc8,
     }
 }
 
-/// True where the text of `record` is MARC-8, as [`encoding`] says; costs less where it is not.
-fn is_marc8(record: RecordRef<'_>) -> bool {
-    !(record.is_utf8() && record.leader().says_utf8()) && encoding(record) == Encoding::Marc8
+/// Whether the text is valid UTF-8: what is wrong with a leader or a directory says nothing of it.
+fn is_valid(record: RecordRef<'_>) -> bool {
+    record.is_utf8() || simdutf8::basic::from_utf8(record.area()).is_ok()
+}
+
+/// Whether more characters beyond ASCII are UTF-8 than bytes are not. Accents of MARC-8 stand before ASCII letters, which
+/// is never valid UTF-8.
+fn is_mostly_utf8(area: &[u8]) -> bool {
+    let (mut valid, mut wrong) = (0, 0);
+    for chunk in area.utf8_chunks() {
+        valid += chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+        wrong += chunk.invalid().len();
+    }
+    valid > wrong
 }
 
 /// Looks into the text of records, in memory it keeps.
@@ -55,14 +66,15 @@ impl Look {
         Look { utf8: Record::new(), nfc }
     }
 
-    /// Decodes `record` if its text is MARC-8, and adds what is wrong with that to `troubles`, as
-    /// [`to_utf8`] does. Gives the record in UTF-8; none where it is not MARC-8.
+    /// Decodes `record` if its text is MARC-8, or UTF-8 with wrong bytes, and adds what is wrong with that to `troubles`,
+    /// as [`to_utf8`] does. Gives the record in UTF-8; none where it is that already.
     pub fn read(
         &mut self,
         record: RecordRef<'_>,
         troubles: &mut Vec<Trouble>,
     ) -> Option<Result<RecordRef<'_>>> {
-        if !is_marc8(record) {
+        let is_utf8 = record.is_utf8() && record.leader().says_utf8();
+        if is_utf8 || encoding(record) != Encoding::Marc8 && is_valid(record) {
             return None;
         }
         let done = to_utf8(record, self.nfc, &mut self.utf8, troubles);
@@ -77,7 +89,7 @@ fn has_signs(ascii: &[u8]) -> bool {
 }
 
 /// Makes `to` the same record in UTF-8, by MARC-8 where the bytes are not UTF-8 already, and says so
-/// in its leader. `nfc` composes letters and accents. What MARC-8 has no character for is kept as
+/// in its leader. Of UTF-8, wrong bytes are [replaced](replace_invalid). `nfc` composes letters and accents. What MARC-8 has no character for is kept as
 /// `&#xBB;` and reported, with offsets from the record's first byte.
 ///
 /// # Errors
@@ -89,6 +101,9 @@ pub fn to_utf8(
     troubles: &mut Vec<Trouble>,
 ) -> Result<()> {
     if encoding(record) != Encoding::Marc8 {
+        if !is_valid(record) {
+            return replace_invalid(record, to, troubles);
+        }
         to.assign(record);
         to.set_leader(record.leader().with_utf8(true));
         return Ok(());
@@ -215,6 +230,10 @@ mod tests {
             (false, b"salt & pepper", Encoding::Ascii),
             (false, b"salt & &#x4E00;", Encoding::Marc8),
             (true, b"salt & &#x4E00;", Encoding::Ascii),
+            // A wrong byte in text that is UTF-8 otherwise; not where the leader says MARC-8.
+            (true, b"Dvo\xc5\x99\xc3\xa1k \xc3( here", Encoding::Utf8),
+            (false, b"Dvo\xc5\x99\xc3\xa1k \xc3( here", Encoding::Marc8),
+            (true, b"Dvorak \xc3( here", Encoding::Marc8),
         ] {
             assert_eq!(encoding(record(says, text).as_ref()), is, "{text:?}");
         }
@@ -240,6 +259,18 @@ mod tests {
             to_utf8(marc8.as_ref(), true, &mut again, &mut troubles).unwrap();
             assert_eq!(again, was);
         }
+    }
+
+    #[test]
+    fn a_wrong_byte_changes_nothing_but_itself() {
+        let was = record(true, b"Dvo\xc5\x99\xc3\xa1k \xc3( here");
+        let mut troubles = Vec::new();
+        let mut look = Look::new(true);
+        let seen = look.read(was.as_ref(), &mut troubles).expect("it has a wrong byte").unwrap();
+        let text = seen.field(*b"100").unwrap().subfield(b'a').unwrap();
+        assert_eq!(text, "Dvořák \u{fffd}( here".as_bytes());
+        assert_eq!(troubles.len(), 1, "{troubles:?}");
+        assert!(troubles[0].to_string().contains("0xc3"), "{troubles:?}");
     }
 
     #[test]
