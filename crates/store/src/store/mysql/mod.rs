@@ -85,7 +85,7 @@ pub(super) const DRIVER: Driver = Driver {
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     facts: &[
         facts::Facts {
-            refuses: &[Kind::Bytes],
+            refuses: &[Kind::BigInt, Kind::Bytes],
             levels: Some(engine::LEVELS),
             indexed: &[Kind::Int, Kind::Float, Kind::Text],
             nested: true,

@@ -72,7 +72,7 @@ pub(super) const DRIVER: Driver = Driver {
     shapes: &[Shape::Document, Shape::Columns, Shape::Blob],
     facts: &[
         Facts {
-            refuses: &[Kind::Bytes],
+            refuses: &[Kind::BigInt, Kind::Bytes],
             levels: Some(json::LEVELS),
             indexed: &[Kind::Bool, Kind::Int, Kind::Float, Kind::Text],
             nested: true,

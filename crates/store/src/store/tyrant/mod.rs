@@ -52,7 +52,7 @@ pub(super) const DRIVER: Driver = Driver {
     shapes: &[Shape::Document, Shape::Blob],
     facts: &[
         Facts {
-            refuses: &[Kind::List, Kind::Map],
+            refuses: &[Kind::BigInt, Kind::List, Kind::Map],
             levels: Some(1),
             indexed: &[Kind::Int, Kind::Float, Kind::Text],
             ..Facts::of(Shape::Document, DOCUMENT)
