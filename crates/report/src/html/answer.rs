@@ -341,8 +341,12 @@ fn leaders(results: &Results, decided: &Decided<'_>, group: &Group<'_>) -> Optio
     if !shared.is_empty() {
         let and = if best.is_empty() { "" } else { " and" };
         let alike = shared.iter().all(|at| place(*at) == Some(Place::Tied));
-        let how = if alike { "is level with" } else { "cannot be told from" };
-        said.push_str(&format!("{and} {how} {}", sharers(decided, &shared, first)));
+        let (how, further) = match alike {
+            true => ("is level with", ", and with "),
+            false => ("cannot be told from", ", nor from "),
+        };
+        let with = sharers(decided, &shared, first).join(further);
+        said.push_str(&format!("{and} {how} {with}"));
         if best.is_empty() {
             said.push_str(&slower(decided, &shared));
         }
@@ -351,8 +355,8 @@ fn leaders(results: &Results, decided: &Decided<'_>, group: &Group<'_>) -> Optio
     Some(said)
 }
 
-/// Who shares the lead in these columns, each with those where it does: `msgpack and cbor at dump, json at load`.
-fn sharers(decided: &Decided<'_>, columns: &[usize], first: &str) -> String {
+/// Who shares the lead in these columns, each with those where it does: `msgpack and cbor at dump`, `json at load`.
+fn sharers(decided: &Decided<'_>, columns: &[usize], first: &str) -> Vec<String> {
     let mut groups: Vec<(Vec<usize>, Vec<&str>)> = Vec::new();
     let mut seen: Vec<&str> = vec![first];
     for name in columns.iter().flat_map(|at| decided.leaders(*at)) {
@@ -375,7 +379,7 @@ fn sharers(decided: &Decided<'_>, columns: &[usize], first: &str) -> String {
         };
         format!("{who} at {}", decided.named(at))
     });
-    told.take(NAMED).collect::<Vec<_>>().join(", ")
+    told.take(NAMED).collect()
 }
 
 /// Who is behind in these columns, and how much longer it takes.
