@@ -58,10 +58,14 @@ fn of_group(results: &Results, group: &Group<'_>) -> String {
     let mut winners: Vec<(&str, Vec<String>)> = Vec::new();
     for (phase, lead) in leads.iter().filter(|(_, lead)| lead.known == Known::First) {
         let first = lead.cells[0];
-        let next = lead.others.first().and_then(|next| {
-            let versus = results.answer(&next.competitor, &first.competitor, &phase.id)?;
-            Some(format!("next: {}, {}", next.competitor, factor(versus.ratio.middle)))
-        });
+        let ratio = |next: &str| {
+            let versus = results.answer(next, &first.competitor, &phase.id)?;
+            Some(versus.ratio.middle)
+        };
+        let behind =
+            lead.others.iter().filter_map(|c| Some((&c.competitor, ratio(&c.competitor)?)));
+        let next = behind.min_by(|a, b| a.1.total_cmp(&b.1));
+        let next = next.map(|(name, ratio)| format!("next: {name}, {}", factor(ratio)));
         let won = match next {
             Some(next) => format!("{} ({next})", phase.name),
             None => phase.name.clone(),

@@ -33,11 +33,11 @@ pub(super) fn warnings(results: &Results) -> Vec<String> {
     if noisy {
         let so = match on_processor_time(results) {
             _ if few => "times are longer than on a quiet one",
-            true => "ranked by processor time, not elapsed time",
+            true => "ranked by processor time",
             false => "times are longer than on a quiet one",
         };
         let share = fixed(100.0 * share, 0);
-        said.push(format!("busy machine: other work disturbed {share} % of comparisons; {so}"));
+        said.push(format!("busy machine: {share} % of comparisons disturbed; {so}"));
     }
     if over_budget(results).is_some() {
         let (took, budget) = (fixed(results.seconds, 0), fixed(results.plan.stop.budget, 0));
