@@ -414,7 +414,8 @@ mod tests {
             ("year=null", ""),
             ("year!=old", ""),
             ("not year=old", ""),
-            ("nothing=1", ""),
+            ("nothing=1", "the record has no field nothing"),
+            ("yeer=3", "the record has no field yeer; did you mean year?"),
         ] {
             let filter: Filter = condition.parse().unwrap();
             let mut hints = Hints::new(&filter);
