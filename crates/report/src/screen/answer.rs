@@ -17,6 +17,8 @@ pub(super) const LINES: usize = 8;
 const PHASES: usize = 4;
 const GROUPS: usize = 2;
 
+const NOTHING: &str = "Nothing is ranked: there were too few rounds.";
+
 /// Empty where nothing was measured.
 pub(super) fn answer(results: &Results) -> String {
     let mut said: Vec<String> = Vec::new();
@@ -32,6 +34,13 @@ pub(super) fn answer(results: &Results) -> String {
             }
             (false, _) => Some(told),
         });
+    }
+    if !said.is_empty() && said.iter().all(|told| told.ends_with(NOTHING)) {
+        return [Some(NOTHING.to_owned()), smallest(results)]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(" ");
     }
     if said.is_empty() {
         said.extend(alone(results, &groups));
@@ -51,7 +60,7 @@ fn of_group(results: &Results, group: &Group<'_>) -> String {
         .collect();
     let decided = |known: Known| !matches!(known, Known::Untested | Known::Alone);
     if leads.iter().all(|(_, lead)| lead.known == Known::Untested) && !leads.is_empty() {
-        return "Nothing is ranked: there were too few rounds.".into();
+        return NOTHING.into();
     }
     let mut sentences: Vec<String> = Vec::new();
     // Each winner once, with all that it wins.

@@ -32,9 +32,9 @@ pub(super) fn warnings(results: &Results) -> Vec<String> {
     let (share, noisy) = results.noise();
     if noisy {
         let so = match on_processor_time(results) {
-            _ if few => "times are longer than on a quiet one",
+            _ if few => "times are too long",
             true => "ranked by processor time",
-            false => "times are longer than on a quiet one",
+            false => "times are too long",
         };
         let share = fixed(100.0 * share, 0);
         said.push(format!("busy machine: {share} % of comparisons disturbed; {so}"));

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     ErrorKind, Result,
+    error::cut,
     record::{Document, Kind, Time, Value},
     store::{Key, KeyRange, Store},
 };
@@ -198,10 +199,13 @@ impl Hints {
         if !field.seen.is_empty() || null {
             return None;
         }
+        /// Longer names are no slips of the hand, and take long to compare.
+        const LONG: usize = 64;
         let path = &field.path;
-        let near = |name: &&String| strsim::damerau_levenshtein(name, path) <= 1 + path.len() / 4;
-        let near = self.names.iter().filter(near);
-        let near = near.min_by_key(|name| strsim::damerau_levenshtein(name, path));
+        let far = |name: &String| strsim::damerau_levenshtein(name, path);
+        let near = self.names.iter().filter(|name| path.len().max(name.len()) <= LONG);
+        let near = near.filter(|name| far(name) <= 1 + path.len() / 4).min_by_key(|name| far(name));
+        let path = cut(path);
         let instead = near.map_or(String::new(), |name| format!("; did you mean {name}?"));
         Some(match self.looked {
             1 => format!("the record has no field {path}{instead}"),
