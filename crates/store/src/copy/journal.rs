@@ -11,6 +11,8 @@ use std::{
     io::{Read, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
+    thread,
+    time::{Duration, Instant},
 };
 
 use serde::{Deserialize, Serialize};
@@ -186,9 +188,16 @@ fn damaged(line: usize) -> Error {
 /// The file at `path`, which nobody else has open as a journal.
 fn locked(path: &Path) -> Result<File> {
     const TRIES: usize = 100;
+    // A program that this process is just starting (a server) holds a copy of the lock until it runs.
+    const GRACE: Duration = Duration::from_millis(200);
+    let begin = Instant::now();
     for _ in 0..TRIES {
         let file = open_own(path, 0o600, "the journal", "--journal")?;
         match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begin.elapsed() < GRACE => {
+                thread::sleep(GRACE / 20);
+                continue;
+            }
             Err(TryLockError::WouldBlock) => {
                 let what = "another copy is using this journal; wait until it ends, or name \
                             another journal with --journal";
