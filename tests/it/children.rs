@@ -10,7 +10,7 @@ use std::{
     collections::HashMap,
     ffi::{OsStr, OsString},
     fs,
-    io::{self, Read},
+    io::{self, Read, Write},
     os::unix::process::CommandExt,
     path::Path,
     process::{self, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Output, Stdio},
@@ -33,8 +33,8 @@ static PATIENCE: LazyLock<Duration> = LazyLock::new(|| {
     let seconds = std::env::var("STEELYARD_TEST_PATIENCE").ok().and_then(|s| s.parse().ok());
     Duration::from_secs(seconds.unwrap_or(600))
 });
-/// How long a test may run.
-static TEST: LazyLock<Duration> = LazyLock::new(|| 3 * *PATIENCE);
+/// How long a test may run. Longer than all of them together: a thread that a test has left behind has the test's name.
+static TEST: LazyLock<Duration> = LazyLock::new(|| 8 * *PATIENCE);
 /// How often that is looked at.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -334,7 +334,10 @@ fn watch() {
             let all = lock(&ALL);
             let runs: Vec<_> = all.values().filter(of_it).map(|entry| &*entry.what).collect();
             let waits = fs::read_to_string(thread.join("wchan")).unwrap_or_default();
-            eprintln!("{test} has run for {seconds} s: waits in {waits:?}; programs: {runs:?}");
+            // Not by a macro: what those print in a thread that a test has started belongs to that test, and is not shown.
+            let what =
+                format!("{test} has run for {seconds} s: waits in {waits:?}; programs: {runs:?}");
+            let _ = writeln!(io::stderr(), "{what}");
             process::exit(101);
         }
     }
