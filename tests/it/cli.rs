@@ -12,6 +12,7 @@ mod honest;
 mod interrupted;
 mod keeping;
 mod long;
+mod mistakes;
 mod moving;
 mod numbers;
 mod pages;

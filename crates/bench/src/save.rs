@@ -92,6 +92,10 @@ const MOST_RESAMPLES: u32 = 1_000_000;
 /// # Errors
 /// As those of [`write()`].
 pub fn check(path: &Path) -> Result<()> {
+    // Who reads a pipe would take this for the end.
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
+    }
     Staged::create(path, false).map(drop).map_err(|e| e.in_place(path.display().to_string()))
 }
 
@@ -149,7 +153,7 @@ pub fn read_runs(path: &Path) -> Result<Vec<Results>> {
     let runs: std::result::Result<Vec<_>, _> = values.into_iter().map(Results::from_json).collect();
     let mut runs = runs.map_err(not_ours).map_err(named)?;
     if runs.iter().any(|run| run.plan.resamples > MOST_RESAMPLES) {
-        let what = format!("plan.resamples: at most {MOST_RESAMPLES}, which is plenty");
+        let what = format!("plan.resamples: at most {MOST_RESAMPLES}");
         return Err(named(Error::malformed(what)));
     }
     for run in &mut runs {
@@ -274,6 +278,22 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains("x.json"), "{error}");
         let missing = folder.path().join("none/results.json");
-        assert!(write(&Results::default(), &missing).is_err());
+        assert!(write(&Results::default(), &missing).is_err() && check(&missing).is_err());
+        check(&path).unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "asking leaves nothing");
+    }
+
+    #[test]
+    fn a_file_takes_no_more_than_a_run_needs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.json");
+        let mut results = Results { schema: SCHEMA, ..Results::default() };
+        results.plan.resamples = u32::MAX;
+        write(&results, &path).unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.contains("plan.resamples: at most 1000000"), "{error}");
+        // A hole, which takes no room on the disk.
+        fs::File::create(&path).unwrap().set_len(LARGEST as u64 + 1).unwrap();
+        assert!(read(&path).unwrap_err().to_string().contains("1 GiB"));
     }
 }

@@ -163,7 +163,6 @@ pub fn run(args: Args) -> Result<Outcome> {
     written_apart(&args)?;
     let places = places::Places::new(&args)?;
     let source = places.source(&args)?;
-    let fresh = places::Fresh::of(&args.target);
     let target = places.target(&args)?;
     let mut options = Options::new(source.form(), target.form());
     options.conditions = args.conditions.clone();
@@ -215,9 +214,6 @@ pub fn run(args: Args) -> Result<Outcome> {
     let failure = failure(&copied);
     if let Some(failure) = &failure {
         say(format_args!("error: {name}: {failure}"));
-        if counts.written == 0 {
-            fresh.remove();
-        }
     }
     let well = failure.is_none() && counts.rejected == 0 && counts.repaired == 0;
     Ok(if well { Outcome::Well } else { Outcome::Found })

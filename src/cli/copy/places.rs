@@ -1,10 +1,6 @@
 //! The places a copy is from and to, opened as the command line says.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    time::UNIX_EPOCH,
-};
+use std::{path::Path, time::UNIX_EPOCH};
 
 use clap::ValueEnum;
 use steelyard::{
@@ -19,29 +15,6 @@ use super::{
     follow::{Rejects, Report},
 };
 use crate::cli::{files, hidden::without_passwords, say, stores::Stores};
-
-/// The file of a SQLite database that a copy is to make.
-pub struct Fresh(Option<PathBuf>);
-
-impl Fresh {
-    /// Before the target is opened.
-    pub fn of(target: &str) -> Fresh {
-        let url = store::Url::parse(target).ok().filter(|url| &*url.scheme == "sqlite");
-        let path = url.map(|url| PathBuf::from(url.file_path()));
-        Fresh(path.filter(|path| !path.as_os_str().is_empty() && !path.exists()))
-    }
-
-    /// A copy that wrote nothing leaves nothing.
-    pub fn remove(&self) {
-        let Some(path) = &self.0 else { return };
-        for ending in ["", "-wal", "-shm", "-journal"] {
-            let mut name = path.as_os_str().to_owned();
-            name.push(ending);
-            // It may not be there.
-            let _ = fs::remove_file(name);
-        }
-    }
-}
 
 /// Whether a store ends with the process that opened it.
 fn is_of_this_process(url: &store::Url) -> bool {

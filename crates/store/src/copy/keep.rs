@@ -468,7 +468,9 @@ impl Keeper {
 
     /// Counts what is there: what was written, and nothing else but what others have added meanwhile.
     pub(super) fn finish(mut self, counts: &Counts) -> Result<()> {
-        if !self.ready && self.store().shape() != Shape::Columns {
+        // A copy of nothing makes the table; one whose records were all rejected makes nothing.
+        let makes = !counts.all_rejected() && self.store().shape() != Shape::Columns;
+        if !self.ready && makes {
             self.prepare(&[])?;
         }
         if self.alone {
