@@ -6,6 +6,7 @@ use super::{
     Care, KeyRule, Options, Recode,
     batch::{Batch, Records, Spare},
     chosen::{Chosen, LeftOut},
+    duplicates::Prints,
     journal::Mark,
     key::take_key,
     output::{Made, Origin, Output},
@@ -75,6 +76,7 @@ pub(super) struct Converter<'o> {
     reader: Option<format::Reader>,
     look: Look,
     output: Output,
+    prints: Option<Prints>,
     recoded: Record,
     kept: Record,
 }
@@ -96,6 +98,7 @@ impl<'o> Converter<'o> {
         options: &'o Options,
         sought: &'o Sought,
         left_out: &'o LeftOut,
+        prints: Option<Prints>,
     ) -> Result<Self> {
         let from = options.from.wrapped();
         let reader = from.filter(|_| options.is_marc());
@@ -109,6 +112,7 @@ impl<'o> Converter<'o> {
             reader: reader.transpose()?,
             look: Look::new(options.nfc),
             output: Output::new(&options.to)?,
+            prints,
             recoded: Record::new(),
             kept: Record::new(),
         })
@@ -155,6 +159,9 @@ impl<'o> Converter<'o> {
                     self.convert_frames(&bytes, &[frame], Some(&key), &mut done);
                 }
             }
+        }
+        if let Some(prints) = &self.prints {
+            done.made.print(prints);
         }
         done
     }

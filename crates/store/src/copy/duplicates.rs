@@ -3,14 +3,17 @@
 //! Whether they lie in one batch or far apart makes no difference: the keys of a copy are remembered
 //! from its beginning to its end. A key takes a fingerprint of 16 bytes, so that a million keys take
 //! 20 to 40 MB. Fingerprints are SipHash with keys drawn for each run: two different keys of a
-//! thousand million have the same one with a probability of 1 in 10^20.
+//! thousand million have the same one with a probability of 1 in 10^20. The workers make them, so
+//! that whoever writes to the store only has to look them up.
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     fmt,
     hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState},
     str::FromStr,
 };
+
+use siphasher::sip128::{Hasher128, SipHasher13};
 
 use crate::{Error, ErrorKind, Result, store::Key};
 
@@ -67,11 +70,31 @@ pub(super) fn taken(key: &Key) -> Error {
     Error::new(ErrorKind::Conflict, what)
 }
 
+/// Makes the fingerprints of one copy.
+#[derive(Clone)]
+pub(super) struct Prints(SipHasher13);
+
+/// Of a key.
+pub(super) type Print = u128;
+
+impl Prints {
+    pub(super) fn new() -> Prints {
+        let random = RandomState::new();
+        let [one, two] = [1, 2].map(|n| random.hash_one(n));
+        Prints(SipHasher13::new_with_keys(one, two))
+    }
+
+    pub(super) fn of(&self, key: &Key) -> Print {
+        let mut hasher = self.0;
+        hasher.write(key.as_bytes());
+        hasher.finish128().as_u128()
+    }
+}
+
 /// The keys of the records that a copy has written.
-#[derive(Default)]
 pub(super) struct Seen {
-    keys: HashSet<u128, BuildHasherDefault<Half>>,
-    halves: [RandomState; 2],
+    prints: Prints,
+    keys: HashSet<Print, BuildHasherDefault<Half>>,
 }
 
 /// Half of a fingerprint is hash enough.
@@ -93,25 +116,22 @@ impl Hasher for Half {
 }
 
 impl Seen {
-    fn fingerprint(&self, key: &Key) -> u128 {
-        let [high, low] = [0, 1].map(|i| u128::from(self.halves[i].hash_one(key.as_str())));
-        high << 64 | low
+    pub(super) fn new(prints: Prints) -> Seen {
+        Seen { prints, keys: HashSet::default() }
     }
 
     /// Remembers a key; says whether it is new.
-    pub(super) fn add(&mut self, key: &Key) -> bool {
-        let key = self.fingerprint(key);
+    pub(super) fn add(&mut self, key: Print) -> bool {
         self.keys.insert(key)
     }
 
     /// Whether a key was written.
     pub(super) fn has(&self, key: &Key) -> bool {
-        self.keys.contains(&self.fingerprint(key))
+        self.keys.contains(&self.prints.of(key))
     }
 
     /// Forgets a key whose record was not written after all.
-    pub(super) fn forget(&mut self, key: &Key) {
-        let key = self.fingerprint(key);
+    pub(super) fn forget(&mut self, key: Print) {
         self.keys.remove(&key);
     }
 }
@@ -129,34 +149,31 @@ pub(super) struct Plan {
     pub refused: Vec<(usize, Error)>,
 }
 
-/// Plans a batch of records with these keys. `holds` answers whether the store can hold a record; it
-/// is asked of those whose keys come more than once, since a record that is refused takes no key.
+/// Plans a batch of records whose keys have these fingerprints; none where every key is new. `holds`
+/// answers whether the store can hold a record; it is asked of those whose keys come more than once,
+/// since a record that is refused takes no key.
 pub(super) fn plan(
     rule: OnDuplicate,
-    keys: &[&Key],
+    prints: &[Print],
     seen: &mut Seen,
     holds: impl Fn(usize) -> Result<()>,
-) -> Plan {
-    let mut plan = Plan::default();
-    let mut twice = HashSet::new();
-    for (i, key) in keys.iter().enumerate() {
-        match seen.add(key) {
-            true => plan.fresh.push(i),
-            false => drop(twice.insert(*key)),
+) -> Option<Plan> {
+    let taken: BTreeSet<usize> = (0..prints.len()).filter(|&i| !seen.add(prints[i])).collect();
+    if taken.is_empty() {
+        return None;
+    }
+    let twice: HashSet<Print> = taken.iter().map(|&i| prints[i]).collect();
+    let (mut groups, mut plan) = (HashMap::<Print, Vec<usize>>::new(), Plan::default());
+    for (i, print) in prints.iter().enumerate() {
+        match twice.contains(print) {
+            true => groups.entry(*print).or_default().push(i),
+            false => plan.fresh.push(i),
         }
     }
-    if twice.is_empty() {
-        return plan;
-    }
-    let mut groups: HashMap<&Key, Vec<usize>> = HashMap::new();
-    for (i, key) in keys.iter().enumerate().filter(|(_, key)| twice.contains(*key)) {
-        groups.entry(key).or_default().push(i);
-    }
-    let mut fresh: HashSet<usize> = plan.fresh.drain(..).collect();
-    for (key, group) in groups {
+    for group in groups.into_values() {
+        let first = group[0];
         // The first of a group whose key is new was found to be so.
-        let earlier = !fresh.contains(&group[0]);
-        fresh.remove(&group[0]);
+        let earlier = taken.contains(&first);
         let mut held = Vec::new();
         for i in group {
             match holds(i) {
@@ -172,18 +189,17 @@ pub(super) fn plan(
         };
         match winner {
             Some(i) if earlier => plan.again.push(i),
-            Some(i) => drop(fresh.insert(i)),
-            None if !earlier => seen.forget(key),
+            Some(i) => plan.fresh.push(i),
+            None if !earlier => seen.forget(prints[first]),
             None => {}
         }
         plan.beaten.extend(held);
     }
-    plan.fresh.extend(fresh);
     for places in [&mut plan.fresh, &mut plan.again, &mut plan.beaten] {
         places.sort_unstable();
     }
     plan.refused.sort_by_key(|(i, _)| *i);
-    plan
+    Some(plan)
 }
 
 #[cfg(test)]
@@ -220,7 +236,8 @@ mod tests {
     }
 
     fn planned(rule: OnDuplicate, records: &[(u8, bool)], sizes: &[usize]) -> End {
-        let (mut end, mut seen, mut at) = (End::default(), Seen::default(), 0);
+        let prints = Prints::new();
+        let (mut end, mut seen, mut at) = (End::default(), Seen::new(prints.clone()), 0);
         for size in sizes.iter().cycle() {
             let batch = &records[at..records.len().min(at + size)];
             if batch.is_empty() {
@@ -228,12 +245,13 @@ mod tests {
             }
             let keys: Vec<Key> =
                 batch.iter().map(|(key, _)| Key::new(key.to_string()).unwrap()).collect();
-            let refs: Vec<&Key> = keys.iter().collect();
+            let made: Vec<Print> = keys.iter().map(|key| prints.of(key)).collect();
             let holds = |i: usize| match batch[i].1 {
                 true => Ok(()),
                 false => Err(Error::invalid("refused")),
             };
-            let plan = plan(rule, &refs, &mut seen, holds);
+            let all = || Plan { fresh: (0..batch.len()).collect(), ..Plan::default() };
+            let plan = plan(rule, &made, &mut seen, holds).unwrap_or_else(all);
             end.refused += plan.refused.len();
             end.beaten += plan.beaten.len();
             for i in plan.again {
@@ -245,7 +263,7 @@ mod tests {
                     true => assert_eq!(end.store.insert(batch[i].0, at + i), None),
                     false => {
                         // As the keeper does where the store refuses.
-                        seen.forget(&keys[i]);
+                        seen.forget(made[i]);
                         end.refused += 1;
                     }
                 }

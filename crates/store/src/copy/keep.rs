@@ -6,7 +6,7 @@ use futures_util::TryStreamExt;
 use super::{
     Counts, Form, OnDuplicate, Options, Reject,
     convert::Converted,
-    duplicates::{self, Seen},
+    duplicates::{self, Prints, Seen},
     journal::{Journal, Mark},
     output::Made,
     place::{ToStore, disagree, layout_for},
@@ -133,14 +133,14 @@ fn is_of_record(e: &Error) -> bool {
 }
 
 impl Keeper {
-    pub(super) fn new(to: ToStore, options: &Options) -> Result<Keeper> {
+    pub(super) fn new(to: ToStore, options: &Options, prints: Option<Prints>) -> Result<Keeper> {
         Ok(Keeper {
             to,
             form: options.to.clone(),
             ready: false,
             alone: false,
             rule: options.on_duplicate,
-            seen: options.may_have_duplicates().then(Seen::default),
+            seen: prints.map(Seen::new),
             differs: None,
         })
     }
@@ -243,24 +243,21 @@ impl Keeper {
         let items = self.items(&made);
         let new = self.alone && !done.tried;
         let mut seen = self.seen.take();
-        let plan = match &mut seen {
-            None => duplicates::Plan::default(),
-            Some(seen) => {
-                let keys: Vec<&Key> = (0..items.len()).map(|i| items.key(i)).collect();
-                duplicates::plan(self.rule, &keys, seen, |i| self.check(&items, i))
-            }
-        };
-        let mut refused = plan.refused;
-        let fresh = match seen.is_none() || plan.fresh.len() == items.len() {
-            true => self.sent(&items, new)?,
-            false => {
+        let plan = seen.as_mut().and_then(|seen| {
+            duplicates::plan(self.rule, &made.prints, seen, |i| self.check(&items, i))
+        });
+        let fresh = match &plan {
+            None => self.sent(&items, new)?,
+            Some(plan) => {
                 let mut sent = self.sent(&items.picked(&plan.fresh).items(), new)?;
                 sent.refused.iter_mut().for_each(|(i, _)| *i = plan.fresh[*i]);
                 sent
             }
         };
+        let plan = plan.unwrap_or_default();
+        let mut refused = plan.refused;
         for (i, error) in fresh.refused {
-            seen.iter_mut().for_each(|seen| seen.forget(items.key(i)));
+            seen.iter_mut().for_each(|seen| seen.forget(made.prints[i]));
             refused.push((i, error));
         }
         done.written -= refused.len() as u64;
@@ -305,7 +302,7 @@ impl Keeper {
         let items = self.items(&done.made);
         let Some(mut seen) = self.seen.take() else { return Ok(()) };
         for i in (0..items.len()).filter(|&i| self.check(&items, i).is_ok()) {
-            seen.add(items.key(i));
+            seen.add(done.made.prints[i]);
         }
         self.seen = Some(seen);
         Ok(())

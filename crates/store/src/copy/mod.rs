@@ -49,6 +49,7 @@ use crate::{
 use batch::Spare;
 use chosen::{Chosen, LeftOut};
 use convert::{Converted, Converter};
+use duplicates::Prints;
 use output::Made;
 use place::{Resumed, Writer};
 use reading::Reading;
@@ -345,8 +346,10 @@ pub fn copy(
     let sought = Sought::new(options.fields.as_ref());
     let left_out = LeftOut::new(options)?;
     let workers = options.workers();
+    let into_store = matches!(target, Target::Store(_));
+    let prints = (into_store && options.may_have_duplicates()).then(Prints::new);
     let converters = (0..workers)
-        .map(|_| Converter::new(options, &sought, &left_out))
+        .map(|_| Converter::new(options, &sought, &left_out, prints.clone()))
         .collect::<Result<Vec<_>>>()?;
     let (done, tried) = match &target {
         Target::Store(to) => to
@@ -357,8 +360,7 @@ pub fn copy(
     };
     let (done, mut counts) = done.unzip();
     let mut counts = counts.take().unwrap_or_default();
-    let into_store = matches!(target, Target::Store(_));
-    let mut writer = Writer::new(target, options)?;
+    let mut writer = Writer::new(target, options, prints)?;
     let spare = Arc::new(Spare::default());
     // Of what an earlier run has written, only the keys are of use: to find duplicates of them.
     let again = options.may_have_duplicates();

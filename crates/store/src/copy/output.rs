@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
-use super::{Form, key::with_key};
+use super::{
+    Form,
+    duplicates::{Print, Prints},
+    key::with_key,
+};
 use crate::{
     Error, Result,
     format::{Coder, Format, Takes, framing::Glue},
@@ -20,10 +24,21 @@ pub(super) struct Made {
     pub rows: Vec<Row>,
     /// For a store of bytes.
     pub blobs: Vec<Blob>,
+    /// The fingerprints of their keys, where keys may come twice.
+    pub prints: Vec<Print>,
     /// Where each record that was made is from.
     pub origins: Vec<Origin>,
     /// The source's bytes, where a store may still refuse what was made of them.
     pub source: Vec<u8>,
+}
+
+impl Made {
+    /// Makes the fingerprints of all keys.
+    pub(super) fn print(&mut self, prints: &Prints) {
+        let keys = self.rows.iter().map(|row| &row.key);
+        let keys = keys.chain(self.blobs.iter().map(|blob| &blob.key));
+        self.prints = keys.map(|key| prints.of(key)).collect();
+    }
 }
 
 /// Where a record is from.

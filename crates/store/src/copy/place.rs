@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use super::{
     Counts, Form, Options,
     batch::{self, Batch, Frame, Records, Spare},
+    duplicates::Prints,
     journal::Mark,
     keep::Keeper,
 };
@@ -255,10 +256,14 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub(super) fn new(target: Target, options: &Options) -> Result<Writer> {
+    pub(super) fn new(
+        target: Target,
+        options: &Options,
+        prints: Option<Prints>,
+    ) -> Result<Writer> {
         Ok(match target {
             Target::File(sink) => Writer::File(sink),
-            Target::Store(to) => Writer::Store(Box::new(Keeper::new(*to, options)?)),
+            Target::Store(to) => Writer::Store(Box::new(Keeper::new(*to, options, prints)?)),
         })
     }
 
