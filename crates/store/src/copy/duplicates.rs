@@ -4,7 +4,8 @@
 //! from its beginning to its end. A key takes a fingerprint of 16 bytes, so that a million keys take
 //! 20 to 40 MB. Fingerprints are SipHash with keys drawn for each run: two different keys of a
 //! thousand million have the same one with a probability of 1 in 10^20. The workers make them, so
-//! that whoever writes to the store only has to look them up.
+//! that the thread that writes to the store only has to look them up. It need not even do that for
+//! keys that count up, as those of most sources do: each is new because it follows the one before.
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
@@ -89,12 +90,54 @@ impl Prints {
         hasher.write(key.as_bytes());
         hasher.finish128().as_u128()
     }
+
+    /// Those of a batch.
+    pub(super) fn of_all<'k>(&self, keys: impl Iterator<Item = &'k Key>) -> Printed {
+        let mut printed = Printed::default();
+        let mut before: Option<&Key> = None;
+        let mut first = None;
+        for key in keys {
+            printed.all.push(self.of(key));
+            printed.broken |= before.is_some_and(|before| !follows(key, before));
+            first = first.or(Some(key));
+            before = Some(key);
+        }
+        printed.ends = first.cloned().zip(before.cloned());
+        printed
+    }
+}
+
+/// Whether a key comes later where keys count up: longer ones after shorter ones, so that 10 follows 9.
+fn follows(key: &str, before: &str) -> bool {
+    (key.len(), key) > (before.len(), before)
+}
+
+/// The fingerprints of a batch.
+#[derive(Default)]
+pub(super) struct Printed {
+    all: Vec<Print>,
+    /// The first key and the last.
+    ends: Option<(Key, Key)>,
+    /// Some key does not follow the one before it.
+    broken: bool,
+}
+
+impl Printed {
+    /// Of a record, by its place in the batch.
+    pub(super) fn at(&self, i: usize) -> Print {
+        self.all[i]
+    }
 }
 
 /// The keys of the records that a copy has written.
 pub(super) struct Seen {
     prints: Prints,
     keys: HashSet<Print, BuildHasherDefault<Half>>,
+    /// Keys that counted up from the beginning, and were not looked for.
+    counted: Vec<Print>,
+    /// The last of them; none once a key did not follow.
+    last: Option<Key>,
+    begun: bool,
 }
 
 /// Half of a fingerprint is hash enough.
@@ -117,22 +160,48 @@ impl Hasher for Half {
 
 impl Seen {
     pub(super) fn new(prints: Prints) -> Seen {
-        Seen { prints, keys: HashSet::default() }
+        let (keys, counted) = (HashSet::default(), Vec::new());
+        Seen { prints, keys, counted, last: None, begun: false }
+    }
+
+    /// Remembers a batch of keys that all follow those before, if that is what they do.
+    fn count_up(&mut self, batch: &Printed) -> bool {
+        let Some((first, last)) = &batch.ends else { return true };
+        let follow = match &self.last {
+            Some(before) => follows(first, before),
+            None => !self.begun,
+        };
+        self.begun = true;
+        if batch.broken || !follow {
+            self.last = None;
+            return false;
+        }
+        self.counted.extend_from_slice(&batch.all);
+        self.last = Some(last.clone());
+        true
+    }
+
+    /// All keys, to look for one.
+    fn keys(&mut self) -> &mut HashSet<Print, BuildHasherDefault<Half>> {
+        self.keys.extend(std::mem::take(&mut self.counted));
+        &mut self.keys
     }
 
     /// Remembers a key; says whether it is new.
     pub(super) fn add(&mut self, key: Print) -> bool {
-        self.keys.insert(key)
+        (self.begun, self.last) = (true, None);
+        self.keys().insert(key)
     }
 
     /// Whether a key was written.
-    pub(super) fn has(&self, key: &Key) -> bool {
-        self.keys.contains(&self.prints.of(key))
+    pub(super) fn has(&mut self, key: &Key) -> bool {
+        let key = self.prints.of(key);
+        self.keys().contains(&key)
     }
 
     /// Forgets a key whose record was not written after all.
     pub(super) fn forget(&mut self, key: Print) {
-        self.keys.remove(&key);
+        self.keys().remove(&key);
     }
 }
 
@@ -154,10 +223,14 @@ pub(super) struct Plan {
 /// since a record that is refused takes no key.
 pub(super) fn plan(
     rule: OnDuplicate,
-    prints: &[Print],
+    batch: &Printed,
     seen: &mut Seen,
     holds: impl Fn(usize) -> Result<()>,
 ) -> Option<Plan> {
+    if seen.count_up(batch) {
+        return None;
+    }
+    let prints = &batch.all;
     let taken: BTreeSet<usize> = (0..prints.len()).filter(|&i| !seen.add(prints[i])).collect();
     if taken.is_empty() {
         return None;
@@ -245,7 +318,7 @@ mod tests {
             }
             let keys: Vec<Key> =
                 batch.iter().map(|(key, _)| Key::new(key.to_string()).unwrap()).collect();
-            let made: Vec<Print> = keys.iter().map(|key| prints.of(key)).collect();
+            let made = prints.of_all(keys.iter());
             let holds = |i: usize| match batch[i].1 {
                 true => Ok(()),
                 false => Err(Error::invalid("refused")),
@@ -263,7 +336,7 @@ mod tests {
                     true => assert_eq!(end.store.insert(batch[i].0, at + i), None),
                     false => {
                         // As the keeper does where the store refuses.
-                        seen.forget(made[i]);
+                        seen.forget(made.at(i));
                         end.refused += 1;
                     }
                 }
@@ -277,12 +350,39 @@ mod tests {
         #[test]
         fn batches_make_no_difference(
             records in prop::collection::vec((0u8..6, prop::bool::weighted(0.8)), 0..40),
+            counting in prop::collection::vec(prop::bool::weighted(0.8), 0..30),
             sizes in prop::collection::vec(1usize..12, 1..5),
         ) {
+            // They begin with keys that count up, some of which the store refuses.
+            let counting = counting.into_iter().enumerate().map(|(i, held)| (i as u8, held));
+            let records: Vec<_> = counting.chain(records).collect();
             for rule in OnDuplicate::ALL {
                 prop_assert_eq!(planned(rule, &records, &sizes), model(rule, &records), "{}", rule);
             }
         }
+    }
+
+    #[test]
+    fn keys_that_count_up_are_new_until_one_does_not_follow() {
+        let batch = |prints: &Prints, keys: &[u32]| {
+            let keys: Vec<Key> =
+                keys.iter().map(|key| Key::new(format!("k{key}")).unwrap()).collect();
+            prints.of_all(keys.iter())
+        };
+        let prints = Prints::new();
+        let mut seen = Seen::new(prints.clone());
+        let mut taken = |keys: &[u32]| {
+            let made = batch(&prints, keys);
+            plan(OnDuplicate::First, &made, &mut seen, |_| Ok(())).map(|plan| plan.beaten)
+        };
+        assert_eq!(taken(&[8, 9, 10]), None);
+        assert_eq!(taken(&[]), None);
+        assert_eq!(taken(&[11, 100]), None);
+        // Between those that are known, and not among them.
+        assert_eq!(taken(&[50, 51]), None);
+        assert_eq!(taken(&[52, 9, 100, 101]), Some(vec![1, 2]));
+        assert_eq!(taken(&[102, 8, 50]), Some(vec![1, 2]));
+        assert!(seen.has(&Key::new("k11").unwrap()) && !seen.has(&Key::new("k12").unwrap()));
     }
 
     #[test]

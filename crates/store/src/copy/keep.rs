@@ -257,7 +257,7 @@ impl Keeper {
         let plan = plan.unwrap_or_default();
         let mut refused = plan.refused;
         for (i, error) in fresh.refused {
-            seen.iter_mut().for_each(|seen| seen.forget(made.prints[i]));
+            seen.iter_mut().for_each(|seen| seen.forget(made.prints.at(i)));
             refused.push((i, error));
         }
         done.written -= refused.len() as u64;
@@ -302,7 +302,7 @@ impl Keeper {
         let items = self.items(&done.made);
         let Some(mut seen) = self.seen.take() else { return Ok(()) };
         for i in (0..items.len()).filter(|&i| self.check(&items, i).is_ok()) {
-            seen.add(done.made.prints[i]);
+            seen.add(done.made.prints.at(i));
         }
         self.seen = Some(seen);
         Ok(())
@@ -448,9 +448,9 @@ impl Keeper {
     }
 
     /// How many records are there by keys that were written; none where those are not known.
-    async fn ours(&self) -> Result<Option<u64>> {
-        let Some(seen) = &self.seen else { return Ok(None) };
-        let mut rows = self.store().scan(&KeyRange::all()).await?;
+    async fn ours(&mut self) -> Result<Option<u64>> {
+        let Some(seen) = &mut self.seen else { return Ok(None) };
+        let mut rows = self.to.store.scan(&KeyRange::all()).await?;
         let mut ours = 0;
         while let Some(batch) = rows.try_next().await? {
             ours += batch.iter().filter(|row| seen.has(&row.key)).count() as u64;
@@ -477,9 +477,10 @@ impl Keeper {
                 Err(e) if e.kind() == ErrorKind::Unsupported => counts.written,
                 Err(e) => return Err(e),
             };
-            let others_wrote = || self.to.runtime.block_on(self.ours());
+            let runtime = self.to.runtime.clone();
+            let mut ours = || runtime.block_on(self.ours());
             if there != counts.written
-                && (there < counts.written || others_wrote()? != Some(counts.written))
+                && (there < counts.written || ours()? != Some(counts.written))
             {
                 return Err(disagree(counts, there));
             }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::{
     Form,
-    duplicates::{Print, Prints},
+    duplicates::{Printed, Prints},
     key::with_key,
 };
 use crate::{
@@ -25,7 +25,7 @@ pub(super) struct Made {
     /// For a store of bytes.
     pub blobs: Vec<Blob>,
     /// The fingerprints of their keys, where keys may come twice.
-    pub prints: Vec<Print>,
+    pub prints: Printed,
     /// Where each record that was made is from.
     pub origins: Vec<Origin>,
     /// The source's bytes, where a store may still refuse what was made of them.
@@ -37,7 +37,7 @@ impl Made {
     pub(super) fn print(&mut self, prints: &Prints) {
         let keys = self.rows.iter().map(|row| &row.key);
         let keys = keys.chain(self.blobs.iter().map(|blob| &blob.key));
-        self.prints = keys.map(|key| prints.of(key)).collect();
+        self.prints = prints.of_all(keys);
     }
 }
 
