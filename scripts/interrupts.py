@@ -177,7 +177,9 @@ def run(program, args, moment, twice):
     begin = time.monotonic()
     child = subprocess.Popen(
         [str(program), *args], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=terminal.its,
-        env=environment, start_new_session=True)
+        env=environment, start_new_session=True,
+        # Whoever started this in the background has it ignored, and children would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     terminal.begin()
     try:
         child.wait(moment)
