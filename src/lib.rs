@@ -3,7 +3,7 @@
 //! The rooms, in reading order; all but the last two are crates that can be used alone:
 //!
 //! - [`error`]: the one error type.
-//! - [`record`]: the waist. Values, documents, and seeded datasets.
+//! - [`record`]: the data model: values, documents, and seeded datasets.
 //! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
 //! - [`format`](mod@format): records to bytes and back.
 //! - [`file`](mod@file): places that are files: opened by name and content, packed, split, written whole.

@@ -1,4 +1,4 @@
-//! A file that a command writes is none of those that it reads, or writes otherwise.
+//! Checks that a file which a command writes is not also one that it reads, or another one that it writes.
 
 use std::{
     fs,

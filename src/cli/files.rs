@@ -1,4 +1,4 @@
-//! Files of the command line, with a word for who mistook the scheme of a store.
+//! Opens the files of the command line, with an error that helps where the scheme of a store's URL is mistyped.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Passwords stay out of what is printed: also where a URL is so wrong that nothing knows which part of
-//! it is one. Whatever stands before the last `@` of an argument with `://` may be.
+//! Redaction of passwords in what is printed, even where a URL is too malformed to tell which part is the password:
+//! whatever stands before the last `@` of an argument with `://` may be one.
 
 use steelyard::store::Secrets;
 

@@ -1,5 +1,5 @@
-//! The method itself on trial (rule 22): competitors whose true cost is known, on a clock that only
-//! they move, go through the very runner, statistics and verdicts that real ones do.
+//! Acceptance tests of the measuring method (rule 22): simulated competitors whose true cost is known run on a mock
+//! clock that only they advance, through the same runner, statistics and verdicts as real competitors.
 
 mod pages;
 

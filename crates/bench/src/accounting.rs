@@ -1,5 +1,5 @@
-//! What a timed window took beside time (rule 18): processor time in user mode and in the kernel,
-//! context switches; and the process's peak memory.
+//! Resource usage of a timed window besides elapsed time (rule 18): user and system processor time, context switches,
+//! bytes written; and the peak memory of the process.
 
 use std::{fs, io};
 

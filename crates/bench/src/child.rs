@@ -1,4 +1,4 @@
-//! Programs that are run to their end, unless the run is to end before.
+//! Child programs that run to completion, or until the run is stopped.
 
 use std::{
     io::{self, Read},

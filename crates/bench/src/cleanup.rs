@@ -1,9 +1,9 @@
-//! What a process has to clear away when it is ended before its own code can: by a second Ctrl-C, or because a call
-//! that blocks does not return.
+//! Cleanup for a process that ends before its own code can clean up: on a second Ctrl-C, or because a call that blocks
+//! does not return.
 //!
-//! Whoever makes something that outlives the process (a folder, another process) puts down how it is removed and keeps
-//! the [`Due`] for as long as it is there. [`all`] does what is put down, the last first. Private servers need nothing
-//! here: each has a watchman of its own (`server/watchman.rs`).
+//! Code that creates something which outlives the process (a folder, another process) registers how to remove it and
+//! holds the [`Due`] for as long as it exists. [`all`] runs what is registered, in reverse order. Private servers need
+//! nothing here: each has a watchman of its own (`server/watchman.rs`).
 
 use std::{
     collections::BTreeMap,
@@ -30,23 +30,23 @@ enum Entry {
     Stays(String),
 }
 
-/// Something that is put down until this is dropped.
+/// A registered cleanup, until this is dropped.
 #[derive(Debug)]
 #[must_use]
 pub struct Due(u64);
 
-/// Puts down how something is removed. The work should end soon, and must not fail where half of it is done already.
+/// Registers how something is removed. The work should end soon, and must not fail where half of it is done already.
 pub fn due(work: impl FnOnce() + Send + 'static) -> Due {
     put(Entry::Work(Box::new(work)))
 }
 
-/// Puts down what is to be said of something that nobody removes then.
+/// Registers a message about something that is not removed when the process ends.
 pub fn stays(what: impl Into<String>) -> Due {
     put(Entry::Stays(what.into()))
 }
 
-/// Puts down that a process is killed. It must not be waited for before this is dropped: its number could then be
-/// another's.
+/// Registers that a process is killed. It must not be waited for before this is dropped: its process id could then be
+/// that of another.
 pub fn kills(child: &Child) -> Due {
     let pid = Pid::from_raw(child.id() as i32);
     due(move || {
@@ -54,8 +54,8 @@ pub fn kills(child: &Child) -> Due {
     })
 }
 
-/// Removes all that is put down, for a process that is about to end, and returns what is to be said of the rest. From
-/// then on whoever puts something down, or drops a [`Due`], waits for the end.
+/// Runs every registered cleanup, for a process that is about to end, and returns the registered messages. From then on
+/// a thread that registers something, or drops a [`Due`], blocks until the process ends.
 pub fn all() -> Vec<String> {
     let mut entries = entries();
     let said = done(mem::take(&mut *entries));

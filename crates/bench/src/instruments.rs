@@ -1,5 +1,5 @@
-//! What the runner measures with. [`Real`] is the machine; tests of the runner bring a clock of
-//! their own, so that the very code that times a run can be tried on noise that is known.
+//! The instruments of the runner: clock, resource accounting, quiet gate. [`Real`] measures this machine; tests use a
+//! mock clock, so that the code that times a run can itself be tested with known noise.
 
 use std::path::Path;
 

@@ -1,12 +1,11 @@
-//! Where a competitor's memory lies, another place on every start.
+//! Memory layout varied between starts: each start places stack and buffers at different addresses.
 //!
-//! Caches and predictors tell addresses apart by some of their bits only, so that the same code can
-//! be slower throughout a process for where its stack and its buffers happen to lie (T. Mytkowicz et
-//! al., "Producing Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). One run of two
-//! had one format 39 % slower in all of its 12 starts, with no more spread than the other; in a trial
-//! of 40 depths of the stack, one in 16 made that format up to 25 % slower. So stack and buffers move
-//! from start to start, and what luck there is becomes part of the spread. The code itself stays
-//! where the process has it.
+//! Caches and branch predictors tell addresses apart by some of their bits only, so the same code can be slower for the
+//! whole life of a process, depending on where its stack and buffers happen to lie (T. Mytkowicz et al., "Producing
+//! Wrong Data Without Doing Anything Obviously Wrong!", ASPLOS 2009). In one of two runs, one format was 39 % slower in
+//! all of its 12 starts, with no more spread than in the other run; in a trial of 40 stack depths, one in 16 made that
+//! format up to 25 % slower. Moving stack and buffers between starts turns this bias into spread. The code itself is
+//! not moved.
 
 use std::hint::black_box;
 

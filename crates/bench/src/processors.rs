@@ -1,9 +1,8 @@
-//! Who used the processors: what others had of them while the bench was at work (rule 10).
+//! Processor time that others used while the bench was at work (rule 10).
 //!
-//! The kernel says how long all processors were busy (`/proc/stat`); this process and the private
-//! servers know what they used themselves. What is left was used by others, whether the bench was
-//! waiting at the time or not. Interrupts are left out: which process they were for is not known,
-//! and on the loopback interface nearly all of them are the bench's own.
+//! The kernel reports how long all processors were busy (`/proc/stat`); this process and the private servers know their
+//! own usage. The difference was used by others, whether the bench was waiting at the time or not. Interrupts are left
+//! out: which process they were for is not known, and on the loopback interface nearly all of them are the bench's own.
 
 use std::{fs, time::Instant};
 

@@ -32,7 +32,7 @@ use crate::{Error, ErrorKind, Result};
 /// and marked.
 const WARM_UP: f64 = 0.25;
 
-/// What a window of work came to. A competitor counts what it has verified, not what it was asked.
+/// The counts of a window of work. A competitor counts what it has verified, not what it was asked to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Operations done and found good.
@@ -43,7 +43,7 @@ pub struct Counts {
     pub bytes: u64,
 }
 
-/// Somebody who takes part in a run.
+/// A participant of a run, which is timed in each phase.
 pub trait Competitor {
     /// Why this phase is not for it; it is then shown as "-" with that reason.
     fn refuses(&self, _phase: &Phase) -> Option<String> {
@@ -91,9 +91,9 @@ pub struct Progress<'a> {
     pub cell: usize,
     /// … of how many.
     pub cells: usize,
-    /// Who is next; empty between rounds.
+    /// The competitor that runs next; empty between rounds.
     pub competitor: &'a str,
-    /// And what.
+    /// The phase that it runs.
     pub phase: &'a str,
     /// Seconds since the run began.
     pub seconds: f64,
@@ -132,13 +132,13 @@ pub enum Stage {
     Timing,
 }
 
-/// Who looks on. All are called between timed windows only.
+/// Callbacks of a run. All are called between timed windows only.
 pub struct Watch<'a> {
-    /// Is told before each cell.
+    /// Called before each cell.
     pub progress: &'a mut dyn FnMut(Progress<'_>),
-    /// Is handed the results after each round.
+    /// Called with the results after each round.
     pub save: &'a mut dyn FnMut(&Results) -> Result<()>,
-    /// Says whether to end before the next window.
+    /// Returns whether to end the run before the next window.
     pub stop: &'a dyn Fn() -> bool,
 }
 

@@ -1,7 +1,7 @@
-//! A folder for the files of a run, gone with it; or, where its process was killed, with the next run.
+//! A temporary folder for the files of a run, removed with its value or, if the process was killed, by the next run.
 //!
-//! Other users may write where it lies (`/tmp`): its name is random, nobody else may enter it, and what is swept is
-//! opened first, found to be this user's own and closed to others, and removed by way of that
+//! Other users may write to its parent (`/tmp`), so its name is random and nobody else may enter it. A leftover folder
+//! is first opened and verified to belong to this user and to be closed to others, and then removed through that handle
 //! ([`PrivateFolder`]).
 
 use std::{

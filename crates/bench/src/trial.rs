@@ -1,8 +1,7 @@
-//! The method on trial for real (rule 22): the baseline a second time, and slowed by 5 %.
+//! Self-test on the real machine (rule 22): the baseline runs a second time, and once more slowed by 5 %.
 //!
-//! `acceptance.rs` does this on a simulated clock. On the machine at hand it shows whether the
-//! verdicts of a run can be believed there: the twin should show no difference, the slowed one
-//! should be found.
+//! `acceptance.rs` does this on a simulated clock. On the machine at hand it shows whether the verdicts of a run can be
+//! trusted: the second baseline should show no difference, and the slowed one should be detected.
 
 use super::{
     results::Phase,

@@ -1,6 +1,6 @@
 //! Records, and the formats that turn them into bytes and back.
 //!
-//! - [`record`]: the waist. Values, documents, and seeded datasets.
+//! - [`record`]: the data model: values, documents, and seeded datasets.
 //! - [`format`](mod@format): records to bytes and back; how records follow one another in a file.
 //!
 //! MARC records are [`steelyard_marc`]'s, here [`marc`].

@@ -1,4 +1,4 @@
-//! Where one record ends and the next begins, as the ways in tell whoever reads a file.
+//! The result of framing, the same for all readers: where one record ends and the next begins.
 
 use std::ops::Range;
 

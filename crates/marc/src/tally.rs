@@ -1,4 +1,4 @@
-//! The troubles of one record, so many and no more.
+//! Collects the troubles of one record, up to a limit.
 
 use super::{Trouble, TroubleKind};
 

@@ -1,5 +1,5 @@
-//! What the answers to calls mean to a caller. None: the call went nowhere, as its server is dead and
-//! that is a miss.
+//! Converts protocol answers into results for the caller. `None` stands for a call that was not sent because its server
+//! is dead, where that counts as a miss.
 
 use super::{
     cluster::Cluster,

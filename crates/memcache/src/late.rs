@@ -1,5 +1,5 @@
-//! Servers that let a call on many keys wait for its whole time: what is left of the call is not sent there, so that
-//! the call waits once for each server, however many portions its keys come in.
+//! Servers that timed out during a call on many keys: nothing more of the call is sent to them, so that it waits for
+//! the timeout once for each server, however many portions its keys come in.
 
 use std::{
     collections::BTreeMap,

@@ -1,4 +1,4 @@
-//! Long batches, cut into portions: so much is held in memory, and sent to all servers at once.
+//! Splits long batches into portions: one portion is held in memory, and sent to all servers, at a time.
 
 /// How many keys a portion has at most.
 pub(crate) const KEYS: usize = 1024;

@@ -1,4 +1,4 @@
-//! What must stand beside a figure so that it does not say more than it knows.
+//! Footnote marks for figures that need a caveat.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is printed.
+//! The table of slab classes, as it is printed.
 
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
-//! Whole pages on trial: five competitors in four phases, with the noise of real machines, decided by
-//! [`derive`] as real ones are. A page is wrong where anything on it is: one verdict, or one rank.
+//! Acceptance tests of whole pages: five simulated competitors in four phases, with the noise of real machines, judged
+//! by [`derive`] as real ones are. A page counts as wrong if any verdict or any rank on it is wrong.
 //!
-//! `cargo test --release acceptance -- --nocapture` prints what was found.
+//! `cargo test --release acceptance -- --nocapture` prints the findings.
 
 use crate::{
     derive::derive,

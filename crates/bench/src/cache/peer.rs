@@ -1,4 +1,4 @@
-//! An adapter as the bench has it: somebody who is given tasks. [`Process`] is one that runs.
+//! The bench's side of an adapter: `Peer` runs tasks, and [`Process`] is an adapter in a child process.
 
 use std::{
     fs::File,

@@ -1,8 +1,8 @@
-//! Processes that share a processor. A client and a server on different virtual processors pay for
-//! waking each other, many times what either does; so they are all put on one.
+//! Pinning of processes to one processor. A client and a server on different virtual processors pay for waking each
+//! other, many times the cost of what either does; so all of them are pinned to the same one.
 //!
-//! What is started inherits where the thread that starts it may run: it is put on the processor
-//! before it runs its first instruction, and every thread that it makes.
+//! A child process inherits the affinity of the thread that starts it. It is therefore pinned before it runs its first
+//! instruction, and so is every thread that it creates.
 
 /// The processor that adapters and servers share: the last one that this process may use; none
 /// where that cannot be said.

@@ -1,5 +1,5 @@
-//! What is done with each client before anything is timed: every row once, with its counts; where
-//! its keys go; what it asks of the kernel.
+//! Checks of each client before anything is timed: every row runs once and its counts are verified; which servers its
+//! keys go to; how many system calls each row costs.
 
 use super::{
     peer::Peer,

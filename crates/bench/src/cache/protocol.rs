@@ -1,9 +1,9 @@
-//! What the bench and a client's adapter say to each other: a line of JSON each way, on the
-//! adapter's standard input and output. `docs/cache.md` tells it to people who write one.
+//! The protocol between the bench and a client's adapter: one line of JSON each way, on the adapter's standard input
+//! and output. `docs/cache.md` documents it for authors of adapters.
 //!
-//! An adapter begins with a [`Hello`]. Then it is sent [`Task`]s, and answers each with a [`Done`]
-//! when it is done. It ends when its input does. All values are plain (no text needs escapes), so
-//! that an adapter in any language can read them.
+//! An adapter begins with a [`Hello`]. The bench then sends [`Task`]s, and the adapter answers each with a [`Done`]
+//! when it has finished. It exits when its input ends. All values are plain (no text needs escapes), so that an adapter
+//! in any language can parse them.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 

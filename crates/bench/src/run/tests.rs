@@ -1,5 +1,5 @@
-//! The runner on a processor that it shares: the same competitor under two names must come out the
-//! same, whatever luck its warm-ups had.
+//! Tests of the runner on a simulated processor that it shares with another process: the same competitor under two
+//! names must come out the same, whatever its warm-ups measured.
 
 use std::{cell::RefCell, rc::Rc};
 

@@ -1,8 +1,8 @@
-//! What was answered inside a timed window, put aside there to be looked at after it.
+//! Samples of the answers from a timed window, kept to be checked after it.
 //!
-//! Inside a window only counts are looked at: to compare records there would be timed with the store. Of
-//! each worker's answers some, spread over its operations, are kept instead of dropped; whether they are
-//! the records that were asked for is found out when the clock has stopped (`check.rs`).
+//! Inside a window only counts are checked: comparing records there would be timed with the store. Each worker keeps
+//! some of its answers, spread over its operations, instead of dropping them; whether they are the records that were
+//! asked for is checked once the clock has stopped (`check.rs`).
 
 use crate::{
     record::Document,

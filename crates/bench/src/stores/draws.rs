@@ -1,5 +1,5 @@
-//! What the operations of a phase are drawn from, before the clock runs: keys, queries and records are
-//! ready when a window begins.
+//! The random inputs of a phase's operations: keys, queries and records, drawn from a seed before the clock runs, so
+//! that they are ready when a window begins.
 
 use super::{data::Records, expected::Expected, operation::Op};
 use crate::{

@@ -1,5 +1,5 @@
-//! What must come out of each phase, counted from the records before a store is asked, and whether the
-//! phases can be done with these records at all.
+//! The expected result of each phase, counted from the records before a store is asked; and the check whether the
+//! phases can run on these records at all.
 
 use std::{any::Any, sync::Arc};
 

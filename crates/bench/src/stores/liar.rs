@@ -1,5 +1,5 @@
-//! A store that lies, in each of the ways that a count does not show: the run has to fail and name the
-//! store, the phase and the operation.
+//! Tests with a faulty store, which returns or writes wrong records in each of the ways that counts do not reveal: the
+//! run has to fail and name the store, the phase and the operation.
 
 use std::sync::{
     Arc, Mutex,

@@ -7,19 +7,19 @@
 //! - `target.rs`: what is measured, and how it is started
 //! - `data.rs`, `draws.rs`: records, and what operations are drawn from, outside of the windows
 //! - `phase/`: the kinds of phases, each in a file
-//! - `expected.rs`: what must come out of each phase, known beforehand
-//! - `value_kinds.rs`: of which kind the values are that are indexed
+//! - `expected.rs`: the expected result of each phase, counted beforehand
+//! - `value_kinds.rs`: the kinds of the values that are indexed
 //! - `round.rs`, `turn.rs`: one store's turn in a round, on one start; `one_by_one.rs`, `cache_limit.rs`:
 //!   phases whose operations are sent one by one, and with a limited cache
 //! - `operation.rs`: one operation; `load_loop.rs`, `schedule_timer.rs`: the timed loops, run by the
 //!   workers of `workers.rs`, which are tasks or threads
 //! - `answers.rs`: answers that are put aside in a window; `check.rs` looks at them after it
 //! - `note.rs`: the result of a phase, in the results
-//! - `own.rs`: what is made for a run in stores of the user's own
+//! - `own.rs`: temporary databases and tables in stores of the user's own
 //! - `statement.rs`: the statements that a store was sent
-//! - `plan.rs`: the results before anything is done
-//! - `prove.rs`, `watch.rs`: what is kept, used
-//! - `audit.rs`, `watched.rs`, `sight.rs`, `syncs.rs`, `seen_files.rs`: what is synced, and by whom
+//! - `plan.rs`: the initial results: what is planned
+//! - `prove.rs`: which records a store returns unchanged; `watch.rs`: the resources that it uses
+//! - `audit.rs`, `watched.rs`, `sight.rs`, `syncs.rs`, `seen_files.rs`: the syncs of a store, traced
 //! - `null.rs`: what the harness itself costs
 //!
 //! To add a kind of phase: see `phase/mod.rs`.

@@ -1,9 +1,8 @@
-//! The competitor that keeps nothing: what our own code around a store costs (rule 11).
+//! The null competitor, a store that keeps nothing: it measures the overhead of our own code around a store (rule 11).
 //!
-//! It is a driver like the others, reached through the same `dyn Store`: what is written is encoded as
-//! JSON and dropped, what is read is decoded from the JSON of some records that were kept, one for
-//! each that a store would answer with. What is left out is what a store itself does: statements,
-//! sockets, files.
+//! It is a driver like the others, used through the same `dyn Store`: a write is encoded as JSON and dropped; a read
+//! decodes the JSON of a few sample records, one for each record that a store would return. Only a store's own work is
+//! left out: statements, sockets, files.
 
 use std::{hint::black_box, sync::Arc};
 

@@ -1,6 +1,6 @@
-//! What is made for a run in a store of the user's own, and goes with it: a database of a name that is
-//! told, where the store has databases and the user may make one; else tables under a prefix of the
-//! run's own. Nothing else there is written or dropped.
+//! Temporary databases and tables in a store of the user's own, dropped after the run: a database whose name is
+//! reported, where the store has databases and the user may create one; otherwise tables under a prefix of the run's
+//! own. Nothing else there is written or dropped.
 
 use std::{
     collections::HashMap,

@@ -1,4 +1,4 @@
-//! Before anything is timed: what a store keeps of the records (rule 1), and what it says of itself.
+//! The proof before anything is timed: which records a store returns unchanged (rule 1), and what it reports of itself.
 
 use std::{
     sync::Arc,

@@ -1,4 +1,4 @@
-//! What the files are that watched processes write and sync: on a disk, in memory, or no files at all.
+//! Classifies the files that traced processes write and sync: on a disk, in memory, or no regular files.
 
 use std::{
     collections::HashMap,

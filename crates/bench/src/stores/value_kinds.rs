@@ -1,5 +1,4 @@
-//! Of which kind the values under a path are: some stores' indexes have a type, and have only values of
-//! that type.
+//! The kind of the values under an indexed path: some stores have typed indexes, which hold only values of their type.
 
 use super::data::{Records, value};
 use crate::{

@@ -1,5 +1,5 @@
-//! Which processes keep a store: those of its private server, this one, or, of a server of the user's own
-//! on this machine, the one that listens where the URL points, and all that come from it.
+//! The processes to trace for a store: those of its private server; this process, for a store without a server; or, for
+//! a user's own server on this machine, the process that listens at the URL's address, and its descendants.
 
 use std::{
     net::ToSocketAddrs,

@@ -1,5 +1,5 @@
-//! The options of a phase as they stand in a file: each is taken by its name, as what it is meant to be;
-//! what is wrong with one is an error with its name and its line.
+//! The options of a phase in a workload file: each is read by its name, as a value of the expected type. Errors name
+//! the option and its line.
 
 use std::{fmt::Display, ops::RangeInclusive};
 

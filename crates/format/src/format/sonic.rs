@@ -1,4 +1,4 @@
-//! JSON again, by sonic-rs: the same bytes, another library.
+//! The `sonic` format: the same JSON as `json`, read and written by sonic-rs.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! The waist of the house: what a record is when no format and no store is looking.
+//! The data model of records, independent of any format and any store.
 //!
 //! A [`Value`] is anything a record can hold; a [`Document`] is an ordered map of them. Every
 //! format turns them into bytes and back, every store keeps them, and [`dataset`] makes some from

@@ -1,4 +1,4 @@
-//! The two parts of a record that every reader of the shape has to have met.
+//! The two required parts of a MARC-in-JSON record, leader and fields: every reader checks that it has met both.
 
 use crate::{Error, Leader, Record, Result};
 

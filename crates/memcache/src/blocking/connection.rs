@@ -1,10 +1,8 @@
-//! A connection that is waited for.
+//! A blocking connection to a server.
 //!
-//! An exchange that fits takes one send and one receive: what is sent is never waited for
-//! (`MSG_DONTWAIT`), and the time to wait for the answer is set once a connection
-//! (`SO_RCVTIMEO`). The clock and `poll` come in only where that was not enough: then what can
-//! be sent is sent and what has come is read, whichever is possible, so that nothing can
-//! block both sides.
+//! A small exchange takes one send and one receive: the send never blocks (`MSG_DONTWAIT`), and the timeout for the
+//! answer is set once for each connection (`SO_RCVTIMEO`). The clock and `poll` are used only where that was not
+//! enough: then data is sent and received as each becomes possible, so that nothing can block both sides.
 
 use std::{
     io::{self, ErrorKind as Kind, Read},

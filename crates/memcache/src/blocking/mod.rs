@@ -1,8 +1,8 @@
-//! The client that is waited for.
+//! The blocking client.
 //!
-//! [`Client`] is what callers hold; it is cheap to clone, and threads share one. `calls.rs` has its
-//! operations on one key, `many.rs` those on many, `noblock.rs` writes that are not waited for,
-//! `fetch.rs` values that are made when they are missing.
+//! [`Client`] is what callers hold; it is cheap to clone, and threads share one. `calls.rs` has its operations on one
+//! key, `many.rs` those on many, `noblock.rs` writes that do not wait for answers, `fetch.rs` values that are computed
+//! where they are missing.
 
 mod calls;
 mod connection;

@@ -1,4 +1,4 @@
-//! Values that are made when they are missing, by one reader for all.
+//! `fetch`: reads a value, or computes and stores a missing one; of several concurrent readers, one computes it.
 
 use std::time::{Duration, Instant};
 

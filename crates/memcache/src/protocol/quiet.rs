@@ -1,9 +1,9 @@
-//! Calls that are answered only if they fail, with a barrier behind them.
+//! Quiet calls, which are answered only if they fail, with a barrier behind them.
 //!
-//! In meta commands, a quiet call (`q`) that does well is not answered. An answer to one that does
-//! not may not say whose it is: a value that is too large is refused without its key. So what is
-//! large is said aloud, with a barrier before it, and its answer is its own. Servers that have no
-//! meta commands answer all, and their answers are read at the barrier.
+//! A quiet meta command (`q`) that succeeds is not answered. The answer to one that fails may not name its key: a value
+//! that is too large is refused without it. So a large value is sent as an ordinary call, with a barrier before it, and
+//! its answer is unambiguous. Servers without meta commands answer every call, and their answers are read at the
+//! barrier.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ use crate::{
     key::{Form, shown},
 };
 
-/// Values from this size on are said aloud.
+/// Values from this size on are sent as ordinary calls.
 const LARGE: usize = 32 << 10;
 
 /// A call that was not done.

@@ -1,5 +1,5 @@
-//! Whatever stands in a results file: no form of a report has a character in it that a terminal or a
-//! browser takes for an order.
+//! Tests of results files with hostile text: no form of a report contains a character that a terminal or a browser
+//! would interpret.
 
 use std::collections::BTreeSet;
 

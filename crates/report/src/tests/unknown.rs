@@ -1,5 +1,5 @@
-//! What a page does not know it does not say: figures that do not scale, processor time of servers
-//! that are not ours, ranks that there are not.
+//! Tests that a page omits what is not known: figures that do not scale, processor time of servers that are not ours,
+//! ranks where there are none.
 
 use super::*;
 use steelyard_results::{Disk, IndexCost};

@@ -1,13 +1,13 @@
-//! Comparisons of one run lend each other what they know of the noise.
+//! Pools the estimates of noise over the comparisons of one run (moderated t).
 //!
-//! The spread of 6 rounds is itself known so badly that an interval from it alone is several times as wide
-//! as it has to be, or by chance far too narrow. All comparisons of a run were made on one machine at
-//! one time, so how their spreads are distributed is known much better: each is drawn towards their usual
-//! value, the more so the more alike they are, and has as many more degrees of freedom. Where some phases
-//! are truly noisier than others, spreads differ by more than chance, and little is drawn.
+//! The spread of 6 rounds is itself estimated so poorly that an interval from it alone is several times as wide as
+//! necessary or, by chance, far too narrow. All comparisons of a run were made on one machine at one time, so the
+//! distribution of their spreads is known much better: each spread is shrunk towards the usual value, more strongly the
+//! more alike the spreads are, and gains degrees of freedom to match. Where some phases are truly noisier than others,
+//! the spreads differ by more than chance, and little is shrunk.
 //!
-//! Source: G. K. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in
-//! Microarray Experiments" (2004): the moderated t.
+//! Source: G. K. Smyth, "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
+//! Experiments" (2004): the moderated t.
 
 use super::Paired;
 

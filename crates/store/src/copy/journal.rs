@@ -30,7 +30,7 @@ pub(super) enum Mark {
     Key(String),
 }
 
-/// What a copy is from, to, and how: a journal of another one is not gone on with.
+/// The source, target and options of a copy. A journal resumes only a copy with the same errand.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Errand {
     /// The source, and what tells whether it changed meanwhile.
@@ -129,7 +129,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// What was counted until where it goes on; none where it begins.
+    /// The counts up to the point where the copy resumes; none where it begins.
     pub fn resumed(&self) -> Option<Counts> {
         self.done.as_ref().map(|(_, counts)| *counts)
     }
@@ -139,12 +139,12 @@ impl Journal {
         &self.path
     }
 
-    /// How long the file of rejected records was when what is known to be done was done.
+    /// The length of the file of rejected records when the last batch was acknowledged.
     pub fn rejected_bytes(&self) -> u64 {
         self.rejected
     }
 
-    /// How many records were rejected until there.
+    /// How many records had been rejected by then.
     pub fn rejected_records(&self) -> u64 {
         self.done.as_ref().map_or(0, |(_, counts)| counts.rejected)
     }

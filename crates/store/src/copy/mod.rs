@@ -1,4 +1,4 @@
-//! MOVING. Records from one place to another: read, choose, convert, write, count.
+//! Copying records from one place to another: read, filter, convert, write, count.
 //!
 //! [`copy`] cuts the source into batches of whole records, converts them side by side and writes
 //! them in order, in steady memory however long the source is. What is wrong with a record never
@@ -55,7 +55,7 @@ use place::{Resumed, Writer};
 use reading::Reading;
 use sought::Sought;
 
-/// In which form records lie in a place.
+/// How records are stored in a source or target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// In a file, in this format.
@@ -235,7 +235,7 @@ impl Options {
     }
 }
 
-/// What a run came to.
+/// The counts of a copy.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Records met in the source.
@@ -260,7 +260,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Nothing was written, and not because nothing was there or asked for.
+    /// Whether nothing was written and at least one record was rejected.
     pub fn all_rejected(&self) -> bool {
         self.written == 0 && self.rejected > 0
     }
@@ -277,7 +277,7 @@ impl fmt::Display for Counts {
     }
 }
 
-/// What came of a run.
+/// The result of a copy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Copied {
     /// The counts.
@@ -305,7 +305,7 @@ fn nothing_found(sought: &Sought) -> Error {
     Error::new(ErrorKind::NotFound, what)
 }
 
-/// Whoever follows a run: told after each batch, in order.
+/// Callbacks that report the progress of a copy, called after each batch, in order.
 pub trait Follower {
     /// So far the run has come.
     fn counts(&mut self, counts: &Counts);

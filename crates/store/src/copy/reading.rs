@@ -1,7 +1,7 @@
-//! The source is read on a thread of its own, so that a store need not wait for it.
+//! Reads the source on a thread of its own, so that a store need not wait for it.
 //!
-//! Nobody waits for the reader where a run ends with an error: it may stand before a pipe that gives
-//! nothing for hours. But a store is waited for, which answers in time or not at all.
+//! If a run fails while it reads a file, the reader is not joined: it may block for hours on a pipe that delivers
+//! nothing. A reader of a store is joined, because a store answers or times out.
 
 use std::{
     sync::{Arc, Mutex, PoisonError, mpsc},

@@ -1,9 +1,9 @@
-//! The standard output, which may be a terminal: that must not take what stands in records, keys and names of
-//! fields for orders.
+//! Standard output that is safe for a terminal: control characters in records, keys and names of fields must not reach
+//! the terminal as commands.
 //!
-//! To anything else (a file, a pipe) the bytes go as they are. On a terminal control characters are escapes: in
-//! JSON its own (`\\u009b`), so that it stays the same JSON; else `\\u{9b}`. Bytes that are no UTF-8 are U+FFFD there:
-//! some terminals take single ones of them for orders too.
+//! To anything else (a file, a pipe) the bytes are written unchanged. On a terminal, control characters are escaped: in
+//! JSON as its own escapes (`\\u009b`), so that it stays the same JSON; elsewhere as `\\u{9b}`. Invalid UTF-8 becomes
+//! U+FFFD there, because some terminals take single such bytes for control characters too.
 
 use std::{
     fmt::Write as _,

@@ -56,7 +56,8 @@ impl Staged {
         Staged::in_place_of_links(&target, sync)
     }
 
-    /// The same for a name that nobody gave: a link there may be somebody else's doing, and is itself replaced.
+    /// Like [`create`](Staged::create), for a path that the user did not name: a link there may be another user's, so
+    /// it is itself replaced, not followed.
     ///
     /// # Errors
     /// As [`create`](Staged::create).

@@ -1,5 +1,5 @@
-//! The environment of servers: nothing of who starts them but what programs need to run. Whoever may do anything on a
-//! server can read its environment (`COPY … FROM PROGRAM 'env'`), and that of a user has secrets
+//! The environment of servers: only the variables that programs need to run are passed on. Whoever has full rights on a
+//! server can read its environment (`COPY … FROM PROGRAM 'env'`), and a user's environment holds secrets
 //! (`STEELYARD_PASSWORD`, `AWS_SECRET_ACCESS_KEY`).
 
 use std::{

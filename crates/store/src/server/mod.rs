@@ -105,7 +105,7 @@ pub static PROGRAMS: &[Program] = &[
     tyrant::PROGRAM,
 ];
 
-/// What is asked of a server.
+/// Options for starting a server.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// The durability of acknowledged writes; the server's usual one where none is named.
@@ -118,7 +118,7 @@ pub struct Wish {
     pub settings: Vec<(String, String)>,
 }
 
-/// What a server's file fills in: the processes to start, one after another, and the URL.
+/// How to start a server, filled in by its [`Program`]: the processes to start, one after another, and the URL.
 pub struct Plan {
     /// The program that was found.
     pub binary: PathBuf,
@@ -221,7 +221,7 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// Files with passwords, which are there until it is ready.
     pub secrets: Vec<(PathBuf, String)>,
-    /// It sees itself to it that it is not root's.
+    /// Started as root: it gives up root's rights by itself.
     pub as_root: bool,
     /// The program is a single file, which is opened by us and started from there: its user need not reach it.
     pub by_descriptor: bool,

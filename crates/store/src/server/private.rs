@@ -1,9 +1,10 @@
-//! Folders that only this user may enter: made or failed, never taken over, and removed only while they are the
-//! ones that were made. What lies in them is removed by way of the open folder, so that whoever puts another
-//! folder, or a link, in its place has nothing removed but that name, if it is empty.
+//! Folders that only this user may enter. A folder is always newly created, an existing one is never taken over, and it
+//! is removed only while it is still the one that was made. Its contents are removed through the open handle: if
+//! another user has put a different folder, or a link, in its place, only that name is removed, and only if it is
+//! empty.
 //!
-//! A folder has a file that is locked for as long as the process that made it lives. What has such a file, and nobody
-//! locks it, was left behind by a process that was killed, and may be swept.
+//! A folder has a file that stays locked for as long as the process that made it lives. A folder whose lock file is
+//! there and unlocked was left behind by a process that was killed, and may be swept.
 
 use std::{
     fs::{self, File, TryLockError},

@@ -190,8 +190,8 @@ impl Server {
         self.group.as_ref()?.used()
     }
 
-    /// Makes all its processes stand still (SIGSTOP) until [`thaw`](Server::thaw). They do when this
-    /// returns: on a busy machine a signal comes to a process of many threads late.
+    /// Stops all its processes (SIGSTOP) until [`thaw`](Server::thaw), and waits until they have stopped: on a
+    /// busy machine a signal reaches a process of many threads late.
     pub fn freeze(&self) {
         self.signal(Signal::SIGSTOP);
         let begin = Instant::now();
@@ -243,7 +243,7 @@ impl Server {
         self.launch().map_err(|e| e.in_place(self.name))
     }
 
-    /// Stops it in good order; its data stays, for [`restart`](Server::restart).
+    /// Shuts it down cleanly; its data stays, for [`restart`](Server::restart).
     pub fn rest(&mut self) {
         self.halt();
     }

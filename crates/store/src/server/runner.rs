@@ -1,5 +1,5 @@
-//! Who runs a server where this process is root's: a user of the server's own, whose number belongs to no account
-//! and to no process, so that no service of the machine can reach what is the server's.
+//! The user that runs a server when this process runs as root: a user id that belongs to no account and to no process,
+//! so that no service of the machine can access what belongs to the server.
 
 use std::{fs, io, ops::Range, os::unix::fs::PermissionsExt, path::Path};
 
@@ -19,8 +19,8 @@ pub struct Runner {
 }
 
 impl Runner {
-    /// A user that nobody else is; none where this process is not root's, and so can be nobody else, and where
-    /// the container it is in has no such number.
+    /// An unused user id; none where this process does not run as root and so cannot change its user, and where its
+    /// container has no such id.
     pub fn own() -> Option<Runner> {
         if !geteuid().is_root() {
             return None;
@@ -51,7 +51,7 @@ impl Runner {
         has_account(self.user)
     }
 
-    /// Its number, where nobody else's processes run as this user: what is that user's is the server's.
+    /// The user's id, if no other process runs as this user, so that everything it owns is the server's.
     pub fn alone(self) -> Option<u32> {
         is_own(self.user).then_some(self.user)
     }

@@ -1,8 +1,7 @@
-//! Memory that a server shares between its processes, and that stays when they are killed: PostgreSQL's files in
-//! `/dev/shm`, and a segment of System V of 56 bytes.
+//! Shared memory that outlives a killed server: PostgreSQL's files in `/dev/shm`, and a System V segment of 56 bytes.
 //!
-//! What belongs to a user of the server's own is the server's. Of another user, it is what its processes had mapped and
-//! what PostgreSQL says in its `postmaster.pid`.
+//! If the server had a user id of its own, everything that belongs to that user is the server's. Otherwise it is what
+//! its processes had mapped and what PostgreSQL records in its `postmaster.pid`.
 
 use std::{
     fs::{self, File},

@@ -20,7 +20,7 @@ pub struct Abilities {
     pub loses: &'static str,
     /// What of queries it cannot do, or not in the way that [`Query`] means it.
     pub cannot: &'static [Need],
-    /// It answers what belongs to records in one question ([`Store::join`](super::Store::join)).
+    /// It can join two tables in one request ([`Store::join`](super::Store::join)).
     pub joins: bool,
     /// A batch is written whole or not at all.
     pub atomic: bool,

@@ -1,8 +1,7 @@
-//! Waiting in the thread itself, for those who have nothing else to do on it.
+//! Blocking I/O in the caller's thread, for callers that have nothing else to do on it.
 //!
-//! A runtime waits for all its sockets together and reads the one that is ready. A thread that waits
-//! for one answer only may as well read at once, and sleep in that: a call of the system less, and
-//! none of the runtime's own work.
+//! A runtime polls all its sockets together and reads the one that is ready. A thread that waits for one answer only
+//! can call read at once and sleep in it: this saves a system call, and the runtime's own work.
 
 use std::{
     borrow::Borrow,
@@ -18,7 +17,7 @@ thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Lets the stores that `future` uses wait, and work, in its thread.
+/// Allows the stores that `future` uses to block its thread, while they wait or work.
 ///
 /// Use it for a loop that has a thread to itself, such as an import: the thread does nothing else
 /// while a store answers. SQLite and folders (`dir:`) then do their work in the caller's thread

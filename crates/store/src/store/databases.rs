@@ -8,7 +8,7 @@ use futures_util::future::BoxFuture;
 use super::{Common, Url, driver};
 use crate::{Error, ErrorKind, Result};
 
-/// What a driver says of databases, where its stores have such.
+/// How a driver creates and drops databases, where its stores have them.
 pub struct Databases {
     /// The URL with another database in it, from its text and its parts; none where there can be no
     /// other.

@@ -36,7 +36,7 @@ pub struct Explained {
     /// The database's own explanation of how it will answer; none where it has none, and for
     /// statements that it does not explain.
     pub plan: Option<String>,
-    /// What follows it, with when in front of it, where one statement is not the whole operation.
+    /// The statement after it, preceded by when it is sent, where the operation takes several.
     pub then: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Explained {
         self
     }
 
-    /// The same, where this follows it.
+    /// The same, followed by another statement.
     #[must_use]
     pub fn followed_by(self, then: impl Into<String>) -> Explained {
         Explained { then: Some(then.into()), ..self }

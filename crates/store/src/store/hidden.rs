@@ -1,6 +1,5 @@
-//! Passwords stay out of what is shown: of URLs by the names of their options, of other texts (a server
-//! may answer with what it was sent) by what they are. Every message, results file, page and journal goes through
-//! [`Secrets::hidden`].
+//! Redaction of passwords: URLs are redacted by the names of their options, other texts (a server may echo what it was
+//! sent) by the passwords themselves. Every message, results file, page and journal goes through [`Secrets::hidden`].
 
 use std::{
     borrow::Cow,

@@ -1,4 +1,4 @@
-//! KEEPING. Places that find records by key and, where they can, by query: databases, caches,
+//! Stores: places that find records by key and, where they can, by query: databases, caches,
 //! folders of blobs.
 //!
 //! A [`Store`] is small and batch-first; [`DRIVERS`] is the table of what there is, and [`open`]
@@ -7,8 +7,8 @@
 //! store cannot do is known beforehand ([`Abilities`]) and answered with
 //! [`Unsupported`](crate::ErrorKind::Unsupported).
 //!
-//! This room knows records and formats, and nothing of files, copying or measuring. Drivers talk
-//! to each other about nothing: what they share is in `mod.rs`, `json.rs`, `pool.rs`, `limits.rs`,
+//! This room knows records and formats, and nothing of files, copying or measuring. Drivers do
+//! not depend on one another: what they share is in `mod.rs`, `json.rs`, `pool.rs`, `limits.rs`,
 //! `counts.rs`, `onward.rs`, `net/` and `sql/`.
 //!
 //! To add a driver: one file with a [`Driver`], a line in [`DRIVERS`], and, where its client is a

@@ -1,4 +1,4 @@
-//! For tests: answers that no server in its senses gives.
+//! For tests: random and mutated server answers, which must be parsed or rejected without a panic.
 
 use proptest::{collection::vec, prelude::*, sample::Index};
 

@@ -1,5 +1,5 @@
-//! Walks that go from page to page: a server that gives a place for the second time, or pages with nothing in them,
-//! would be asked for ever.
+//! Guards against endless pagination: a server that returns the same cursor twice, or one empty page after another,
+//! would otherwise be asked for ever.
 
 use std::time::{Duration, Instant};
 

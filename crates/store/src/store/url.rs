@@ -282,7 +282,7 @@ impl Url {
         }))
     }
 
-    /// All options were taken.
+    /// Checks that all options were taken.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming the unknown option, and those known.

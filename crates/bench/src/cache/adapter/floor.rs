@@ -1,5 +1,6 @@
-//! What no client can be faster than: requests made beforehand, buffers used again, one send and one
-//! receive for each call. Keys go to the servers in turn, so that a read of all goes to each.
+//! The `floor` adapter, a lower bound that no client can beat: requests are encoded beforehand, buffers are reused, and
+//! each call is one send and one receive. Keys are assigned to the servers in turn, so that a read of all keys goes to
+//! each server.
 
 use std::{
     io::{Read, Write},

@@ -227,11 +227,11 @@ impl<C: Calls> Open<C> {
 
 /// The clients that are part of this program.
 pub const OWN: [&str; 4] = [FLOOR, STEELYARD, "steelyard-async", NULL];
-/// What nothing can be faster than.
+/// The lower bound that no client can beat.
 pub const FLOOR: &str = "floor";
 /// Our blocking client.
 pub const STEELYARD: &str = "steelyard";
-/// What does nothing.
+/// The adapter that does nothing.
 pub const NULL: &str = "null";
 
 /// Is one of [`OWN`].

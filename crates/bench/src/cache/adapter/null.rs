@@ -1,4 +1,4 @@
-//! What does nothing: what the loop of an adapter costs by itself (rule 11).
+//! The `null` adapter, which does nothing: it measures the overhead of the adapter's loop (rule 11).
 
 use std::{hint::black_box, sync::Arc};
 

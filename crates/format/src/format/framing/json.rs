@@ -1,4 +1,4 @@
-//! JSON records in a file, in all the ways they are met.
+//! Framing of JSON records: one on each line, across lines, or in one array.
 
 use super::{Next, scan::Scan};
 use crate::{Error, ErrorKind};

@@ -1,12 +1,12 @@
-//! What MessagePack and CBOR have in common: every value begins with a head, a few bytes that say
-//! what kind of value it is and how long it is or how many values it holds.
+//! What MessagePack and CBOR share: every value begins with a head, a few bytes that give the kind of the value and its
+//! length, or how many values it holds.
 //!
-//! A format says how its heads are written and read ([`Heads`]); the rest is written once, for both:
-//! `ser` and `de` connect them to serde, `marc` reads and writes MARC records without serde between.
-//! `again` tells lengths: no value is descended into to pass over it.
+//! A format defines how its heads are written and read ([`Heads`]); the rest is written once, for both: `ser` and `de`
+//! connect them to serde, `marc` reads and writes MARC records without serde between. A value is skipped by its length,
+//! without descending into it.
 //!
-//! No length in the bytes is trusted: nothing is reserved for what is not there, and values nest
-//! [`DEPTH`] levels deep at most.
+//! No length in the bytes is trusted: no memory is reserved for bytes that are not there, and values nest at most
+//! [`DEPTH`] levels deep.
 
 mod de;
 mod marc;

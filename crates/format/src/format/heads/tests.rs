@@ -1,5 +1,5 @@
-//! Ours held to others: MessagePack to rmp-serde, CBOR to cbor4ii; the short way for MARC records to
-//! the way through serde, whatever form the bytes have.
+//! Tests against other implementations: MessagePack against rmp-serde, CBOR against cbor4ii, and the direct path for
+//! MARC records against the path through serde, for every encoding of the same values.
 
 use std::collections::BTreeMap;
 

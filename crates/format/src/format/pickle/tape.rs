@@ -1,4 +1,4 @@
-//! What a pickle makes: nodes that point into its bytes, and at one another.
+//! The parse result of a pickle: nodes that refer to ranges of its bytes, and to one another.
 
 use super::natives::{self, Item, Maker};
 use crate::format::objects::limits::Budget;

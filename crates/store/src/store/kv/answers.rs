@@ -1,4 +1,4 @@
-//! Answers that are none to what was asked.
+//! Errors for answers that do not match the request.
 
 use crate::{Error, Result};
 

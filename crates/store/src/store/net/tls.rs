@@ -1,5 +1,5 @@
-//! TLS of the stores: which library does the cryptography, whose certificates are trusted, and a
-//! stream that encrypts. Certificates are always checked.
+//! TLS for the stores: the cryptography library, the trusted certificate authorities, and an encrypted stream.
+//! Certificates are always verified.
 
 #[cfg(any(
     feature = "postgres",

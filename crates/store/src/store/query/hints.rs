@@ -1,5 +1,5 @@
-//! Why a condition fits no record: the field that it compares is in none, or has values of another kind. Nothing is wrong
-//! with such a condition, and its answer is empty; whoever wrote it should be told.
+//! Hints on why a condition matches no record: no record has the field that it compares, or the field's values are of
+//! another kind. Such a condition is valid and its answer is empty, so whoever wrote it should be told.
 
 use std::collections::BTreeSet;
 
@@ -109,7 +109,7 @@ impl Hints {
         hints
     }
 
-    /// Whether nothing is compared.
+    /// Whether the filter compares no field.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }

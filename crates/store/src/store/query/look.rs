@@ -1,5 +1,5 @@
-//! Tests for which a record has to be looked at: no database here answers them in one meaning, so every store
-//! refuses them ([`Need::Look`](crate::store::Need::Look)), and `streamed.rs` goes through the records.
+//! Tests that have to be evaluated on the record itself: the databases do not agree on one meaning for them, so every
+//! store refuses them ([`Need::Look`](crate::store::Need::Look)), and `streamed.rs` evaluates them on the records.
 
 use std::{borrow::Cow, cmp::Ordering, fmt};
 
@@ -13,7 +13,7 @@ use crate::{
     store::Key,
 };
 
-/// A test that only a look at the record answers.
+/// A test that is evaluated on the record itself, not by the store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
     pub(super) part: Part,

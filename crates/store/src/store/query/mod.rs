@@ -143,7 +143,7 @@ fn quoted(text: &str) -> Option<usize> {
     })
 }
 
-/// What a value is compared for.
+/// A test of a value.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Test {
@@ -302,7 +302,7 @@ impl Filter {
     }
 }
 
-/// Up or down.
+/// The direction of a sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// From the least on.
@@ -314,13 +314,13 @@ pub enum Order {
 /// Which records, in which order, how many, which of their fields.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
-    /// Which.
+    /// Which records.
     pub filter: Filter,
-    /// In which order; in any where empty.
+    /// The order; any order where empty.
     pub sort: Vec<(Path, Order)>,
     /// How many at most.
     pub limit: Option<u64>,
-    /// Only these fields, named at the top; all where none.
+    /// Only these top-level fields; all of them where `None`.
     pub fields: Option<Vec<String>>,
 }
 

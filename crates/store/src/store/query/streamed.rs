@@ -15,7 +15,7 @@ use crate::{
 pub struct Answer<'s> {
     /// The records.
     pub rows: Rows<'s>,
-    /// Why records were read that the answer does not have; none where the store itself answered.
+    /// Why more records were read than the answer has; none where the store itself answered the query.
     pub read: Option<String>,
 }
 

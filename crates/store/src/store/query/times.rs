@@ -24,7 +24,7 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// For records in which only values of these kinds stay what they are.
+    /// For records of a store that keeps only values of these kinds as they are.
     pub fn new(filter: Filter, keeps: &[Kind]) -> Matcher {
         let mut times = Vec::new();
         if !keeps.contains(&Kind::Time) {

@@ -1,4 +1,4 @@
-//! For tests: a server that answers as none in its senses does.
+//! Tests with a fake Redis server that sends invalid answers.
 
 use std::{
     io::{BufRead, BufReader, Read, Write},

@@ -1,11 +1,11 @@
-//! Clients for HTTP that listen to what the server says it is, and that read no more than there is use for.
+//! HTTP clients that note the server's product and limit the size of its answers.
 //!
-//! The crate makes room for as many bytes as the server says an object has, and reads lists and refusals
-//! to their end. So each answer is read here, up to a limit, before the crate sees it. So is what a list says of
-//! where it goes on, as the crate takes one that does not say it for the end; and a part of an object that was asked
-//! for as a whole is refused.
+//! The crate reserves as many bytes as the server says an object has, and reads lists and error answers to their end.
+//! So each answer is read here first, up to a limit. Two more checks are made here: a truncated list must have a
+//! continuation token, as the crate takes a list without one for the last page; and a part of an object is refused
+//! where the whole was requested.
 //!
-//! Requests are signed for one origin, and go to no other, wherever a server sends them.
+//! Requests are signed for one origin, and go to no other, wherever a server redirects them.
 
 use std::{
     io,

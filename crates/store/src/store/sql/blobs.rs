@@ -1,5 +1,5 @@
-//! A table of a database as a store of bytes: what it has in common with the store of records is written
-//! once, there.
+//! A table of an SQL database as a store of bytes. What it has in common with the store of records is implemented once,
+//! there.
 
 use std::{pin::Pin, sync::Arc};
 

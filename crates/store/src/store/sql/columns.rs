@@ -1,4 +1,4 @@
-//! Tests of typed columns: what kind of value is there is known beforehand.
+//! SQL for tests of typed columns, where the kind of the values is known beforehand.
 
 use super::{Column, Dialect, Path, Sql, Test, comparison, prefix};
 use crate::record::{Kind, Value};

@@ -1,8 +1,8 @@
-//! What of a query a table database can answer: conditions that no record fails that fits.
+//! Query conditions for a table database: every record that fits the filter meets them.
 //!
-//! More records may meet them than fit: columns are text, so the text `5` is found among numbers,
-//! and numbers are compared with a margin. What is found is tried again here, on the client. Tests
-//! of which there is no such condition are left to that alone.
+//! Other records may meet them too: columns are text, so the text `5` is found among numbers, and numbers are compared
+//! with a margin. The client therefore tests what is found again. A test that has no such condition is left to the
+//! client alone.
 //!
 //! The numbers are those of Tokyo Cabinet's `tctdb.h` (`TDBQCSTREQ` and the like).
 

@@ -1,4 +1,4 @@
-//! So many operations at once, and no more: the others wait, but not for ever.
+//! A concurrency limit: [`Limit`] runs a bounded number of operations at once; the others wait, up to a timeout.
 
 use std::{sync::Arc, time::Duration};
 
@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// A store that is asked for only so many things at once.
+/// A store with a limit on concurrent operations.
 ///
 /// A stream counts while a batch of it is being fetched, not while the batch is being worked on: a
 /// put for each batch of a scan does not wait for the scan, even where the limit is one. All tables

@@ -1,4 +1,4 @@
-//! What is asked of a store: how often, how many rows, how long it took, how often it failed.
+//! Metrics of a store: [`Meter`] counts operations, rows and errors, and adds up the time they take.
 
 use std::{
     sync::{
@@ -22,10 +22,10 @@ use crate::{
     },
 };
 
-/// A source of time: how long it is since some fixed moment. It never goes back.
+/// A monotonic clock: the time since some fixed moment.
 pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
-/// What can be asked of a store.
+/// The operations of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Operation {
@@ -66,13 +66,13 @@ impl Operation {
 /// What was counted of one operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How often it was asked for; a stream counts once.
+    /// Number of calls; a stream counts once.
     pub operations: u64,
-    /// Rows that were written, read or deleted by those that succeeded; of streams, as they came.
+    /// Rows written, read or deleted by calls that succeeded; rows of a stream count as they arrive.
     pub rows: u64,
     /// How often it failed.
     pub errors: u64,
-    /// How long it took, all together; of streams, without the time between batches.
+    /// Total time of the calls; of streams, without the time between batches.
     pub time: Duration,
 }
 
@@ -81,12 +81,12 @@ pub struct Counts {
 pub struct Totals([Counts; Operation::ALL.len()]);
 
 impl Totals {
-    /// Of one.
+    /// The counts of one operation.
     pub fn of(&self, operation: Operation) -> Counts {
         self.0[operation as usize]
     }
 
-    /// Of all together.
+    /// The counts of all operations together.
     pub fn all(&self) -> Counts {
         self.0.iter().fold(Counts::default(), |sum, one| Counts {
             operations: sum.operations + one.operations,
@@ -106,7 +106,7 @@ struct Cell {
     nanos: AtomicU64,
 }
 
-/// A store that counts what is asked of it. All its tables count together.
+/// A store that counts its operations and their time. All its tables count together.
 pub struct Meter {
     inner: Arc<dyn Store>,
     cells: Arc<[Cell; Operation::ALL.len()]>,
@@ -114,12 +114,12 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Counts what is asked of a store, by this clock.
+    /// Counts the operations of a store, timed by this clock.
     pub fn new(inner: Arc<dyn Store>, clock: Clock) -> Meter {
         Meter { inner, cells: Arc::default(), clock }
     }
 
-    /// By the system's monotonic clock.
+    /// Like [`new`](Meter::new), with the system's monotonic clock.
     pub fn timed(inner: Arc<dyn Store>) -> Meter {
         let begin = Instant::now();
         Meter::new(inner, Arc::new(move || begin.elapsed()))

@@ -1,4 +1,4 @@
-//! The pen that fields are written with.
+//! The builder that writes the fields of a catalogue record.
 
 use super::plan::Plan;
 use crate::{
