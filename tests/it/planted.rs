@@ -194,6 +194,8 @@ fn links_that_others_planted_in_a_shared_folder_are_not_followed() {
             assert_eq!(fs::read(ours.path().join("file")).unwrap(), b"precious", "{args}");
             assert!(!ours.path().join("new").exists(), "{args}");
             assert_eq!(fs::read_dir(ours.path().join("folder")).unwrap().count(), 0, "{args}");
+            // What names something else goes on from there.
+            let _ = fs::remove_file(shared.path().join("own.journal"));
         }
     }
 }

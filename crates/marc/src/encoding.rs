@@ -277,7 +277,11 @@ mod tests {
         let seen = look.read(was.as_ref(), &mut troubles).expect("it has a wrong byte").unwrap();
         let text = seen.field(*b"100").unwrap().subfield(b'a').unwrap();
         assert_eq!(text, "Dvořák \u{fffd}( here".as_bytes());
+        // Nothing is replaced by looking.
+        assert_eq!(troubles, []);
+        to_utf8(was.as_ref(), true, &mut Record::new(), &mut troubles).unwrap();
         assert_eq!(troubles.len(), 1, "{troubles:?}");
+        assert_eq!(troubles[0].kind, TroubleKind::Replaced);
         assert!(troubles[0].to_string().contains("0xc3"), "{troubles:?}");
     }
 

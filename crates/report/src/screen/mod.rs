@@ -25,8 +25,9 @@ pub const LINES: usize = 45;
 const TITLE: usize = 2;
 /// The narrowest screen that is set, in columns.
 pub const NARROWEST: usize = 40;
-/// Below so many columns a line says too little: warnings are in several.
+/// Below so many columns a line says too little: warnings are in several, where a run has so many lines.
 const ROOMY: usize = 60;
+const ROOMY_LINES: usize = 25;
 /// A screen whose terminal says nothing of its width, in columns.
 pub const USUAL: usize = 80;
 
@@ -85,7 +86,7 @@ fn one(lines: &mut Lines, results: &Results, room: usize) {
             _ => String::new(),
         };
         let warning = format!("warning: {warning}");
-        match lines.width() < ROOMY {
+        match lines.width() < ROOMY && room >= ROOMY_LINES {
             true => lines.paragraph(Weight::Plain, &(warning + &more), 3),
             false => lines.cut_before(Weight::Plain, &warning, &more),
         }
