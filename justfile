@@ -17,6 +17,10 @@ bench FILE:
 fuzz SECONDS="60":
     scripts/fuzz {{SECONDS}}
 
+# What the library crates promise, against the last release.
+semver:
+    scripts/semver
+
 # Licences and known vulnerabilities of what we depend on.
 deny:
     scripts/deny

@@ -7,6 +7,7 @@
 //! - [`marc`]: MARC records: ISO 2709, MARC-8, MARCXML, MARC-in-JSON.
 //! - [`format`](mod@format): records to bytes and back.
 //! - [`file`](mod@file): places that are files: opened by name and content, packed, split, written whole.
+//! - [`link`]: links of other users, which are not followed.
 //! - [`memcache`]: a client of memcached, and a model of its memory.
 //! - [`store`]: databases, caches and folders behind one interface; [`copy`]: from any place to any place.
 //! - [`server`]: private servers for tests and measurements; [`durability`]: what a write has survived.
@@ -18,7 +19,7 @@ pub use steelyard_format::{format, record};
 pub use steelyard_marc as marc;
 pub use steelyard_memcache as memcache;
 pub use steelyard_report as report;
-pub use steelyard_store::{copy, durability, file, server, store};
+pub use steelyard_store::{copy, durability, file, link, server, store};
 pub use store::open;
 
 #[doc = include_str!("../README.md")]

@@ -21,13 +21,13 @@ use super::{
 
 /// Validates files and lists everything that is wrong, with record number and byte offset.
 ///
-/// There are three grades. A note is odd but loses nothing. Repaired: the record contradicts itself, and can be read
-/// in one way. Lost: the record or a part of it cannot be read. The exit status is 1 if anything is repaired or lost;
-/// with --pedantic also for notes.
+/// There are four grades. A note is odd but loses nothing. Repaired: the record contradicts itself, and can be read
+/// in one way. Kept: something is wrong that cannot be repaired, such as wrong bytes in text, and a copy has it, too.
+/// Lost: the record or a part of it cannot be read. The exit status is 1 for all but notes; with --pedantic also for
+/// notes.
 ///
-/// Records are counted as `copy` counts them: repaired records are those that it would write, damaged ones those that
-/// it would reject. MARC-8 is decoded to check it. `copy` does not change wrong bytes in text or wrong indicators, so
-/// they are found again in the copy.
+/// Records are counted as `copy` counts them: it would write repaired records as valid ones, records with errors as
+/// they are (something is kept, or a part is lost), and reject damaged ones. MARC-8 is decoded to check it.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -70,8 +70,10 @@ struct Summary<'a> {
     format: String,
     records: u64,
     sound: u64,
-    /// Read, though something is wrong.
+    /// Read after a repair.
     repaired: u64,
+    /// Read, though something is wrong.
+    faulty: u64,
     /// How many of those have lost a part.
     incomplete: u64,
     /// Not read.
@@ -135,8 +137,9 @@ impl<W: Write> Check<'_, W> {
         let severity = worst(troubles).map(|t| t.kind.severity());
         match (&found.content, severity) {
             (Err(_), _) => summary.rejected += 1,
-            (Ok(_), Some(Severity::Lost | Severity::Repaired)) => {
-                summary.repaired += 1;
+            (Ok(_), Some(Severity::Repaired)) => summary.repaired += 1,
+            (Ok(_), Some(Severity::Kept | Severity::Lost)) => {
+                summary.faulty += 1;
                 summary.incomplete += u64::from(severity == Some(Severity::Lost));
             }
             (Ok(_), _) => summary.sound += 1,
@@ -183,11 +186,14 @@ impl<W: Write> Check<'_, W> {
             writeln!(out)?;
             return Ok(worst);
         }
-        let Summary { file, format, records, sound, repaired, incomplete, rejected, kinds } =
-            summary;
+        let Summary { file, format, records, sound, repaired, faulty, incomplete, .. } = summary;
+        let Summary { rejected, kinds, .. } = summary;
         let (file, records) = (visible(file), count(records, "record"));
         write!(out, "{file}: {records} in {format}: {} valid", grouped(sound))?;
         write!(out, ", {} repaired", grouped(repaired))?;
+        if faulty > 0 {
+            write!(out, ", {} with errors", grouped(faulty))?;
+        }
         if incomplete > 0 {
             write!(out, " ({} incomplete)", grouped(incomplete))?;
         }

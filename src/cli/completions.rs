@@ -1,14 +1,17 @@
 //! `steelyard completions` and `steelyard man`: both are generated from the command line's own description, with the
 //! values that options take from the tables of formats, stores, servers and datasets.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command, builder::PossibleValuesParser};
 use clap_complete::Shell;
+use clap_mangen::Man;
 use steelyard::{
     Error, Result,
     durability::Tier,
+    file::Staged,
     format::Format,
+    link,
     record::dataset::Dataset,
     server::PROGRAMS,
     store::{DRIVERS, Shape},
@@ -82,7 +85,21 @@ Examples:
 
 pub fn man(args: ManArgs, command: Command) -> Result<Outcome> {
     let placed = |e: std::io::Error| Error::from(e).in_place(args.folder.display().to_string());
+    link::followed(&args.folder).map_err(|e| e.in_place(args.folder.display().to_string()))?;
     std::fs::create_dir_all(&args.folder).map_err(placed)?;
-    clap_mangen::generate_to(command, &args.folder).map_err(placed)?;
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    pages(command, &args.folder)?;
     Ok(Outcome::Well)
+}
+
+/// The page of a command, and those of the commands below it.
+fn pages(command: Command, folder: &Path) -> Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        pages(below.clone(), folder)?;
+    }
+    let page = Man::new(command);
+    let mut file = Staged::create(&folder.join(page.get_filename()), false)?;
+    page.render(&mut file)?;
+    file.commit()
 }

@@ -155,9 +155,7 @@ fn at_once(signal: Signal) {
         let left = cleanup::all();
         let _ = done.send(());
         left.iter().for_each(|line| tell(line));
-        if let Some(line) = kept() {
-            tell(&line);
-        }
+        tell(&kept());
         let _ = done.send(());
     };
     if thread::Builder::new().spawn(clear).is_ok() {
@@ -169,12 +167,16 @@ fn at_once(signal: Signal) {
     process::exit(status(signal))
 }
 
-/// Where the rounds that were complete are.
-fn kept() -> Option<String> {
-    let (path, begun) = RESULTS.get()?;
-    let written = fs::metadata(path).and_then(|data| data.modified()).ok()?;
-    let path = path.display();
-    (written >= *begun).then(|| format!("what was measured: steelyard report {path}"))
+/// Where the rounds that were complete are, or that there are none.
+fn kept() -> String {
+    let Some((path, begun)) = RESULTS.get() else {
+        return "ended at once, without a report".into();
+    };
+    let written = fs::metadata(path).and_then(|data| data.modified());
+    match written.is_ok_and(|written| written >= *begun) {
+        true => format!("what was measured: steelyard report {}", path.display()),
+        false => "no round was finished: there are no results".into(),
+    }
 }
 
 /// Returns where the signal ends nothing: it does not end the first process of a container.

@@ -217,5 +217,8 @@ fn file_to_write<T: From<String>>(text: &str) -> Result<T, String> {
 
 /// Parses a value of a command line by its `FromStr`, for clap.
 fn parsed<T: std::str::FromStr<Err = Error>>(text: &str) -> Result<T, String> {
-    text.parse().map_err(|e: Error| e.context().to_owned())
+    text.parse().map_err(|e: Error| match e.hint() {
+        Some(hint) => format!("{}; {hint}", e.context()),
+        None => e.context().to_owned(),
+    })
 }

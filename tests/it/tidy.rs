@@ -4,6 +4,8 @@
 //! To let a room use another, or to add a room: the table below, and ARCHITECTURE.md.
 
 mod named;
+mod options;
+mod packages;
 mod skips;
 mod source;
 
@@ -31,9 +33,13 @@ const ROOMS: &[(&str, &[&str])] = &[
     // `marc` in `dataset/catalogue` only.
     ("record", &["error", "marc"]),
     ("format", &["error", "record", "marc"]),
-    ("file", &["error", "record", "marc", "format"]),
+    ("link", &["error"]),
+    ("file", &["error", "link", "record", "marc", "format"]),
     ("server", &["error", "durability"]),
-    ("store", &["error", "timer", "durability", "record", "marc", "format", "memcache", "server"]),
+    (
+        "store",
+        &["error", "timer", "link", "durability", "record", "marc", "format", "memcache", "server"],
+    ),
     ("copy", &["error", "record", "marc", "format", "file", "store"]),
     (
         "cli",
@@ -44,6 +50,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "marc",
             "format",
             "file",
+            "link",
             "memcache",
             "server",
             "store",

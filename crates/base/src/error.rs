@@ -149,7 +149,8 @@ impl Error {
         Self::new(kind, format!("{CANNOT_CONNECT}: {}", plain(&cause.to_string())))
     }
 
-    /// The same error with what to do about it, which the command line prints as a line of its own.
+    /// The same error with what to do about it, which the command line prints as a line of its own. Only here may an
+    /// error name options of the command line: whoever calls the library has none.
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
         self
@@ -282,10 +283,11 @@ impl fmt::Display for Error {
     }
 }
 
+/// The kind, and all that [`chain`](Error::chain) and [`hint`](Error::hint) say: what `unwrap` shows.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}: {self}", self.0.kind)?;
-        self.causes().try_for_each(|cause| write!(f, ": {cause}"))
+        write!(f, "{:?}: {}", self.0.kind, self.chain())?;
+        self.hint().map_or(Ok(()), |hint| write!(f, " ({hint})"))
     }
 }
 
@@ -371,6 +373,20 @@ mod tests {
         let of = |cause: &str| Error::cannot_connect(ErrorKind::Unavailable, cause).reason();
         assert_eq!(of("TLS is needed"), "cannot connect: TLS is needed");
         assert_eq!(of(""), "cannot connect: ");
+    }
+
+    #[test]
+    fn debug_says_everything_once() {
+        let io = || std::io::Error::other("disk on fire");
+        let error = Error::from(io()).in_place("a.json").at_record(3).with_hint("get a bucket");
+        assert_eq!(format!("{error:?}"), "Io: a.json, record 3: disk on fire (get a bucket)");
+        // Told again, with the first as its source.
+        let inner = Error::malformed("key 7: no value").at(12).with_source(io());
+        let outer = Error::malformed(format!("in t: {}", inner.context())).with_source(inner);
+        assert_eq!(format!("{outer:?}"), "Malformed: in t: key 7: no value: disk on fire");
+        let error = Error::cannot_connect(ErrorKind::Unavailable, "refused").in_place("db:1");
+        let error = error.with_source(io());
+        assert_eq!(format!("{error:?}"), "Unavailable: cannot connect to db:1: refused");
     }
 
     #[test]

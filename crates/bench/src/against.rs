@@ -179,9 +179,9 @@ fn one_round(options: &Options<'_>, program: &Path, file: &Path, round: u32) -> 
         return Err(at(Error::unavailable(what)));
     }
     let read = save::read(file).map_err(|e| {
-        let what = "its results cannot be read by this program; is it older than --out, or newer \
-                    than this one?";
-        at(Error::new(e.kind(), what).with_source(e))
+        let what = "its results cannot be read by this program";
+        let hint = "is that program newer than this one, or so old that it has no --out?";
+        at(Error::new(e.kind(), what).with_source(e).with_hint(hint))
     });
     // What is left of this round is not the next one's.
     let _ = std::fs::remove_file(file);

@@ -13,7 +13,7 @@ use std::{
 };
 
 use super::cleanup::{self, Due};
-use crate::{Error, Result, server::PrivateFolder};
+use crate::{Error, Result, link, server::PrivateFolder};
 
 /// What its name begins with.
 const NAME: &str = "steelyard-bench-";
@@ -36,6 +36,7 @@ impl Scratch {
     pub fn new(parent: Option<&Path>) -> Result<Scratch> {
         let parent = parent.map_or_else(std::env::temp_dir, Path::to_path_buf);
         let failed = |e: std::io::Error| Error::from(e).in_place(parent.display().to_string());
+        link::followed(&parent).map_err(|e| e.in_place(parent.display().to_string()))?;
         fs::create_dir_all(&parent).map_err(failed)?;
         sweep(&parent);
         let folder = Arc::new(PrivateFolder::make(&parent, NAME).map_err(failed)?);

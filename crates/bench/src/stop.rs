@@ -20,7 +20,7 @@ use crate::{Error, Result};
 
 /// The error of a run that was ended before its first round was done.
 pub(crate) fn interrupted() -> Error {
-    Error::unavailable("interrupted before the first round was done")
+    Error::unavailable("interrupted before the first round was done: there are no results")
 }
 
 /// Whether a run is to end. Clones are the same flag.

@@ -68,7 +68,7 @@ impl Told {
         if let Some(shortest) = self.shortest {
             text += &format!(
                 ". The time allowed has room for {STARTS} starts only with shorter windows: {} at \
-                 the shortest. A longer --budget, fewer formats or fewer records make them longer",
+                 the shortest. More time, fewer formats or fewer records make them longer",
                 milliseconds(shortest)
             );
         }

@@ -66,18 +66,26 @@ impl Look {
         Look { utf8: Record::new(), nfc }
     }
 
-    /// Decodes `record` if its text is MARC-8, or UTF-8 with wrong bytes, and adds what is wrong with that to `troubles`,
-    /// as [`to_utf8`] does. Gives the record in UTF-8; none where it is that already.
+    /// Decodes `record` if its text is MARC-8, or UTF-8 with wrong bytes. Gives the record in UTF-8; none where it is that
+    /// already. What is wrong with MARC-8 is added to `troubles`, as [`to_utf8`] does. Of UTF-8 it was said when the record
+    /// was read; that a byte is replaced is said by whoever keeps the record so.
     pub fn read(
         &mut self,
         record: RecordRef<'_>,
         troubles: &mut Vec<Trouble>,
     ) -> Option<Result<RecordRef<'_>>> {
-        let is_utf8 = record.is_utf8() && record.leader().says_utf8();
-        if is_utf8 || encoding(record) != Encoding::Marc8 && is_valid(record) {
+        if record.is_utf8() && record.leader().says_utf8() {
             return None;
         }
+        let is_marc8 = encoding(record) == Encoding::Marc8;
+        if !is_marc8 && is_valid(record) {
+            return None;
+        }
+        let before = troubles.len();
         let done = to_utf8(record, self.nfc, &mut self.utf8, troubles);
+        if !is_marc8 {
+            troubles.truncate(before);
+        }
         Some(done.map(|()| self.utf8.as_ref()))
     }
 }
@@ -138,7 +146,7 @@ pub fn to_marc8(record: RecordRef<'_>, to: &mut Record, troubles: &mut Vec<Troub
         Encoder::default().encode(text, bytes, &mut |at, c| {
             let at = record.offset_of(&field) + at;
             let detail = format!("{}: MARC-8 has no {c:?}", field.tag_text());
-            troubles.push(Trouble::new(TroubleKind::BadText, at, detail));
+            troubles.push(Trouble::new(TroubleKind::Reference, at, detail));
         });
         Ok(field.tag())
     })
@@ -161,24 +169,24 @@ pub fn replace_invalid(
     let mut leader = record.leader();
     if let Err(e) = std::str::from_utf8(&leader.0) {
         let at = e.valid_up_to();
-        let detail = format!("0x{:02x} replaced by ?", leader.0[at]);
-        troubles.push(Trouble::new(TroubleKind::Leader, at, detail));
+        let detail = format!("leader: 0x{:02x}, by ?", leader.0[at]);
+        troubles.push(Trouble::new(TroubleKind::Replaced, at, detail));
         ascii(&mut leader.0);
     }
     recode(record, true, to, |field, text| {
         let mut at = record.offset_of(&field);
         let mut tag = field.tag();
         if std::str::from_utf8(&tag).is_err() {
-            let detail = format!("{:?}, replaced by ?", field.tag_text());
-            troubles.push(Trouble::new(TroubleKind::Tag, at, detail));
+            let detail = format!("tag {:?}, by ?", field.tag_text());
+            troubles.push(Trouble::new(TroubleKind::Replaced, at, detail));
             ascii(&mut tag);
         }
         for chunk in field.bytes().utf8_chunks() {
             text.extend_from_slice(chunk.valid().as_bytes());
             at += chunk.valid().len();
             if let Some(&bad) = chunk.invalid().first() {
-                let detail = format!("{}: 0x{bad:02x} replaced by U+FFFD", field.tag_text());
-                troubles.push(Trouble::new(TroubleKind::BadText, at, detail));
+                let detail = format!("{}: 0x{bad:02x}, by U+FFFD", field.tag_text());
+                troubles.push(Trouble::new(TroubleKind::Replaced, at, detail));
                 text.extend_from_slice("\u{fffd}".as_bytes());
             }
             at += chunk.invalid().len();
@@ -269,7 +277,11 @@ mod tests {
         let seen = look.read(was.as_ref(), &mut troubles).expect("it has a wrong byte").unwrap();
         let text = seen.field(*b"100").unwrap().subfield(b'a').unwrap();
         assert_eq!(text, "Dvořák \u{fffd}( here".as_bytes());
+        // Nothing is replaced by looking.
+        assert_eq!(troubles, []);
+        to_utf8(was.as_ref(), true, &mut Record::new(), &mut troubles).unwrap();
         assert_eq!(troubles.len(), 1, "{troubles:?}");
+        assert_eq!(troubles[0].kind, TroubleKind::Replaced);
         assert!(troubles[0].to_string().contains("0xc3"), "{troubles:?}");
     }
 
@@ -312,6 +324,6 @@ mod tests {
         assert_eq!(&to.leader().0[20..], b"45?0");
         assert!(to.as_ref().field(*b"?X9").is_some() && to.as_ref().field(*b"100").is_some());
         let kinds: Vec<_> = troubles.iter().map(|t| t.kind).collect();
-        assert_eq!(kinds, [TroubleKind::Leader, TroubleKind::Tag]);
+        assert_eq!(kinds, [TroubleKind::Replaced, TroubleKind::Replaced]);
     }
 }

@@ -11,8 +11,10 @@ use crate::error::{cut, gives_orders};
 pub enum Severity {
     /// Odd, but met in good files; nothing was changed.
     Note,
-    /// The record contradicts itself; it was read in the only way that makes sense.
+    /// The record contradicts itself; it was read in the only way that makes sense, so that a copy is right.
     Repaired,
+    /// Something is wrong that nobody can mend: it is kept as it is, so that a copy is wrong, too.
+    Kept,
     /// Something was left out, or the record could not be read at all.
     Lost,
 }
@@ -56,17 +58,19 @@ kinds! {
                                          directory was used";
     DirectoryEntry "directory-entry" Repaired "a directory entry is not what its field says; the field was cut at its terminators";
     DirectoryLength "directory-length" Repaired "the directory is not a whole number of entries";
-    FieldEnd "field-end" Repaired "a field does not end with its terminator, or has one inside";
-    Indicators "indicators" Repaired "a field has not exactly two indicators; kept as plain text";
-    ControlSubfields "subfields-in-control-field" Repaired "a control field has subfields; kept as plain text";
+    Indicator "indicator" Repaired "an indicator is missing or is not one character; a blank was used, or it was cut";
+    Reference "reference" Repaired "a character that MARC-8 does not have; written as &#x4E00;, as the Library of \
+                                    Congress does";
     Leader "leader" Repaired "the leader is damaged";
-    TooLong "too-long" Repaired "too long for ISO 2709: written with zeros for the length, which \
-                                 few programs read";
-    BadText "bad-encoding" Repaired "bytes that are not text in the record's encoding; kept as they are";
     Tag "tag" Repaired "a tag that is not three bytes; padded with blanks or cut";
     Code "subfield-code" Repaired "a subfield whose code is not one character";
-    Markup "markup" Repaired "an unknown reference or escape; kept as written";
-    Replaced "replaced" Lost "a character that is not allowed here; replaced by U+FFFD";
+    FieldEnd "field-end" Kept "a field does not end with its terminator, or has one inside; kept as it is";
+    Indicators "indicators" Kept "a field has not exactly two indicators; kept as plain text";
+    ControlSubfields "subfields-in-control-field" Kept "a control field has subfields; kept as plain text";
+    TooLong "too-long" Kept "too long for ISO 2709: written with zeros for the length, which few programs read";
+    BadText "bad-encoding" Kept "bytes that are not text in the record's encoding; kept as they are";
+    Markup "markup" Kept "an unknown reference or escape; kept as written";
+    Replaced "replaced" Lost "a byte or character that is not allowed here; replaced by U+FFFD, in leader and tags by ?";
     Skipped "skipped" Lost "an element, a line or text that does not belong in a record; dropped";
     Truncated "truncated" Lost "the file ends, or another record begins, inside the record";
     NoDirectory "no-directory" Lost "no directory, so the fields cannot be found";
@@ -80,12 +84,10 @@ kinds! {
 }
 
 impl TroubleKind {
-    /// True for what is wrong in the text of a field or in its shape: it is kept as it is, so that a
+    /// True for what is odd, or wrong in the text of a field or in its shape: it is kept as it is, so that a
     /// copy of the record has it too. What is wrong in a record's layout is mended by writing it anew.
     pub fn stays(self) -> bool {
-        use TroubleKind::*;
-        self.severity() == Severity::Note
-            || matches!(self, FieldEnd | Indicators | ControlSubfields | BadText)
+        matches!(self.severity(), Severity::Note | Severity::Kept)
     }
 }
 
@@ -94,6 +96,7 @@ impl Serialize for Severity {
         s.serialize_str(match self {
             Severity::Note => "note",
             Severity::Repaired => "repaired",
+            Severity::Kept => "kept",
             Severity::Lost => "lost",
         })
     }

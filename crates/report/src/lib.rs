@@ -91,7 +91,7 @@ fn page(results: &Results) -> page::Page {
 #[cfg(test)]
 mod tests;
 
-// The example of the README is compiled and run.
+// The example of the README is compiled.
 #[doc = include_str!("../README.md")]
 #[cfg(doctest)]
 struct Readme;

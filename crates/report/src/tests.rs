@@ -578,7 +578,7 @@ fn every_field_of_the_results_is_described() {
     let mut found = std::collections::BTreeSet::new();
     names(&serde_json::to_value(&results).unwrap(), &mut found);
     names(&serde_json::to_value(samples::stores()).unwrap(), &mut found);
-    let described = include_str!("../../../docs/results-schema.md");
+    let described = include_str!("tests/results-schema.md");
     let missing: Vec<_> = found.iter().filter(|n| !described.contains(&format!("`{n}`"))).collect();
     assert!(
         found.len() > 80 && missing.is_empty(),

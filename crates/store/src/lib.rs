@@ -4,6 +4,7 @@
 //! - [`file`](mod@file): places that are files: opened by name and content, packed, split, written whole.
 //! - [`copy`]: records from any place to any place.
 //! - [`durability`]: what an acknowledged write has survived.
+//! - [`link`]: links of other users, which are not followed.
 //! - [`server`]: private servers, started for a test or a measurement and removed afterwards.
 
 // Drivers share code: without all of them some of it has no user; with all of them, none of it may.
@@ -23,10 +24,10 @@
 pub mod copy;
 pub mod durability;
 pub mod file;
+pub mod link;
 pub mod server;
-// What tests do without a server they need; that of tests/it.
+// What tests do without a server they need. The file is a link to that of tests/it: a package has a copy of it.
 #[cfg(test)]
-#[path = "../../../tests/it/skips.rs"]
 #[allow(dead_code, unreachable_pub, unused_imports, unused_macros)]
 mod skips;
 pub mod store;

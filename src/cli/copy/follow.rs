@@ -31,6 +31,8 @@ pub struct Report {
     untold: u64,
     /// Some of the untold are rejected records.
     untold_rejects: bool,
+    /// The hints that were given.
+    hints: Vec<String>,
     pub rejects: Option<Rejects>,
     /// How far the copy has come.
     so_far: Counts,
@@ -78,6 +80,7 @@ impl Report {
             told: 0,
             untold: 0,
             untold_rejects: false,
+            hints: Vec::new(),
             rejects: None,
             so_far: Counts::default(),
         }
@@ -136,6 +139,15 @@ impl Report {
         }
     }
 
+    /// What to do about it, once: many records may be rejected for the same reason.
+    fn hint(&mut self, reject: &Reject) {
+        let new = |hint: &&String| !self.quiet && !self.hints.contains(hint);
+        if let Some(hint) = reject.hint.as_ref().filter(new) {
+            self.progress.say(&format!("hint: {hint}"));
+            self.hints.push(hint.clone());
+        }
+    }
+
     pub fn summary(&self, counts: &Counts) {
         if self.quiet {
             return;
@@ -157,6 +169,7 @@ impl Report {
         for (n, what) in [
             (counts.left_out, "left out"),
             (counts.repaired, "repaired"),
+            (counts.faulty, "with errors"),
             (counts.rejected, "rejected"),
             (counts.duplicates, "duplicates"),
             (counts.verified, "verified"),
@@ -185,10 +198,14 @@ impl Follower for Report {
     fn reject(&mut self, reject: &Reject) -> Result<()> {
         let name = self.name.clone();
         self.untold_rejects |= !self.quiet && self.told == SHOWN;
+        let shown = self.told < SHOWN;
         self.tell(|| {
             let Reject { record, reason, .. } = reject;
             format!("{name}: record {record}, {}: rejected: {reason}", place(reject))
         });
+        if shown {
+            self.hint(reject);
+        }
         match &mut self.rejects {
             Some(rejects) => rejects.add(reject),
             None => Ok(()),
@@ -269,7 +286,8 @@ impl Rejects {
     /// Files that go on behind so many bytes, and so many lines of reasons, of an earlier run.
     pub fn resume(path: &str, bytes: u64, lines: u64) -> Result<Rejects> {
         let open = |path: &str| {
-            open_own(Path::new(path), 0o666, "the file of rejected records", "--rejects")
+            let advice = "remove it, or name another file with --rejects";
+            open_own(Path::new(path), 0o666, "the file of rejected records", advice)
         };
         let (records, mut kept) = (open(path)?, open(&reasons(path))?);
         let mut text = Vec::new();
@@ -327,6 +345,7 @@ pub struct Summary {
     written: u64,
     left_out: u64,
     repaired: u64,
+    faulty: u64,
     rejected: u64,
     duplicates: u64,
     verified: u64,
@@ -341,6 +360,7 @@ impl From<Counts> for Summary {
             written: c.written,
             left_out: c.left_out,
             repaired: c.repaired,
+            faulty: c.faulty,
             rejected: c.rejected,
             duplicates: c.duplicates,
             verified: c.verified,

@@ -26,7 +26,8 @@ pub use places::with_option;
 ///
 /// A place is a file, - for standard input or output, or the URL of a store (see `steelyard stores`). The
 /// format of a file follows from its extension, or from the first bytes of the source. A bad record does not
-/// end the copy: it is repaired or rejected, counted and reported with its place, and the exit status is 1.
+/// end the copy: it is repaired, written with its errors, or rejected; it is counted and reported with its place, and
+/// the exit status is 1.
 ///
 /// A file gets its name when it is complete; until then, and if the copy fails, the old file stays. It also
 /// stays, with exit status 1, if all records are rejected or if no record has a field that --fields names.
@@ -62,7 +63,7 @@ pub struct Args {
     /// Write rejected records to FILE, unchanged, and where and why to FILE.reasons.
     #[arg(long, value_name = "FILE", value_parser = file_to_write::<String>)]
     rejects: Option<String>,
-    /// Reject records that would have to be repaired.
+    /// Reject records that would have to be repaired, or written with errors.
     #[arg(long, conflicts_with = "tolerant")]
     strict: bool,
     /// Replace what the target cannot hold by U+FFFD, and report it, instead of rejecting the record.
@@ -215,7 +216,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     if let Some(failure) = &failure {
         say(format_args!("error: {name}: {failure}"));
     }
-    let well = failure.is_none() && counts.rejected == 0 && counts.repaired == 0;
+    let well = failure.is_none() && counts.rejected + counts.repaired + counts.faulty == 0;
     Ok(if well { Outcome::Well } else { Outcome::Found })
 }
 

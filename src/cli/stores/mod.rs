@@ -16,9 +16,10 @@ use steelyard::{
     store::{self, DRIVERS, OPTIONAL, Place, Row, query::Path},
 };
 use tokio::runtime::{Builder, Handle, Runtime};
+use unicode_width::UnicodeWidthStr;
 
 use self::table::Form;
-use super::{Outcome, grammar, print, say};
+use super::{Outcome, fold::folded, grammar, print, say};
 
 /// Lists the kinds of store, with their URLs and what each layout changes or refuses
 ///
@@ -63,25 +64,44 @@ Examples:
   steelyard stores --table --format html > stores.html";
 
 pub fn run(args: Args) -> Result<Outcome> {
-    print(if args.table { table::table(args.format) } else { list() })?;
+    let terminal = console::Term::stdout();
+    let width = terminal.size_checked().map(|(_, width)| usize::from(width).max(NARROWEST));
+    print(if args.table { table::table(args.format, width) } else { list(width) })?;
     Ok(Outcome::Well)
 }
 
-fn list() -> String {
+/// The narrowest terminal that lines are set for.
+const NARROWEST: usize = 40;
+
+/// In lines of the terminal's width, where there is one.
+fn list(width: Option<usize>) -> String {
     let mut text = String::new();
+    let mut say = |head: &str, what: &str| {
+        let line = format!("{head:10} {what}");
+        match width {
+            // Below the name, and in lines that are filled.
+            Some(width) if line.width() > width => {
+                if !head.is_empty() {
+                    text += &format!("{head}\n");
+                }
+                text += &folded(what, width, 4);
+            }
+            _ => text += &format!("{line}\n"),
+        }
+    };
     for driver in DRIVERS {
         let shapes: Vec<_> = driver.shapes.iter().map(|shape| shape.name()).collect();
-        text += &format!("{:10} {}\n", driver.name, driver.about);
-        text += &format!("{:10} {}  (layouts: {})\n", "", driver.example, shapes.join(", "));
+        say(driver.name, driver.about);
+        say("", &format!("{}  (layouts: {})", driver.example, shapes.join(", ")));
         for (shape, loses) in driver.loses() {
-            text += &format!("{:10} {shape}: {loses}\n", "");
+            say("", &format!("{shape}: {loses}"));
         }
     }
     for kind in OPTIONAL.iter().filter(|kind| !kind.built_in) {
-        text += &format!(
-            "{:10} not in this build: build it with --features {0}, or --features full\n",
-            kind.feature
-        );
+        let feature = kind.feature;
+        let what =
+            format!("not in this build: build it with --features {feature}, or --features full");
+        say(feature, &what);
     }
     text
 }
@@ -186,6 +206,19 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+
+    #[test]
+    fn the_list_is_set_for_the_terminal() {
+        let wide = list(None);
+        let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        for width in [40, 60, 80, 300] {
+            let text = list(Some(width));
+            assert_eq!(words(&text), words(&wide), "{width}");
+            let most = width.max(6 + words(&text).iter().map(|word| word.width()).max().unwrap());
+            assert!(text.lines().all(|line| line.width() <= most), "{width}:\n{text}");
+        }
+        assert_eq!(list(Some(1000)), wide);
+    }
 
     /// As a name server that does not answer keeps a thread of the runtime.
     #[test]

@@ -29,8 +29,10 @@ struct Section {
     notes: Vec<String>,
 }
 
-pub fn table(form: Form) -> String {
+/// `width` is that of the terminal, where there is one.
+pub fn table(form: Form, width: Option<usize>) -> String {
     let sections = [values(), finding(), writing(), clients()];
+    let text = |section: &Section| text(section, width.unwrap_or(usize::MAX));
     match form {
         Form::Text => sections.iter().map(text).collect::<Vec<_>>().join("\n"),
         Form::Markdown => sections.iter().map(markdown).collect::<Vec<_>>().join("\n"),
@@ -209,8 +211,12 @@ fn widths(section: &Section) -> Vec<usize> {
     (0..section.head.len()).map(width).collect()
 }
 
-fn text(section: &Section) -> String {
+fn text(section: &Section, width: usize) -> String {
     let widths = widths(section);
+    let whole = widths.iter().sum::<usize>() + 2 * widths.len();
+    if whole > width {
+        return stacked(section, width);
+    }
     let line = |cells: &[String]| {
         let cells = cells.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         format!("  {}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
@@ -218,7 +224,25 @@ fn text(section: &Section) -> String {
     let mut text = format!("{}\n{}", section.title, line(&section.head));
     section.rows.iter().for_each(|row| text += &line(row));
     for note in &section.notes {
-        text += &folded(note, WIDTH, 2);
+        text += &folded(note, WIDTH.min(width), 2);
+    }
+    text
+}
+
+/// The same for a terminal that is narrower than the table: a paragraph for each row, with the names of the columns.
+fn stacked(section: &Section, width: usize) -> String {
+    let mut text = format!("{}\n", section.title);
+    // The columns that say which row it is.
+    let of = section.head.iter().take_while(|head| ["store", "layout"].contains(&head.as_str()));
+    let of = of.count();
+    for row in &section.rows {
+        text += &folded(&row[..of].join(" "), width, 2);
+        let cells = section.head.iter().zip(row).skip(of);
+        let cells: Vec<String> = cells.map(|(head, cell)| format!("{head}: {cell}")).collect();
+        text += &folded(&cells.join(", "), width, 4);
+    }
+    for note in &section.notes {
+        text += &folded(note, WIDTH.min(width), 2);
     }
     text
 }
@@ -265,6 +289,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
 
     #[test]
@@ -285,7 +311,7 @@ mod tests {
     #[test]
     fn every_layout_and_every_store_left_out_has_its_rows() {
         for form in [Form::Text, Form::Markdown, Form::Html] {
-            let text = table(form);
+            let text = table(form, None);
             for driver in DRIVERS {
                 assert!(text.contains(driver.name), "{form:?}: {}", driver.name);
             }
@@ -294,6 +320,17 @@ mod tests {
                     text.contains(&format!("not in this build: --features {}", kind.feature));
                 assert_eq!(told, !kind.built_in, "{form:?}: {}", kind.feature);
             }
+        }
+        // A narrow terminal has all of it, too, in lines that it can show.
+        for width in [40, 60, 80, 200] {
+            let (narrow, wide) = (table(Form::Text, Some(width)), table(Form::Text, None));
+            let longest = |text: &str| text.split_whitespace().map(|word| word.width()).max();
+            let most = width.max(6 + longest(&narrow).unwrap_or(0));
+            for line in narrow.lines() {
+                assert!(line.width() <= most, "{width}: {line}");
+            }
+            let cells = |text: &str| text.matches(['=', '~']).count();
+            assert_eq!(cells(&narrow), cells(&wide), "{width}");
         }
         let rows =
             |driver: &Driver| driver.facts.iter().map(|facts| facts.shape).collect::<Vec<_>>();

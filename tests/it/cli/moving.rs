@@ -218,7 +218,7 @@ fn duplicates_are_counted() {
         ("--on-duplicate first", 1, 0, "4 records read, 2 written, 2 duplicates"),
         ("--on-duplicate last", 3, 0, "4 records read, 2 written, 2 duplicates"),
         ("--on-duplicate reject", 1, 1, "4 records read, 2 written, 2 rejected"),
-        ("", 1, 1, "duplicate key \"1\"; --on-duplicate first or last keeps"),
+        ("", 1, 1, "duplicate key \"1\"\nhint: --on-duplicate first or last keeps"),
     ] {
         desk.run("delete sqlite:p.db --all");
         let ran = desk.run(&format!("copy p.json sqlite:p.db --key id {rule}"));

@@ -81,9 +81,49 @@ fn tolerant_keeps_what_the_target_cannot_hold() {
     assert!(careful.err.contains("0 written, 1 rejected"), "{}", careful.err);
     let tolerant = desk.run("copy a.mrc b.xml --tolerant");
     assert_eq!(tolerant.status, Some(1));
-    assert!(tolerant.err.contains("1 written, 1 repaired"), "{}", tolerant.err);
+    assert!(tolerant.err.contains("1 written, 1 with errors"), "{}", tolerant.err);
     let xml = String::from_utf8(desk.read("b.xml")).unwrap();
     assert!(xml.contains("bell \u{fffd} rings"), "{xml}");
+}
+
+/// A wrong byte stays in MARC 21, and is replaced in formats that are text: neither is called a repair.
+#[test]
+fn what_is_kept_or_replaced_is_not_called_repaired() {
+    let desk = Desk::new();
+    let mut record = steelyard::marc::Record::new();
+    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
+    record.push_plain(*b"001", b"1").unwrap();
+    record.push_data(*b"245", *b"10", &[(b'a', b"Dvo\xc5\x99\xc3\xa1k \xc3( here")]).unwrap();
+    let mut bytes = Vec::new();
+    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    desk.write("a.mrc", &bytes);
+    let checked = desk.run("check a.mrc");
+    let counts = "1 record in marc21: 0 valid, 0 repaired, 1 with errors, 0 damaged";
+    assert!(checked.text().contains(counts), "{}", checked.text());
+    assert!(!checked.text().contains("replaced"), "{}", checked.text());
+    for (target, kept, replaced) in [("b.mrc", true, false), ("b.json", false, true)] {
+        let copied = desk.run(&format!("copy a.mrc {target}"));
+        assert_eq!(copied.status, Some(1), "{target}: {}", copied.err);
+        assert!(copied.err.contains("1 written, 1 with errors"), "{target}: {}", copied.err);
+        let says = copied.err.contains("replaced: 245: 0xc3, by U+FFFD");
+        assert_eq!(says, replaced, "{target}: {}", copied.err);
+        assert_eq!(desk.read(target) == bytes, kept, "{target}");
+    }
+    assert!(String::from_utf8(desk.read("b.json")).unwrap().contains("k \u{fffd}( here"));
+    let strict = desk.run("copy a.mrc c.mrc --strict");
+    assert!(strict.err.contains("0 written, 1 rejected"), "{}", strict.err);
+    // A character that MARC-8 does not have is written by a reference, which is read back.
+    record = steelyard::marc::Record::new();
+    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
+    record.push_data(*b"245", *b"10", &[(b'a', "smile 😀".as_bytes())]).unwrap();
+    bytes.clear();
+    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    desk.write("a.mrc", &bytes);
+    let copied = desk.run("copy a.mrc m.mrc --encoding marc8");
+    assert!(copied.err.contains("reference: 245: MARC-8 has no '😀'"), "{}", copied.err);
+    assert!(copied.err.contains("1 written, 1 repaired"), "{}", copied.err);
+    desk.run("copy m.mrc b.mrc --encoding utf8").well();
+    assert_eq!(desk.read("b.mrc"), bytes);
 }
 
 /// What is written beside the target takes the place of nothing else that is named.

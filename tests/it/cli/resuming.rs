@@ -65,7 +65,7 @@ fn a_copy_that_is_killed_can_be_resumed() {
     let done = desk.run(args);
     assert!(
         done.err.contains(
-            r#""read":150150,"written":150000,"left_out":0,"repaired":0,"rejected":150,"duplicates":0"#
+            r#""read":150150,"written":150000,"left_out":0,"repaired":0,"faulty":0,"rejected":150,"duplicates":0"#
         ),
         "{}",
         done.err

@@ -33,7 +33,7 @@ impl Tally {
         self.records += 1;
         match troubles.iter().map(|t| t.kind.severity()).max() {
             Some(Severity::Lost) => self.lost += 1,
-            Some(Severity::Repaired) => self.repaired += 1,
+            Some(Severity::Repaired | Severity::Kept) => self.repaired += 1,
             _ => self.sound += 1,
         }
         for trouble in troubles {

@@ -32,6 +32,39 @@ fn exists(root: &Path, document: &Path, name: &str) -> bool {
         || in_source.is_some_and(|name| root.join(name).exists())
 }
 
+/// Lines of Rust examples that rustdoc hides and everything else shows: whoever pastes the example gets them, too.
+fn hidden(text: &str) -> Vec<usize> {
+    let mut fence: Option<bool> = None;
+    let mut found = Vec::new();
+    for (n, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), fence) {
+            (Some(language), None) => fence = Some(language.starts_with("rust")),
+            (Some(_), Some(_)) => fence = None,
+            (None, Some(true)) if line == "#" || line.starts_with("# ") => found.push(n + 1),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn examples_can_be_pasted() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut documents = vec![root.join("README.md")];
+    let list = |folder: &str| fs::read_dir(root.join(folder)).unwrap().map(|e| e.unwrap().path());
+    documents.extend(list("docs").filter(|path| path.extension().is_some_and(|e| e == "md")));
+    documents.extend(list("crates").map(|path| path.join("README.md")));
+    let mut found = Vec::new();
+    for document in &documents {
+        let lines = hidden(&fs::read_to_string(document).unwrap());
+        found.extend(lines.iter().map(|n| format!("{}:{n}", document.display())));
+    }
+    assert!(found.is_empty(), "hidden lines:\n{}", found.join("\n"));
+    assert!(documents.len() > 15, "{documents:?}");
+    let example = "```sh\n# x\n```\n```rust\n# use x;\n#[a]\nfn f() {}\n#\n```\n# Title\n";
+    assert_eq!(hidden(example), [5, 8]);
+}
+
 #[test]
 fn files_that_documents_name_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -6,6 +6,8 @@
 pub struct Token {
     /// The word (`r#` taken off), a mark of one character, or `"` for any literal.
     pub text: String,
+    /// A literal as it is written; of others nothing.
+    pub literal: String,
     pub line: usize,
     /// It stands in code for tests only.
     pub test: bool,
@@ -172,7 +174,8 @@ fn tokens(text: &str) -> Vec<Token> {
             };
             let own = rest[..length].strip_prefix("r#").unwrap_or(&rest[..length]);
             let text = kind.unwrap_or(own).to_string();
-            found.push(Token { text, line, test: false });
+            let literal = kind.map_or("", |_| own).to_string();
+            found.push(Token { text, literal, line, test: false });
             length
         });
         line += rest[..length].matches('\n').count();

@@ -95,7 +95,7 @@ impl Wish {
             }
             if coder.decode::<Value>(bytes)? != *object {
                 let what = format!("{format} does not give these values back as they were");
-                return Err(Error::unsupported(format!("{what}; --as another format")));
+                return Err(Error::unsupported(what).with_hint("try another format with --as"));
             }
         }
         let json = |object: &Value| {

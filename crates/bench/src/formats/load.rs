@@ -8,7 +8,7 @@ use crate::{
     marc::{
         Record, Severity,
         encoding::{Encoding, encoding, to_utf8},
-        iso2709,
+        iso2709, worst,
     },
     random::Random,
     record::{Document, dataset::catalogue::Catalogue},
@@ -111,6 +111,7 @@ struct Tally {
     bad: u64,
     good: u64,
     repaired: u64,
+    faulty: u64,
     recoded: u64,
 }
 
@@ -118,7 +119,7 @@ impl Tally {
     fn new(limit: u64, seed: u64) -> Self {
         let limit = usize::try_from(limit.max(1)).unwrap_or(usize::MAX);
         let random = Random::new(seed);
-        Tally { limit, random, seen: 0, bad: 0, good: 0, repaired: 0, recoded: 0 }
+        Tally { limit, random, seen: 0, bad: 0, good: 0, repaired: 0, faulty: 0, recoded: 0 }
     }
 
     fn marc(
@@ -130,13 +131,14 @@ impl Tally {
     ) -> Option<Record> {
         let mut troubles = Vec::new();
         format.read_marc(coder.unwrap(bytes).ok()?, record, &mut troubles).ok()?;
-        let repaired = troubles.iter().any(|t| t.kind.severity() > Severity::Note);
+        let worst = worst(&troubles).map(|t| t.kind.severity());
         let mut read = record.clone();
         if encoding(record.as_ref()) == Encoding::Marc8 {
             to_utf8(record.as_ref(), false, &mut read, &mut troubles).ok()?;
             self.recoded += 1;
         }
-        self.repaired += u64::from(repaired);
+        self.repaired += u64::from(worst == Some(Severity::Repaired));
+        self.faulty += u64::from(worst > Some(Severity::Repaired));
         Some(settled(read))
     }
 
@@ -167,6 +169,11 @@ impl Tally {
             "records could not be read and are left out (`steelyard check` says why)",
         );
         say(self.repaired, "record had to be repaired", "records had to be repaired");
+        say(
+            self.faulty,
+            "record has errors that cannot be repaired (`steelyard check` says which)",
+            "records have errors that cannot be repaired (`steelyard check` says which)",
+        );
         say(
             self.recoded,
             "record was turned from MARC-8 to UTF-8",

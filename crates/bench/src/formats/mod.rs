@@ -140,9 +140,8 @@ fn weigh<I: Item>(
     let (taking, left_out) = prove_all(options, records, &mut results, progress)?;
     let records = &remaining(records, &left_out, &mut results)[..];
     if records.is_empty() {
-        return Err(Error::invalid(
-            "there is no record that all of these formats can hold; name fewer with --formats",
-        ));
+        return Err(Error::invalid("there is no record that all of these formats can hold")
+            .with_hint("name fewer formats with --formats"));
     }
     let mut entries = enter_all(options, &taking, records, scratch.path(), &mut results, progress)?;
     results.competitors.push(results::Contender {

@@ -103,7 +103,7 @@ impl Relay {
         match (relay.port, said) {
             (1.., _) => Ok(relay),
             (0, Some(Err(e))) => Err(told(e)),
-            (0, _) => Err(Error::unavailable("the relay of --network did not start")),
+            (0, _) => Err(Error::unavailable("the relay that delays the network did not start")),
         }
     }
 
@@ -203,7 +203,8 @@ fn through(url: &str, mut relay: impl FnMut(&str, u16) -> Result<u16>) -> Result
     if !url.contains("://") {
         return Ok(url.to_owned());
     }
-    let refused = |what: &str| Err(Error::invalid(format!("--network cannot stand {what}")));
+    let refused =
+        |what: &str| Err(Error::invalid(format!("a delay of the network cannot stand {what}")));
     if parsed.take("socket").is_some() {
         return refused("before a unix socket, which has no network; leave ?socket= out");
     }
@@ -253,7 +254,10 @@ fn usual_port(scheme: &str) -> Result<u16> {
         "redis" => 6379,
         "memcached" => 11211,
         "tyrant" => 1978,
-        other => return Err(Error::invalid(format!("--network knows no servers of {other:?}"))),
+        other => {
+            let what = format!("a delay of the network cannot stand before servers of {other:?}");
+            return Err(Error::invalid(what));
+        }
     })
 }
 

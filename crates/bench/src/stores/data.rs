@@ -112,11 +112,15 @@ impl Records {
                 traces: HashMap::new(),
                 stop: Stop::default(),
             }),
-            None if table.dataset.document(seed, 0).is_none() => Err(Error::unsupported(format!(
-                "table {}: dataset {} is one of MARC records; generate a file and give it with --records",
-                table.name,
-                table.dataset.name()
-            ))),
+            None if table.dataset.document(seed, 0).is_none() => {
+                let what = format!(
+                    "table {}: dataset {} is one of MARC records, which have to be given as a file",
+                    table.name,
+                    table.dataset.name()
+                );
+                Err(Error::unsupported(what)
+                    .with_hint("generate a file, and give it with --records"))
+            }
             None => Ok(Records {
                 source: Source::Made(table.dataset),
                 count: table.count,

@@ -491,7 +491,7 @@ impl<'o, 'a, 'p> Run<'o, 'a, 'p> {
         let look = audit::Look { target, opened: &opened, folder, bound, stop: &self.stop };
         match self.options.audit {
             true => drop(look.at(&store, &mut kept.durability).await),
-            false => look.unseen("turned off by --no-audit", &mut kept.durability),
+            false => look.unseen("turned off", &mut kept.durability),
         }
         Ok((proof, kept))
     }

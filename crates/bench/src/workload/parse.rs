@@ -483,7 +483,7 @@ mod tests {
     /// writes it there.
     #[test]
     fn every_kind_of_phase_is_documented() {
-        const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/workloads.md");
+        const DOCS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/workloads/README.md");
         let option = |(name, what): &(&str, &str)| format!("`{name}`: {what}");
         let row = |info: &Info| {
             let options: Vec<String> = info.options.iter().map(option).collect();

@@ -10,7 +10,7 @@ mod write;
 
 use serde::{Serialize, de::DeserializeSeed};
 
-use super::{By, Code, Framing, Info, Takes};
+use super::{By, Code, Framing, Info, Takes, caused};
 use crate::{Error, ErrorKind, Result, record::Kind};
 
 pub(super) const INFO: Info = Info {
@@ -37,7 +37,7 @@ pub(super) const INFO: Info = Info {
 pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> {
     let before = out.len();
     bson::serialize_to_buffer(&write::Natively(record), out)
-        .map_err(|e| Error::unsupported("BSON cannot hold this record").with_source(e))?;
+        .map_err(|e| caused(ErrorKind::Unsupported, "BSON cannot hold this record", e))?;
     // The crate writes lengths as they come; beyond 2 GiB they would have wrapped.
     match i32::try_from(out.len() - before) {
         Ok(_) => Ok(()),

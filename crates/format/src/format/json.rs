@@ -12,9 +12,9 @@ use std::io;
 use serde::{Serialize, de::DeserializeSeed};
 use serde_json::ser::Formatter;
 
-use super::{Again, By, Code, Framing, Info, Takes};
+use super::{Again, By, Code, Framing, Info, Takes, caused};
 use crate::{
-    Error, Result,
+    ErrorKind, Result,
     record::{Kind, native},
 };
 
@@ -48,7 +48,7 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
     let mut serializer = serde_json::Serializer::with_formatter(out, Numbers);
     record
         .serialize(&mut serializer)
-        .map_err(|e| Error::unsupported("JSON cannot hold this record").with_source(e))
+        .map_err(|e| caused(ErrorKind::Unsupported, "JSON cannot hold this record", e))
 }
 
 /// serde_json's compact form, with numbers of any length as numbers.
@@ -86,7 +86,7 @@ pub(super) fn decode<'de, S: Again<'de>>(bytes: &'de [u8], mut seed: S) -> Resul
         Ok(record) if !digits::rounded(bytes, native::floats()) => Ok(record),
         Err(e) if !(e.is_syntax() && e.to_string().starts_with("number out of range")) => {
             let offset = offset_of(bytes, e.line(), e.column());
-            Err(Error::malformed("unexpected JSON").at(offset).with_source(e))
+            Err(caused(ErrorKind::Malformed, "unexpected JSON", e).at(offset))
         }
         _ => exact::decode(bytes, seed),
     }
@@ -111,4 +111,44 @@ fn offset_of(bytes: &[u8], line: usize, column: usize) -> u64 {
     let lines: usize =
         bytes.split_inclusive(|&b| b == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
     (lines + column.saturating_sub(1)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use crate::{ErrorKind, format::Format, record::Value};
+
+    #[derive(Debug, Deserialize)]
+    struct Order {
+        #[allow(dead_code)]
+        price: f64,
+    }
+
+    /// What is expected, and where, is said by the error itself: who prints no sources reads it, too.
+    #[test]
+    fn errors_say_what_was_expected_and_where() {
+        for format in [Format::Json, Format::Sonic] {
+            for (bytes, says) in [
+                (&b"{\"price\": }"[..], "column"),
+                (b"{\"price\": \"dear\"}", "expected f64"),
+                (b"{}", "missing field `price`"),
+            ] {
+                let error = format.decode::<Order>(bytes).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Malformed);
+                let (shown, chain) = (error.to_string(), error.chain());
+                assert!(shown.contains("unexpected JSON: ") && shown.contains(says), "{shown}");
+                assert_eq!(shown, chain, "nothing is said twice");
+                assert_eq!(shown.lines().count(), 1, "{shown}");
+            }
+            let error = format.decode::<Value>(b"[1, ").unwrap_err();
+            assert!(error.to_string().contains("column"), "{error}");
+            // A map whose keys are no texts.
+            let wrong = std::collections::BTreeMap::from([(vec![1], 2)]);
+            let error = format.encode(&wrong, &mut Vec::new()).unwrap_err().to_string();
+            assert!(error.starts_with("JSON cannot hold this record: "), "{error}");
+        }
+        let error = Format::Bson.decode::<Order>(b"\x05\0\0\0\0").unwrap_err();
+        assert!(error.to_string().contains("price"), "{error}");
+    }
 }

@@ -26,7 +26,7 @@ mod reader;
 mod sonic;
 mod wrap;
 
-use std::marker::PhantomData;
+use std::{fmt::Display, marker::PhantomData};
 
 use serde::{
     Deserialize, Serialize,
@@ -34,7 +34,7 @@ use serde::{
 };
 
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
     marc::{self, Record, RecordRef, Severity, Trouble, json::RecordSeed},
     record::{self, Document, Kind},
 };
@@ -301,6 +301,14 @@ impl<'de> Again<'de> for RecordSeed<'_> {
     fn again(&mut self) -> impl DeserializeSeed<'de, Value = ()> {
         RecordSeed(&mut *self.0)
     }
+}
+
+/// The error of a library, with what it says of the reason: it is often told without its source.
+fn caused<E>(kind: ErrorKind, what: &str, error: E) -> Error
+where
+    E: Display + Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    Error::new(kind, format!("{what}: {error}")).with_source(error)
 }
 
 /// The MARC record that `record` describes.

@@ -28,7 +28,7 @@ pub(super) fn encode<T: Serialize>(record: &T, out: &mut Vec<u8>) -> Result<()> 
     let mut serializer = sonic_rs::Serializer::with_formatter(out, Numbers);
     record
         .serialize(&mut serializer)
-        .map_err(|e| Error::unsupported("JSON cannot hold this record").with_source(e))
+        .map_err(|e| Error::unsupported(format!("JSON cannot hold this record: {}", said(&e))))
 }
 
 /// The compact form, with numbers of any length as numbers.
@@ -65,6 +65,13 @@ pub(super) fn decode<'de, S: Again<'de>>(bytes: &'de [u8], mut seed: S) -> Resul
     match record {
         Ok(record) => json::exactly(bytes, seed, record),
         Err(e) if e.to_string().contains("must be finite") => json::decode_exactly(bytes, seed),
-        Err(e) => Err(Error::malformed("unexpected JSON").at(e.offset() as u64).with_source(e)),
+        Err(e) => {
+            Err(Error::malformed(format!("unexpected JSON: {}", said(&e))).at(e.offset() as u64))
+        }
     }
+}
+
+/// What is wrong and where, without the lines that draw it.
+fn said(error: &sonic_rs::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -69,8 +69,7 @@ impl Repair<'_> {
         if self.told <= MOST {
             return self.scratch.troubles.push(Trouble::new(kind, offset, detail));
         }
-        let weight = |kind: Kind| (kind.severity(), !kind.stays());
-        if self.rest.is_none_or(|(worst, _)| weight(worst) < weight(kind)) {
+        if self.rest.is_none_or(|(worst, _)| worst.severity() < kind.severity()) {
             self.rest = Some((kind, offset));
         }
     }

@@ -242,7 +242,7 @@ impl<'a> Reader<'a> {
     fn indicator(&mut self, indicator: Option<Short>, name: &str, from: usize) {
         let Some(i) = indicator.filter(|i| i.len > 0) else {
             self.put(b" ");
-            self.trouble(TroubleKind::Indicators, from, format!("no {name}; a space is used"));
+            self.trouble(TroubleKind::Indicator, from, format!("no {name}; a space is used"));
             return;
         };
         let one = first_character(i.get());
@@ -250,7 +250,7 @@ impl<'a> Reader<'a> {
         self.put(if padded { one } else { i.get() });
         let detail = format!("{name} {:?}", show(i.get()));
         if i.over || (padded && i.len > one.len()) {
-            self.trouble(TroubleKind::Indicators, i.at, detail + ", cut");
+            self.trouble(TroubleKind::Indicator, i.at, detail + ", cut");
         } else if i.len > 1 {
             self.trouble(TroubleKind::Shape, i.at, detail);
         }

@@ -107,10 +107,10 @@ fn mends_fields_and_says_so() {
     use TroubleKind::*;
     let a = "<subfield code=\"a\">x</subfield>";
     let data = |attributes: &str| format!("<datafield {attributes}>{a}</datafield>");
-    field(&data("tag=\"500\""), "500", b"  \x1fax", &[Indicators, Indicators]);
-    field(&data("tag=\"500\" ind1=\"\" ind2=\"1\""), "500", b" 1\x1fax", &[Indicators]);
+    field(&data("tag=\"500\""), "500", b"  \x1fax", &[Indicator, Indicator]);
+    field(&data("tag=\"500\" ind1=\"\" ind2=\"1\""), "500", b" 1\x1fax", &[Indicator]);
     field(&data("tag=\"500\" ind1=\"0\" ind2=\"00\""), "500", b"000\x1fax", &[Shape]);
-    field(&data("tag=\"500\" ind1=\"0 \" ind2=\"1\""), "500", b"01\x1fax", &[Indicators]);
+    field(&data("tag=\"500\" ind1=\"0 \" ind2=\"1\""), "500", b"01\x1fax", &[Indicator]);
     field(&data("tag=\"500\" ind1=\"01\" ind2=\"2\""), "500", b"012\x1fax", &[Shape]);
     field(&data("tag=\"42\" ind1=\" \" ind2=\"1\""), "042", b" 1\x1fax", &[Tag]);
     field(&data("tag=\"x\" ind1=\" \" ind2=\"1\""), "x  ", b" 1\x1fax", &[Tag]);
@@ -133,7 +133,7 @@ fn mends_fields_and_says_so() {
     let (found, kinds) =
         fields(&format!("x<y>z</y>{}<controlfield>z</controlfield>", data("ind1=\"1\"")));
     assert_eq!(found, []);
-    assert_eq!(kinds, [Skipped, Skipped, Indicators, FieldLost, FieldLost]);
+    assert_eq!(kinds, [Skipped, Skipped, Indicator, FieldLost, FieldLost]);
 }
 
 #[test]

@@ -24,7 +24,10 @@ pub const LINES: usize = 45;
 /// The most lines of the title.
 const TITLE: usize = 2;
 /// The narrowest screen that is set, in columns.
-pub const NARROWEST: usize = 60;
+pub const NARROWEST: usize = 40;
+/// Below so many columns a line says too little: warnings are in several, where a run has so many lines.
+const ROOMY: usize = 60;
+const ROOMY_LINES: usize = 25;
 /// A screen whose terminal says nothing of its width, in columns.
 pub const USUAL: usize = 80;
 
@@ -82,7 +85,11 @@ fn one(lines: &mut Lines, results: &Results, room: usize) {
             (true, hidden @ 1..) => format!(" (+{hidden} more in the report)"),
             _ => String::new(),
         };
-        lines.cut_before(Weight::Plain, &format!("warning: {warning}"), &more);
+        let warning = format!("warning: {warning}");
+        match lines.width() < ROOMY && room >= ROOMY_LINES {
+            true => lines.paragraph(Weight::Plain, &(warning + &more), 3),
+            false => lines.cut_before(Weight::Plain, &warning, &more),
+        }
     }
     lines.blank();
     let used = lines.len() - begin;
@@ -107,7 +114,7 @@ fn title(results: &Results) -> String {
         of = format!("workload {}, {of}", workload.name);
     }
     if results.bench == "cache" {
-        of = records(&results.dataset);
+        return super::cache::title(results);
     }
     let base = results.competitor(&results.baseline).and_then(|c| c.sizes.get(""));
     let size = match (base, results.dataset.sizes.get("")) {
@@ -135,12 +142,13 @@ fn place(results: &Results) -> String {
     format!("{}; {rounds} in {} s", parts.join(", "), fixed(results.seconds, 0))
 }
 
-/// The commands that show more; on a narrow screen without what they are for, as a command that is cut is none.
+/// The commands that show more; on a narrow screen without what they are for, and in two lines where they have to be,
+/// as a command that is cut is none.
 fn more(lines: &mut Lines, runs: usize, kept: bool) {
     const WIDEST: usize = 79;
     let mut say = |what: &str, command: &str| {
         let what = if lines.width() < WIDEST { String::new() } else { pad(what, 34, false) };
-        lines.cut(Weight::Dim, &(what + command));
+        lines.paragraph(Weight::Dim, &(what + command), 2);
     };
     match kept {
         true => {

@@ -20,6 +20,8 @@ use steelyard_results::{Cell, Class, Contender, Phase, Results, Verdict};
 const GAP: usize = 2;
 /// The most columns of names.
 const NAME: usize = 30;
+/// The most columns of what stands above a column.
+const HEAD: usize = 18;
 /// The most lines of the legend.
 const LEGEND: usize = 2;
 /// What stands beside a rate or size that was shown to be the best.
@@ -241,7 +243,9 @@ pub(super) fn table(lines: &mut Lines, results: &Results, room: usize) {
     let lossy = |c: &Contender| c.proof.as_ref().is_some_and(|p| p.changed() + p.refused > 0);
     let label = |c: &Contender| format!("{}{}", c.name, if lossy(c) { " !" } else { "" });
     let names: Vec<String> = groups.iter().flat_map(|g| &g.members).map(|c| label(c)).collect();
-    let name_width = names.iter().map(|n| columns(n)).max().unwrap_or(0).min(NAME);
+    // On a narrow screen a column of figures has room beside them.
+    let most = NAME.min(lines.width().saturating_sub(HEAD + GAP));
+    let name_width = names.iter().map(|n| columns(n)).max().unwrap_or(0).min(most);
     let candidates = candidates(results);
     let mut shown: Vec<Column> = Vec::new();
     let mut left = lines.width().saturating_sub(name_width);
@@ -265,6 +269,10 @@ pub(super) fn table(lines: &mut Lines, results: &Results, room: usize) {
         lines.spans(vec![(Weight::Dim, text)]);
     }
     let mut rows = body(&groups, &names, &shown, name_width);
+    // What groups have in common is a sentence.
+    rows.iter_mut()
+        .filter(|row| row.len() == 1)
+        .for_each(|row| row[0].1 = fit(&row[0].1, lines.width()));
     let legend = legend(results, &shown, &names, candidates.len() - shown.len());
     let mut explained = Lines::new(lines.width());
     if !legend.is_empty() {
@@ -282,8 +290,6 @@ pub(super) fn table(lines: &mut Lines, results: &Results, room: usize) {
 }
 
 fn column(shows: Shows<'_>, results: &Results, groups: &[Group<'_>]) -> Column {
-    /// Longer names of phases are cut.
-    const HEAD: usize = 18;
     let heads = shows.heads(results).map(|head| fit(&head, HEAD));
     let cells: Vec<Shown> = groups.iter().flat_map(|group| shows.cells(results, group)).collect();
     // Figures stand below each other, and factors behind them.

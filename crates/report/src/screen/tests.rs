@@ -103,7 +103,7 @@ fn every_screen_fits() {
         let tour = [runs[0].clone(), runs[2].clone()];
         let alone = runs.iter().map(std::slice::from_ref);
         for shown in alone.chain([&tour[..]]) {
-            for width in [0, 60, 80, 133, 400] {
+            for width in [0, 40, 47, 60, 80, 133, 400] {
                 let text = screen(shown, Look { width, ..PLAIN });
                 let wide = width.max(NARROWEST);
                 let bench = &shown[0].bench;
@@ -147,5 +147,8 @@ fn screens_as_people_read_them() {
     insta::assert_snapshot!("screen-objects", of(&RUNS[1]));
     insta::assert_snapshot!("screen-stores", of(&RUNS[2]));
     insta::assert_snapshot!("screen-cache", of(&RUNS[3]));
+    let narrow = |run: &Results| screen(std::slice::from_ref(run), Look { width: 40, ..PLAIN });
+    insta::assert_snapshot!("screen-formats-narrow", narrow(&RUNS[0]));
+    insta::assert_snapshot!("screen-stores-narrow", narrow(&RUNS[2]));
     insta::assert_snapshot!("screen-tour", screen(&[RUNS[0].clone(), RUNS[2].clone()], PLAIN));
 }

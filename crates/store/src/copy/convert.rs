@@ -43,8 +43,10 @@ pub(super) struct Converted {
     pub verified: u64,
     /// Left out by a condition.
     pub left_out: u64,
-    /// Written, though something had to be repaired.
+    /// Written after a repair.
     pub repaired: u64,
+    /// Written, though something is wrong.
+    pub faulty: u64,
     /// What is wrong; record numbers count from the batch's first.
     pub troubles: Vec<Trouble>,
     pub rejects: Vec<Reject>,
@@ -61,6 +63,8 @@ pub struct Reject {
     pub key: Option<Key>,
     /// Why.
     pub reason: String,
+    /// What to do about it, where there is more to say: the [hint](Error::hint) of the error.
+    pub hint: Option<String>,
     /// Its bytes, as they stood there.
     pub bytes: Vec<u8>,
 }
@@ -133,6 +137,7 @@ impl<'o> Converter<'o> {
             verified: 0,
             left_out: 0,
             repaired: 0,
+            faulty: 0,
             troubles: Vec::new(),
             rejects: Vec::new(),
         };
@@ -257,9 +262,8 @@ impl<'o> Converter<'o> {
             Value::Map(document) => document,
             value if key && options.as_it_is() => {
                 let kind = value.kind().name();
-                return Err(Error::unsupported(format!(
-                    "a value of kind {kind} has no field for its key; --no-keys leaves keys out"
-                )));
+                let what = format!("a value of kind {kind} has no field for its key");
+                return Err(Error::unsupported(what).with_hint("--no-keys leaves keys out"));
             }
             value => {
                 let kind = value.kind().name();
@@ -390,11 +394,11 @@ impl<'o> Converter<'o> {
             (KeyRule::Fresh, _) => Ok(Some(Key::fresh())),
             (_, Some(Ok(given))) if given == *key => Ok(None),
             (KeyRule::Usual, _) => Ok(Some(key.clone())),
-            (KeyRule::Field(path), _) => Err(Error::invalid(format!(
-                "key {} differs from field {path}; without --key it is written as _key, and \
-                 --no-keys leaves it out",
-                key.shown()
-            ))),
+            (KeyRule::Field(path), _) => {
+                let what = format!("key {} differs from field {path}", key.shown());
+                let hint = "without --key it is written as _key; --no-keys leaves it out";
+                Err(Error::invalid(what).with_hint(hint))
+            }
         }
     }
 
@@ -439,6 +443,11 @@ impl<'o> Converter<'o> {
         let mut recoded = std::mem::take(&mut self.recoded);
         let record = match (options.recode, decoded) {
             (Recode::Keep, _) | (Recode::Needed, None) => Ok(record),
+            // Here wrong bytes are replaced for good.
+            (Recode::Needed | Recode::Utf8, Some(_)) if is_wrong_utf8(record) => {
+                encoding::to_utf8(record, options.nfc, &mut recoded, troubles)
+                    .map(|()| recoded.as_ref())
+            }
             (Recode::Needed | Recode::Utf8, Some(decoded)) => decoded,
             (Recode::Utf8, None) => encoding::to_utf8(record, options.nfc, &mut recoded, troubles)
                 .map(|()| recoded.as_ref()),
@@ -529,7 +538,8 @@ impl Converted {
                 self.written += 1;
                 self.made.origins.push(Origin { number: self.read, offset, range });
                 let worst = worst(&troubles).map(|t| t.kind.severity());
-                self.repaired += u64::from(worst > Some(Severity::Note));
+                self.repaired += u64::from(worst == Some(Severity::Repaired));
+                self.faulty += u64::from(worst > Some(Severity::Repaired));
             }
             Ok(Fate::LeftOut) => self.left_out += 1,
             Err(error) => {
@@ -539,6 +549,7 @@ impl Converted {
                     offset,
                     key: at.key.cloned(),
                     reason,
+                    hint: error.hint().map(str::to_owned),
                     bytes: bytes.to_vec(),
                 });
             }
@@ -548,6 +559,11 @@ impl Converted {
             self.troubles.push(trouble);
         }
     }
+}
+
+/// Whether the text of a record is UTF-8, but for some bytes.
+fn is_wrong_utf8(record: RecordRef<'_>) -> bool {
+    !record.is_utf8() && encoding::encoding(record) == encoding::Encoding::Utf8
 }
 
 /// The worst trouble, in words.

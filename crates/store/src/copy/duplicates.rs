@@ -64,11 +64,8 @@ impl FromStr for OnDuplicate {
 
 /// Why a record is rejected whose key an earlier one has.
 pub(super) fn taken(key: &Key) -> Error {
-    let what = format!(
-        "duplicate key {}; --on-duplicate first or last keeps one of the records",
-        key.shown()
-    );
-    Error::new(ErrorKind::Conflict, what)
+    Error::new(ErrorKind::Conflict, format!("duplicate key {}", key.shown()))
+        .with_hint("--on-duplicate first or last keeps one of the records with the same key")
 }
 
 /// Makes the fingerprints of one copy.

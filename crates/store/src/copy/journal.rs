@@ -187,21 +187,22 @@ fn damaged(line: usize) -> Error {
 
 /// The file at `path`, which nobody else has open as a journal.
 fn locked(path: &Path) -> Result<File> {
+    const ADVICE: &str = "remove it, or name another journal with --journal";
     const TRIES: usize = 100;
     // A program that this process is just starting (a server) holds a copy of the lock until it runs.
     const GRACE: Duration = Duration::from_millis(200);
     let begin = Instant::now();
     for _ in 0..TRIES {
-        let file = open_own(path, 0o600, "the journal", "--journal")?;
+        let file = open_own(path, 0o600, "the journal", ADVICE)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) if begin.elapsed() < GRACE => {
                 thread::sleep(GRACE / 20);
                 continue;
             }
             Err(TryLockError::WouldBlock) => {
-                let what = "another copy is using this journal; wait until it ends, or name \
-                            another journal with --journal";
-                return Err(Error::new(ErrorKind::Conflict, what));
+                let hint = "wait until it ends, or name another journal with --journal";
+                let what = "another copy is using this journal";
+                return Err(Error::new(ErrorKind::Conflict, what).with_hint(hint));
             }
             // A file system without locks has none to offer.
             Ok(()) | Err(TryLockError::Error(_)) => {}

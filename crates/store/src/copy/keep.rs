@@ -284,6 +284,7 @@ impl Keeper {
                 offset: origin.offset,
                 key: Some(items.key(i).clone()),
                 reason: error.context().to_owned(),
+                hint: error.hint().map(str::to_owned),
                 bytes: origin.bytes(&made).to_vec(),
             });
         }

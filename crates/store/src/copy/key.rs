@@ -96,7 +96,8 @@ impl KeyRule {
         match text.filter(|text| !text.is_empty()) {
             Some(text) => Key::new(text),
             None => {
-                Err(Error::invalid(format!("no {path} for the key; name its field with --key")))
+                let hint = "--key FIELD names the field with the key";
+                Err(Error::invalid(format!("no {path} for the key")).with_hint(hint))
             }
         }
     }
@@ -179,7 +180,9 @@ mod tests {
         let of = |rule: &KeyRule| rule.of_marc(record.as_ref()).map(|key| key.to_string());
         assert_eq!(of(&KeyRule::Usual).unwrap(), "42");
         assert_eq!(of(&"035a".parse().unwrap()).unwrap(), "(DE-1)7");
-        assert!(of(&"020a".parse().unwrap()).unwrap_err().to_string().contains("--key"));
+        let error = of(&"020a".parse().unwrap()).unwrap_err();
+        assert_eq!(error.to_string(), "no 020a for the key");
+        assert!(error.hint().is_some_and(|hint| hint.contains("--key")));
 
         let document = Document::from_iter([("id", Value::Int(7)), ("n", Value::Null)]);
         let of = |rule: &KeyRule| rule.of_document(&document, None, 5).map(|key| key.to_string());

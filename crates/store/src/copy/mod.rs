@@ -2,8 +2,8 @@
 //!
 //! [`copy`] cuts the source into batches of whole records, converts them side by side and writes
 //! them in order, in steady memory however long the source is. What is wrong with a record never
-//! ends the run: the record is repaired and reported, or rejected and counted; and the counts must
-//! agree in the end.
+//! ends the run: the record is repaired or written with its faults and reported, or rejected and
+//! counted; and the counts must agree in the end.
 //!
 //! Places are files and stores ([`Source`], [`Target`]); opening them is the work of `file/` and
 //! `store/`, reading arguments that of `cli/`. Into a store, records go with keys, batch after
@@ -214,10 +214,9 @@ impl Options {
         }
         if self.from.is_marc() && self.to.is_rows() && self.fields.is_none() {
             let to = self.to.wrapped().map_or("a table with columns", |to| to.format.name());
-            return Err(Error::invalid(format!(
-                "a MARC record does not fit {to}; name its columns, for example --fields \
-                 001,100a,245ab"
-            )));
+            let what = format!("a MARC record does not fit {to} unless its columns are named");
+            let hint = "name the columns, for example --fields 001,100a,245ab";
+            return Err(Error::invalid(what).with_hint(hint));
         }
         Ok(())
     }
@@ -249,8 +248,11 @@ pub struct Counts {
     /// Records that gave way to others with the same keys.
     #[serde(default)]
     pub duplicates: u64,
-    /// Of those written, how many had to be repaired.
+    /// Of those written, how many had to be repaired, and have nothing wrong now.
     pub repaired: u64,
+    /// Of those written, how many are not right: something wrong was kept as it was, replaced or left out.
+    #[serde(default)]
+    pub faulty: u64,
     /// Records read back from a store, and found the same.
     pub verified: u64,
     /// Bytes read, uncompressed; of files only.
@@ -466,6 +468,7 @@ fn settle(counts: &mut Counts, done: Converted, follower: &mut dyn Follower) -> 
     counts.left_out += done.left_out;
     counts.rejected += done.rejects.len() as u64;
     counts.repaired += done.repaired;
+    counts.faulty += done.faulty;
     for mut trouble in done.troubles {
         trouble.record += before;
         follower.trouble(&trouble);

@@ -133,11 +133,12 @@ impl Output {
                 if coder.wrapped().format.info().takes == Takes::Marc =>
             {
                 let name = coder.wrapped().format.name();
-                Err(Error::unsupported(format!(
-                    "key {} differs from field 001, and {name} has no other place for it; name \
-                     its field with --key, or leave keys out with --no-keys",
+                let what = format!(
+                    "key {} differs from field 001, and {name} has no other place for it",
                     key.shown()
-                )))
+                );
+                let hint = "--key FIELD names the field with the key; --no-keys leaves keys out";
+                Err(Error::unsupported(what).with_hint(hint))
             }
             (Output::File(coder, glue), Some(key)) => {
                 // What cannot be held is found as without a key.

@@ -12,20 +12,20 @@ use std::{
 
 use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, link};
 
 /// Opens the file at `path` to read it and to append to it, and makes it with the permissions `mode` where there is
-/// none. Errors call it `what`, and name the option `flag` that gives it another name.
+/// none. Errors call it `what`; what to do about them is `advice`.
 ///
 /// # Errors
 /// [`Denied`](ErrorKind::Denied) where it is a link, a pipe, a device or another user's file.
-pub fn open_own(path: &Path, mode: u32, what: &str, flag: &str) -> Result<File> {
+pub fn open_own(path: &Path, mode: u32, what: &str, advice: &str) -> Result<File> {
     let open = || -> Result<File> {
         let refused = |is: &str| {
-            let advice = format!("remove it, or name another file with {flag}");
-            let what = format!("{what} {is}, perhaps made by another user; {advice}");
-            Error::new(ErrorKind::Denied, what)
+            let what = format!("{what} {is}, perhaps made by another user");
+            Error::new(ErrorKind::Denied, what).with_hint(advice)
         };
+        link::followed(path)?;
         // A pipe is not waited for.
         let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
         let mut options = File::options();

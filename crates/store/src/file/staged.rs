@@ -6,7 +6,6 @@
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
     io::{self, Write},
-    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::{
         Mutex, MutexGuard, PoisonError,
@@ -15,7 +14,7 @@ use std::{
 };
 
 use super::sweep;
-use crate::{Error, Result};
+use crate::{Error, Result, link};
 
 /// The temporary names there are.
 static HALF: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -48,8 +47,11 @@ impl Staged {
         // A link stays; what it points to is replaced.
         let target = match fs::symlink_metadata(path) {
             Ok(there) if there.is_symlink() => {
-                let target = trusted(path, &there).and_then(|()| fs::canonicalize(path));
-                target.map_err(|e| Error::from(e).in_place(path.display().to_string()))?
+                let target = link::followed(path).and_then(|target| {
+                    fs::metadata(&target)?;
+                    Ok(target)
+                });
+                target.map_err(|e| e.in_place(path.display().to_string()))?
             }
             _ => path.to_owned(),
         };
@@ -62,8 +64,9 @@ impl Staged {
     /// # Errors
     /// As [`create`](Staged::create).
     pub fn in_place_of_links(path: &Path, sync: bool) -> Result<Staged> {
-        let open = || -> io::Result<Staged> {
+        let open = || -> Result<Staged> {
             let target = path.to_owned();
+            link::followed(folder_of(&target))?;
             let there = fs::symlink_metadata(&target).ok().filter(|there| !there.is_symlink());
             if there.as_ref().is_some_and(|m| !m.is_file()) {
                 let file = OpenOptions::new().write(true).open(&target)?;
@@ -77,7 +80,7 @@ impl Staged {
             }
             Ok(staged)
         };
-        open().map_err(|e| Error::from(e).in_place(path.display().to_string()))
+        open().map_err(|e| e.in_place(path.display().to_string()))
     }
 
     /// Whether what was there before stays until [`commit`](Staged::commit).
@@ -118,25 +121,6 @@ impl Staged {
         };
         let done = commit(&mut self);
         done.map_err(|e| Error::from(e).in_place(self.target.display().to_string()))
-    }
-}
-
-/// Refuses a link that somebody else may have planted: one of another user in a folder that everybody may write to. It is
-/// the rule of `fs.protected_symlinks` in proc_sys_fs(5), which is not switched on everywhere, and is kept by the kernel
-/// where it follows links, not where they are read.
-fn trusted(path: &Path, link: &fs::Metadata) -> io::Result<()> {
-    const STICKY: u32 = 0o1000;
-    const ALL_WRITE: u32 = 0o002;
-    let folder = fs::metadata(folder_of(path))?;
-    let shared = folder.mode() & (STICKY | ALL_WRITE) == STICKY | ALL_WRITE;
-    let own = [nix::unistd::geteuid().as_raw(), folder.uid()].contains(&link.uid());
-    match own || !shared {
-        true => Ok(()),
-        false => Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            "a link of another user in a world-writable folder, which is not followed; remove it, \
-             or name another file",
-        )),
     }
 }
 
@@ -243,7 +227,7 @@ mod tests {
             let there = fs::read_to_string(&victim).unwrap();
             assert_eq!(there == "precious", !follows, "{mode:o} {owner}");
             if let Err(e) = made {
-                assert!(e.to_string().contains("o.json: a link of another user"), "{e}");
+                assert!(e.to_string().contains("o.json is a link of another user"), "{e}");
             }
         }
     }

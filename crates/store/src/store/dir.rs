@@ -9,7 +9,7 @@
 //! while they are gone through, but no more than some blobs.
 //!
 //! No link is followed below the folder that the URL names: a table that is one, and a record that is anything but
-//! a file, is an error.
+//! a file, is an error. Nor is one above it that another user may have [planted](link).
 
 use std::{
     collections::BTreeSet,
@@ -35,7 +35,7 @@ use super::{
     pool::{Pool, Turns},
     within,
 };
-use crate::{Error, ErrorKind, Result, durability::Tier};
+use crate::{Error, ErrorKind, Result, durability::Tier, link};
 
 pub(super) const DRIVER: Driver = Driver {
     name: "dir",
@@ -84,6 +84,7 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
         let table = common.table.clone();
         let turns = Arc::new(Turns::new(Limits::of(&common), url.path.clone()));
         let place = Place { root: PathBuf::from(url.path), turns, common };
+        link::followed(&place.root)?;
         let blobs = Dir::new(Arc::new(place), &table)?;
         Ok(Arc::new(Encoded::new(Arc::new(blobs), format)?) as Arc<dyn Store>)
     }
@@ -484,6 +485,9 @@ impl Blobs for Dir {
 
     async fn prepare(&self) -> Result<()> {
         self.wait("making a folder", &(), |table, &()| {
+            if let Some(root) = table.path.parent() {
+                link::followed(root)?;
+            }
             fs::create_dir_all(&table.path)
                 .and_then(|()| table.sweep())
                 .map_err(|e| Error::from(e).in_place(table.path.display().to_string()))?;

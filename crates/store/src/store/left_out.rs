@@ -39,10 +39,12 @@ const fn of(
 impl Optional {
     /// The error of a store that this build does not have.
     pub fn missing(&self) -> Error {
-        Error::unsupported(format!(
-            "this build has no driver for {0}; build steelyard with --features {0}, or with --features full for all",
-            self.feature
-        ))
+        Error::unsupported(format!("this build has no driver for {}", self.feature)).with_hint(
+            format!(
+                "build steelyard with --features {}, or with --features full for all",
+                self.feature
+            ),
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::sync::OnceCell;
 
-use super::{Blob, Key, KeyRange, Layout, Row, Store, blobs::Coders};
+use super::{Blob, Key, KeyRange, Layout, Query, Row, Store, blobs::Coders};
 use crate::{
     Error, ErrorKind, Result,
     record::{self, Document, Value},
@@ -144,15 +144,63 @@ impl<T: DeserializeOwned + Send> Objects<T> {
                 batches.boxed()
             }
             _ => {
-                let one = |Row { key, record }: Row| match object(record) {
-                    Ok(object) => Ok((key, object)),
-                    Err(e) => Err(of_object(e, &key)),
-                };
                 let rows = store.scan(&all).await?;
-                rows.map_ok(move |rows| rows.into_iter().map(one).collect::<Vec<_>>()).boxed()
+                rows.map_ok(|rows| rows.into_iter().map(of_row).collect::<Vec<_>>()).boxed()
             }
         };
         Ok(batches.map_ok(stream::iter).try_flatten())
+    }
+
+    /// The objects that fit a query, with their ids, in its order, in steady memory. The fields of an object are
+    /// those that serde gives it; an object that is no map lies in a field `_value`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> steelyard_store::Result<()> {
+    /// use futures_util::TryStreamExt;
+    /// use steelyard_store::store::{Query, query::Order};
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Herring { name: String, price: f64 }
+    ///
+    /// let fish = steelyard_store::open("memory:").await?.objects::<Herring>("fish");
+    /// for (name, price) in [("Matjes", 3.5), ("Bismarck", 2.5), ("Rollmops", 1.5)] {
+    ///     fish.store(&Herring { name: name.into(), price }).await?;
+    /// }
+    /// let dear = Query::new(r#"{"price": {"$gt": 2}}"#.parse()?)
+    ///     .sorted("price".parse()?, Order::Ascending);
+    /// let found: Vec<_> = fish.find(&dear).try_collect().await?;
+    /// let names: Vec<_> = found.iter().map(|(_, herring)| &*herring.name).collect();
+    /// assert_eq!(names, ["Bismarck", "Matjes"]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// The stream begins with the error where there is one: [`Unsupported`](ErrorKind::Unsupported) where the store
+    /// cannot do what the query [needs](Query::needs), as in layout blob, which finds by ids only;
+    /// [`Invalid`](ErrorKind::Invalid) where the query asks for some fields only, or makes no sense. Otherwise as
+    /// [`get`](Objects::get).
+    pub fn find(&self, query: &Query) -> impl Stream<Item = Result<(Key, T)>> + Send + '_ {
+        stream::once(self.found(query.clone())).try_flatten().boxed()
+    }
+
+    async fn found(
+        &self,
+        query: Query,
+    ) -> Result<impl Stream<Item = Result<(Key, T)>> + Send + '_> {
+        query.check()?;
+        if query.fields.is_some() {
+            return Err(Error::invalid("a query for objects cannot ask for some of their fields"));
+        }
+        let rows = self.ready().await?.find(&query).await?;
+        let objects = rows.map_ok(|rows| stream::iter(rows.into_iter().map(of_row)));
+        Ok(objects.try_flatten())
+    }
+}
+
+fn of_row<T: DeserializeOwned>(row: Row) -> Result<(Key, T)> {
+    match object(row.record) {
+        Ok(object) => Ok((row.key, object)),
+        Err(e) => Err(of_object(e, &row.key)),
     }
 }
 
@@ -212,6 +260,54 @@ mod tests {
             assert_eq!(numbers.restore(&id).await.unwrap(), [1, 2]);
             let wrong = place.objects::<Order>("numbers").restore(&id).await.unwrap_err();
             assert!(wrong.to_string().contains(id.as_str()), "{wrong}");
+        }
+    }
+
+    #[tokio::test]
+    async fn objects_are_found_or_it_is_said_that_they_cannot_be() {
+        let order = |item: &str, price| Order { item: item.into(), price, tags: Vec::new() };
+        let query = |text: &str| Query::new(text.parse().unwrap());
+        let dear = query(r#"{"price": {"$gt": 2}}"#)
+            .sorted("price".parse().unwrap(), crate::store::query::Order::Descending);
+        for (url, finds) in [("memory:", true), ("memory:?format=msgpack", false)] {
+            let place = open(url).await.unwrap();
+            let orders = place.objects::<Order>("pending");
+            for (key, price) in [("a", 1.0), ("b", 2.5), ("c", 12.5)] {
+                orders.store_as(&Key::new(key).unwrap(), &order(key, price)).await.unwrap();
+            }
+            let found: Result<Vec<_>> = orders.find(&dear).try_collect().await;
+            match found {
+                Ok(found) => {
+                    let items: Vec<_> =
+                        found.iter().map(|(key, order)| (key.as_str(), &*order.item)).collect();
+                    assert_eq!(items, [("c", "c"), ("b", "b")]);
+                    let first: Vec<_> =
+                        orders.find(&dear.clone().limited(1)).try_collect().await.unwrap();
+                    assert_eq!(first, found[..1]);
+                }
+                Err(e) => assert_eq!(e.kind(), ErrorKind::Unsupported, "{url}: {e}"),
+            }
+            assert_eq!(orders.find(&dear).try_next().await.is_ok(), finds, "{url}");
+            let some = Query { fields: Some(vec!["item".into()]), ..dear.clone() };
+            let error = orders.find(&some).try_next().await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            // All of them, in every layout.
+            assert_eq!(
+                orders.find(&Query::default()).try_collect::<Vec<_>>().await.unwrap().len(),
+                3
+            );
+            let by_id = orders.find(&query(r#"{"_key": "b"}"#));
+            assert_eq!(by_id.try_collect::<Vec<_>>().await.unwrap()[0].1.price, 2.5);
+            // What is there is no such object.
+            let numbers = place.objects::<i64>("numbers");
+            numbers.store(&7).await.unwrap();
+            if finds {
+                let seven: Vec<_> =
+                    numbers.find(&query(r#"{"_value": {"$gte": 7}}"#)).try_collect().await.unwrap();
+                assert_eq!(seven[0].1, 7);
+            }
+            let wrong = place.objects::<Order>("numbers");
+            assert!(wrong.find(&Query::default()).try_next().await.is_err());
         }
     }
 }

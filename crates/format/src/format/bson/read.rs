@@ -1,6 +1,6 @@
 //! A raw document of the bson crate, read as any type serde can build.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt::Display};
 
 use bson::raw::{RawBsonRef, RawDocument, RawElement, RawIter};
 use serde::{
@@ -13,8 +13,8 @@ use serde::{
 };
 
 use crate::{
-    Error, Result,
-    format::DEPTH,
+    Error, ErrorKind, Result,
+    format::{DEPTH, caused},
     record::{
         Time,
         native::{DECIMAL, Native, TIME},
@@ -33,8 +33,8 @@ fn far_date(at: bson::DateTime) -> BTreeMap<&'static str, BTreeMap<&'static str,
     BTreeMap::from([("$date", BTreeMap::from([("$numberLong", millis)]))])
 }
 
-fn malformed(e: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::malformed("unexpected BSON").with_source(e)
+fn malformed(e: impl Display + Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
+    caused(ErrorKind::Malformed, "unexpected BSON", e)
 }
 
 impl<'de> Reader<'de> {

@@ -14,8 +14,8 @@ use serde::{
 };
 
 use crate::{
-    Error, Result,
-    format::DEPTH,
+    Error, ErrorKind, Result,
+    format::{DEPTH, caused},
     record::{
         Value,
         native::{BIGINT, DECIMAL, Native, TIME},
@@ -97,7 +97,7 @@ impl<'de> Reader<'de> {
     fn text<T: de::Deserialize<'de>>(&mut self) -> Result<T> {
         let start = self.at;
         serde_json::from_slice(self.quoted()?)
-            .map_err(|e| Error::malformed("unexpected JSON").at(start as u64).with_source(e))
+            .map_err(|e| caused(ErrorKind::Malformed, "unexpected JSON", e).at(start as u64))
     }
 
     /// A number, as it is written.

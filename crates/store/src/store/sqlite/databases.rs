@@ -1,12 +1,12 @@
 //! Databases made for a while: a file beside the one that the URL names, on the same disk. The
 //! file itself is not touched.
 
-use std::{fs, io};
+use std::{fs, io, path::Path};
 
 use futures_util::FutureExt;
 
 use crate::{
-    Error, Result,
+    Error, Result, link,
     store::{
         Databases, Url,
         databases::{Doing, taken},
@@ -35,7 +35,7 @@ fn done(done: Result<()>) -> Doing {
 }
 
 fn make(path: &str, name: &str) -> Result<()> {
-    match fs::File::create_new(path) {
+    match fs::File::create_new(link::followed(Path::new(path))?) {
         Ok(_) => Ok(()),
         Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Err(taken(name)),
         Err(e) => Err(Error::from(e)),

@@ -39,7 +39,7 @@ mod tests;
 mod times;
 mod write;
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
@@ -61,6 +61,7 @@ use super::{
 use crate::{
     Result,
     durability::{Bound, Tier},
+    link,
     record::{Document, Kind},
 };
 
@@ -145,6 +146,9 @@ fn open(mut url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store
             table: table::Lazy::new(shape, &common.table, names, table::named)?,
             others: Others::default(),
         };
+        if !store.pool.settings().path.is_empty() {
+            link::followed(Path::new(&store.pool.settings().path))?;
+        }
         // A file that is no database is found now, not later. One that is not there is made by `prepare`.
         if store.pool.is_there()? {
             store.pool.run(|c| c.query_row("PRAGMA schema_version", [], |_| Ok(()))).await?;

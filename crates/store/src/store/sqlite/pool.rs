@@ -8,7 +8,8 @@
 //! each operation.
 
 use std::{
-    path::Path,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering::Relaxed},
@@ -23,6 +24,7 @@ use super::{error::error, times};
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
+    link,
     store::{
         blocking,
         limits::{Limits, late},
@@ -215,19 +217,25 @@ impl Pool {
     /// A new connection; `more` are flags beyond the usual ones.
     fn connect(&self, more: OpenFlags) -> Result<Box<Open>> {
         let Settings { path, timeout, cache, .. } = &self.settings;
+        let path = match path.is_empty() {
+            true => PathBuf::new(),
+            false => link::followed(Path::new(path))?,
+        };
         let size = self.connections.limits().pool as u64;
         let cache = cache.map_or(CACHE, |all| all / size);
         // A name that looks like a URI is a name all the same.
-        let flags = more | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = match path.is_empty() {
+        let flags = more | OpenFlags::SQLITE_OPEN_READ_WRITE | USUAL;
+        let connection = match path.as_os_str().is_empty() {
             true => Connection::open_in_memory(),
-            false => Connection::open_with_flags(path, flags),
+            false => Connection::open_with_flags(&path, flags),
         };
         let set_up = |connection: Connection| {
             set_up(&connection, &self.settings, cache).map(|()| connection)
         };
         let connection = match connection.and_then(set_up) {
-            Err(e) if is_read_only(path, &e) => immutable(path).and_then(set_up).map_err(error)?,
+            Err(e) if is_read_only(&path, &e) => {
+                immutable(&path).and_then(set_up).map_err(error)?
+            }
             connection => connection.map_err(error)?,
         };
         let mut connection = connection;
@@ -236,26 +244,27 @@ impl Pool {
     }
 }
 
+/// The flags of every connection. Links are followed before, and none is that was made meanwhile.
+const USUAL: OpenFlags = OpenFlags::SQLITE_OPEN_NO_MUTEX.union(OpenFlags::SQLITE_OPEN_NOFOLLOW);
+
 /// Whether a database could not be opened because it uses a write-ahead log and nothing can be written beside it. Such a
 /// log that has something in it cannot be left out.
-fn is_read_only(path: &str, error: &rusqlite::Error) -> bool {
+fn is_read_only(path: &Path, error: &rusqlite::Error) -> bool {
     let cannot_open = error.sqlite_error_code() == Some(ErrorCode::CannotOpen)
         || error.sqlite_error_code() == Some(ErrorCode::ReadOnly);
-    let log = std::fs::metadata(format!("{path}-wal")).map_or(0, |meta| meta.len());
-    let folder = match Path::new(path).parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let log = std::fs::metadata(log).map_or(0, |meta| meta.len());
+    let folder = path.parent().unwrap_or(path);
     let writable = nix::unistd::access(folder, nix::unistd::AccessFlags::W_OK).is_ok();
-    cannot_open && log == 0 && Path::new(path).is_file() && !writable
+    cannot_open && log == 0 && path.is_file() && !writable
 }
 
 /// A connection to a database that nobody changes meanwhile, without locks and without a log.
-fn immutable(path: &str) -> rusqlite::Result<Connection> {
-    let path = percent_encoding::utf8_percent_encode(path, percent_encoding::NON_ALPHANUMERIC);
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
-        | OpenFlags::SQLITE_OPEN_URI
-        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+fn immutable(path: &Path) -> rusqlite::Result<Connection> {
+    let bytes = path.as_os_str().as_bytes();
+    let path = percent_encoding::percent_encode(bytes, percent_encoding::NON_ALPHANUMERIC);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | USUAL;
     Connection::open_with_flags(format!("file:{path}?immutable=1"), flags)
 }
 
