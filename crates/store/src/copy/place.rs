@@ -256,11 +256,7 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    pub(super) fn new(
-        target: Target,
-        options: &Options,
-        prints: Option<Prints>,
-    ) -> Result<Writer> {
+    pub(super) fn new(target: Target, options: &Options, prints: Option<Prints>) -> Result<Writer> {
         Ok(match target {
             Target::File(sink) => Writer::File(sink),
             Target::Store(to) => Writer::Store(Box::new(Keeper::new(*to, options, prints)?)),
