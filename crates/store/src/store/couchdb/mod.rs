@@ -101,7 +101,7 @@ const COUCHDB: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: false,
     atomic: false,
-    conditional: false,
+    conditional: true,
     ordered: true,
     max_key: 1 << 16,
     max_record: LARGEST,

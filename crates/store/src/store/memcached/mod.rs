@@ -77,7 +77,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: CANNOT,
     joins: false,
     atomic: false,
-    conditional: false,
+    conditional: true,
     ordered: false,
     max_key: names::LONGEST,
     max_record: (1 << 20) - OVERHEAD,

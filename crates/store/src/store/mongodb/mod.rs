@@ -108,7 +108,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: &[Need::Digits],
     joins: true,
     atomic: false,
-    conditional: false,
+    conditional: true,
     ordered: true,
     max_key: MAX_KEY,
     max_record: MAX_DOCUMENT,

@@ -179,7 +179,7 @@ pub(super) const DOCUMENT: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: true,
     atomic: ENGINES[0].atomic,
-    conditional: false,
+    conditional: true,
     ordered: true,
     max_key: ENGINES[0].max_key,
     max_record: largest(16 << 20, ENGINES[0]),

@@ -120,7 +120,7 @@ const DOCUMENT: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: true,
     atomic: true,
-    conditional: false,
+    conditional: true,
     ordered: true,
     // Of an entry of a btree index, in which the key has to fit.
     max_key: 2690,

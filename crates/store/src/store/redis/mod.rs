@@ -75,7 +75,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: CANNOT,
     joins: false,
     atomic: false,
-    conditional: false,
+    conditional: true,
     ordered: false,
     // Redis itself would hold half a gigabyte.
     max_key: 1 << 20,
