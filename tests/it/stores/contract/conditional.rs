@@ -244,7 +244,12 @@ pub async fn writers(subject: &Subject) -> Outcome {
         let removed = removed.into_iter().filter(|removed| *removed).count();
         ensure!(removed == 1, "{removed} of {WRITERS} have removed one record");
     }
-    let total = if subject.wrap == Wrap::Bare { 800 } else { 80 };
+    let total = match (subject.wrap, subject.driver()) {
+        // Each of their writes takes milliseconds, and all but one of eight are in vain.
+        (Wrap::Bare, "couchdb" | "mongodb") => 160,
+        (Wrap::Bare, _) => 800,
+        _ => 40,
+    };
     let stores = vec![fresh.store.clone(); WRITERS];
     increments(&stores, total).await?;
     fresh.done().await
