@@ -89,8 +89,8 @@ pub(crate) fn delete(key: &[u8]) -> Call<'_> {
     Call { key, op: Op::Delete { cas: None, stale: None } }
 }
 
-/// Deletes what stands for a value that could not be made.
-pub(crate) fn give_up(key: &[u8], cas: u64) -> Call<'_> {
+/// Deletes a value that is still the one with this number.
+pub(crate) fn delete_if(key: &[u8], cas: u64) -> Call<'_> {
     Call { key, op: Op::Delete { cas: Some(cas), stale: None } }
 }
 

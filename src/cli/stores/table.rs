@@ -126,11 +126,19 @@ fn finding() -> Section {
 }
 
 fn writing() -> Section {
-    let head = ["batch", "transaction", "durability", "longest key", "largest record"];
+    let head = [
+        "batch",
+        "transaction",
+        "conditional writes",
+        "durability",
+        "longest key",
+        "largest record",
+    ];
     let cells = |driver: &'static Driver, facts: &'static Facts| {
         vec![
             if facts.abilities.atomic { "whole" } else { "in parts" }.to_owned(),
             yes(facts.transactions),
+            yes(facts.abilities.conditional),
             driver.tiers.iter().map(|tier| tier.name()).collect::<Vec<_>>().join(" "),
             size(facts.abilities.max_key),
             size(facts.abilities.max_record),
@@ -139,7 +147,8 @@ fn writing() -> Section {
     let tiers = Tier::ALL.map(|tier| format!("{tier} {}", tier.promise()));
     let mut notes = vec![format!(
         "batch: whole where a batch is written whole or not at all. transaction: several statements can be one \
-         transaction. durability: {}; which of them a store promises depends on its server's settings \
+         transaction. conditional writes: a record is written or deleted if none has its key, or if one of its fields \
+         is a given text, in one step; of several clients that expect the same one succeeds. durability: {}; which of them a store promises depends on its server's settings \
          (docs/durability.md).",
         tiers.join(", ")
     )];

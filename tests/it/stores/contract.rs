@@ -5,6 +5,7 @@
 //! it must refuse before anything is written. `memory.rs` of the stores is the meaning.
 
 mod batches;
+pub mod conditional;
 mod facts;
 mod keys;
 mod limits;
@@ -59,6 +60,11 @@ checks! {
     "streams left early" streams::left_early;
     "tasks" streams::tasks;
     "in the thread" streams::in_the_thread;
+    "conditional writes" conditional::writes;
+    "conditional removes" conditional::removes;
+    "conditional texts" conditional::texts;
+    "conditional kinds" conditional::kinds;
+    "conditional writers" conditional::writers;
     "refused batches" limits::refused_batches;
     "limits" limits::limits;
     "kinds of value" values::kinds;

@@ -13,7 +13,7 @@ use std::{
 
 use steelyard::{
     ErrorKind,
-    store::{Filter, Key, Store},
+    store::{Expected, Filter, Key, Store},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -36,6 +36,10 @@ enum Asked {
     Load,
     /// To write a record in place of another.
     Put,
+    /// To write a record in place of one with this text.
+    PutIf,
+    /// To remove a record with this text.
+    RemoveIf,
     /// How many there are.
     Count,
     /// To delete all.
@@ -65,7 +69,7 @@ const fn lie(
 const COUNT_THEMSELVES: [&str; 4] = ["couchdb", "memcached", "s3", "tyrant"];
 
 fn lies(driver: &str) -> &'static [Lie] {
-    use Asked::{All, Count, Load, One, Put, Twice};
+    use Asked::{All, Count, Load, One, Put, PutIf, RemoveIf, Twice};
     match driver {
         "postgres" => {
             const {
@@ -74,6 +78,8 @@ fn lies(driver: &str) -> &'static [Lie] {
                     lie(Twice, b"DELETE 2\0", b"DELETE 3\0", "counts 3"),
                     lie(Load, b"INSERT 0 1\0", b"INSERT 0 5\0", "5 of 1"),
                     lie(Put, b"INSERT 0 1\0", b"INSERT 0 0\0", "0 of 1"),
+                    lie(PutIf, b"UPDATE 1\0", b"UPDATE 5\0", "invalid: 5"),
+                    lie(RemoveIf, b"DELETE 1\0", b"DELETE 5\0", "invalid: 5"),
                     lie(
                         Count,
                         b"\0\0\0\x08\0\0\0\0\0\0\0\x02",
@@ -90,6 +96,8 @@ fn lies(driver: &str) -> &'static [Lie] {
                     lie(One, b":1\r\n", b":-3\r\n", "counts -3"),
                     lie(Twice, b":2\r\n", b":3\r\n", "counts 3"),
                     lie(Load, b":1\r\n", b":7\r\n", "invalid: 7"),
+                    lie(PutIf, b":1\r\n", b":7\r\n", "invalid: 7"),
+                    lie(RemoveIf, b":1\r\n", b":-1\r\n", "invalid: -1"),
                     lie(All, b":2\r\n", b":9223372036854775807\r\n", "counts 9223372036854775807"),
                 ]
             }
@@ -102,6 +110,8 @@ fn lies(driver: &str) -> &'static [Lie] {
                     lie(Load, b"\0\0\x01\0\x01\0", b"\0\0\x01\0\x05\0", "counts 5"),
                     lie(Load, b"\0\0\x01\0\x01\0", b"\0\0\x01\0\0\0", "0 of 1"),
                     lie(Put, b"\0\0\x01\0\x02\0", b"\0\0\x01\0\x03\0", "counts 3"),
+                    lie(PutIf, b"\0\0\x01\0\x01\0", b"\0\0\x01\0\x05\0", "invalid: 5"),
+                    lie(RemoveIf, b"\0\0\x01\0\x01\0", b"\0\0\x01\0\x05\0", "invalid: 5"),
                 ]
             }
         }
@@ -112,6 +122,8 @@ fn lies(driver: &str) -> &'static [Lie] {
                     lie(Twice, b"\x10n\0\x02\0\0\0", b"\x10n\0\x03\0\0\0", "counts 3"),
                     lie(Load, b"\x10n\0\x01\0\0\0", b"\x10n\0\x05\0\0\0", "reports 5 written"),
                     lie(Put, b"\x10n\0\x01\0\0\0", b"\x10n\0\0\0\0\0", "reports 0 written"),
+                    lie(PutIf, b"\x10n\0\x01\0\0\0", b"\x10n\0\x05\0\0\0", "invalid: 5"),
+                    lie(RemoveIf, b"\x10n\0\x01\0\0\0", b"\x10n\0\x05\0\0\0", "invalid: 5"),
                 ]
             }
         }
@@ -188,6 +200,16 @@ async fn ask(store: &dyn Store, asked: Asked) -> steelyard::Result<String> {
             let row = steelyard::store::Row { key: key("k1"), record: other };
             store.put(&[row]).await.map(|()| "put".into())
         }
+        Asked::PutIf => {
+            let expected = Expected::field("text", "text k1");
+            let other = steelyard::record::Document::from_iter([("text", "another")]);
+            let row = steelyard::store::Row { key: key("k1"), record: other };
+            store.put_if(&row, &expected).await.map(|written| written.to_string())
+        }
+        Asked::RemoveIf => {
+            let expected = Expected::field("text", "text k1");
+            store.remove_if(&key("k1"), &expected).await.map(|removed| removed.to_string())
+        }
         Asked::Count => store.count().await.map(said),
         Asked::All => store.delete(&Filter::All).await.map(said),
     }
@@ -223,7 +245,7 @@ async fn counted(subject: Arc<Subject>) -> Outcome {
         told.len(),
         lies(subject.driver()).len()
     );
-    let removes = [Asked::One, Asked::Twice];
+    let removes = [Asked::One, Asked::Twice, Asked::PutIf, Asked::RemoveIf];
     let all =
         lies(subject.driver()).iter().enumerate().filter(|(_, lie)| removes.contains(&lie.asked));
     let missed: Vec<_> = all.filter(|(number, _)| !told.contains(number)).collect();

@@ -12,6 +12,7 @@
 
 mod broken;
 mod clients;
+mod conditional;
 mod conditions;
 mod contract;
 mod copies;

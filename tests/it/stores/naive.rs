@@ -3,6 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    slice,
     sync::{Arc, Mutex, MutexGuard},
 };
 
@@ -13,8 +14,8 @@ use steelyard::{
     format::Wrapped,
     record::{Document, Kind, Value},
     store::{
-        Abilities, Blobs, Client, Description, Filter, Key, KeyRange, Layout, Need, Query, Row,
-        Rows, Shape, Store,
+        Abilities, Blobs, Client, Description, Expected, Filter, Key, KeyRange, Layout, Need,
+        Query, Row, Rows, Shape, Store,
     },
 };
 
@@ -82,11 +83,25 @@ pub enum Flaw {
     NoProjection,
     /// It does not say what version it is.
     NoVersion,
+    /// A conditional write takes place whatever is there.
+    WritesAnyway,
+    /// A conditional write compares without regard to case and spaces at the end.
+    ExpectsLoosely,
+    /// A conditional write takes a number for the text of its digits.
+    ExpectsDigits,
+    /// A conditional write takes place, and the answer is no.
+    DeniesIt,
+    /// Between the look at what is there and the write, another writer may come.
+    LooksFirst,
+    /// Where none is expected, the record is written over.
+    ReplacesOne,
+    /// `remove_if` deletes without a look.
+    RemovesAnyway,
 }
 
 impl Flaw {
     /// All there are, with the check of the contract that must find it.
-    pub const ALL: [(Flaw, &'static str); 25] = [
+    pub const ALL: [(Flaw, &'static str); 32] = [
         (Flaw::PrepareEmpties, "prepare again"),
         (Flaw::DropsLast, "batches"),
         (Flaw::Merges, "put replaces"),
@@ -112,6 +127,13 @@ impl Flaw {
         (Flaw::Locks, "put inside a scan"),
         (Flaw::Races, "tasks"),
         (Flaw::NoVersion, "describe"),
+        (Flaw::WritesAnyway, "conditional writes"),
+        (Flaw::ExpectsLoosely, "conditional texts"),
+        (Flaw::ExpectsDigits, "conditional kinds"),
+        (Flaw::DeniesIt, "conditional writes"),
+        (Flaw::LooksFirst, "conditional writers"),
+        (Flaw::ReplacesOne, "conditional writes"),
+        (Flaw::RemovesAnyway, "conditional removes"),
     ];
 
     /// Those that only queries find.
@@ -144,6 +166,7 @@ impl Naive {
             cannot: &[Need::Nested],
             joins: false,
             atomic: true,
+            conditional: true,
             ordered: true,
             max_key: 200,
             max_record: 1 << 20,
@@ -220,6 +243,25 @@ impl Naive {
             value => value.clone(),
         };
         record.iter().map(|(name, value)| (name, bend(value))).collect()
+    }
+
+    /// Whether a conditional write takes place.
+    fn is_as(&self, key: &Key, expected: &Expected) -> bool {
+        let there = self.rows().into_iter().find(|row| row.key == *key).map(|row| row.record);
+        let loose = |text: &str| match self.flaw {
+            Flaw::ExpectsLoosely => text.trim_end().to_lowercase(),
+            _ => text.to_owned(),
+        };
+        match (expected, &there) {
+            _ if self.is(Flaw::WritesAnyway) => true,
+            (Expected::Field { name, text }, Some(record)) => match record.get(name) {
+                Some(Value::Text(is)) => loose(is) == loose(text),
+                Some(Value::Int(n)) if self.is(Flaw::ExpectsDigits) => n.to_string() == *text,
+                _ => false,
+            },
+            (Expected::Absent, there) => there.is_none() || self.is(Flaw::ReplacesOne),
+            _ => false,
+        }
     }
 
     fn fits(&self, query: &Query, row: &Row) -> bool {
@@ -309,6 +351,28 @@ impl Store for Naive {
         match rows.iter().find(|row| !keys.insert(row.key.clone())) {
             Some(row) => Err(Error::new(ErrorKind::Conflict, format!("key {}", row.key.shown()))),
             None => self.put(rows).await,
+        }
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.check(row)?;
+        let mut lock = Some(self.lock.write().await);
+        if !self.is_as(&row.key, expected) {
+            return Ok(false);
+        }
+        if self.is(Flaw::LooksFirst) {
+            lock.take();
+            tokio::task::yield_now().await;
+        }
+        self.write(slice::from_ref(row))?;
+        Ok(!self.is(Flaw::DeniesIt))
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        let _lock = self.lock.write().await;
+        match self.is_as(key, expected) || self.is(Flaw::RemovesAnyway) {
+            true => Ok(self.remove(slice::from_ref(key)).await? > 0),
+            false => Ok(false),
         }
     }
 

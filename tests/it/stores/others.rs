@@ -6,6 +6,7 @@
 //! condition, key and order find among the records that a scan reads. `types.rs` has the types,
 //! `program.rs` the other programs.
 
+mod conditional;
 mod fields;
 mod keys;
 mod program;

@@ -231,6 +231,32 @@ impl Subject {
         Ok(Fresh { store: self.wrap.around(places)?, _folders: folders })
     }
 
+    /// The same table opened several times, with connections of its own each time, and the folder it is in, if it is in
+    /// one. No wrappers are put around it.
+    pub async fn several(
+        &self,
+        handles: usize,
+        more: &str,
+    ) -> Result<(Vec<Arc<dyn Store>>, Option<TempDir>), Fault> {
+        let Origin::Driver { driver, server, options, .. } = &self.from else {
+            panic!("{} has no URL", self.name);
+        };
+        let (base, folder) = match server {
+            Some(url) => (url.clone(), None),
+            None => {
+                let folder = tempfile::tempdir().map_err(Fault::new)?;
+                let place = folder.path().join("place");
+                (format!("{}:{}", driver.name, place.display()), Some(folder))
+            }
+        };
+        let url = with_options(base, &[options, more, &format!("table={}", name("t"))]);
+        let mut opened = Vec::with_capacity(handles);
+        for _ in 0..handles {
+            opened.push(store::open(&url).await?.store().clone());
+        }
+        Ok((opened, folder))
+    }
+
     /// Its URL with more options; none where it has no server.
     pub fn url(&self, more: &str) -> Option<String> {
         let Origin::Driver { server: Some(url), options, .. } = &self.from else { return None };

@@ -20,8 +20,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-        Query, Request, Row, Rows, Shape, Store,
+        Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
+        Layout, Query, Request, Row, Rows, Shape, Store,
     },
 };
 
@@ -142,6 +142,14 @@ impl Store for Delayed {
 
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         self.slowed(self.inner.put_each(rows)).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.slowed(self.inner.put_if(row, expected)).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.slowed(self.inner.remove_if(key, expected)).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

@@ -16,8 +16,8 @@ use crate::{
     results::Results,
     schedule::{Limit, StopRule},
     store::{
-        Abilities, Description, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row, Rows,
-        Shape, Store,
+        Abilities, Description, Expected, Filter, Join, Joined, Key, KeyRange, Layout, Query, Row,
+        Rows, Shape, Store,
     },
     workload::Workload,
 };
@@ -154,6 +154,14 @@ impl Store for Liar {
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         self.wrote(rows);
         self.inner.put_each(&self.loaded(rows)).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.inner.put_if(row, expected).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.inner.remove_if(key, expected).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

@@ -41,6 +41,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: &[],
     joins: true,
     atomic: true,
+    conditional: false,
     ordered: true,
     max_key: usize::MAX,
     max_record: usize::MAX,

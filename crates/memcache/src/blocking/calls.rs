@@ -187,6 +187,15 @@ impl Client {
         answers::was_there(self.call(&calls::delete(key.as_ref()))?)
     }
 
+    /// Deletes a value if it is still the one with the number `cas`, as [`gets`](Client::gets) had it; says whether it
+    /// did.
+    ///
+    /// # Errors
+    /// See above; [`Unsupported`](crate::ErrorKind::Unsupported) by servers before 1.6.10.
+    pub fn delete_if(&self, key: impl AsRef<[u8]>, cas: u64) -> Result<bool> {
+        answers::was_there(self.call(&calls::delete_if(key.as_ref(), cas))?)
+    }
+
     /// Marks a value as out of date: the next [`fetch`](Client::fetch) makes it anew, while others
     /// still read the old one, for so long at most. Says whether there is one.
     ///

@@ -85,7 +85,7 @@ impl Client {
             Err(e) => {
                 // Somebody else may try now.
                 if empty {
-                    let _ = self.call(&calls::give_up(key, cas));
+                    let _ = self.call(&calls::delete_if(key, cas));
                 }
                 Err(e)
             }

@@ -184,6 +184,15 @@ impl AsyncClient {
         answers::was_there(self.call(&calls::delete(key.as_ref())).await?)
     }
 
+    /// Deletes a value if it is still the one with the number `cas`, as [`gets`](AsyncClient::gets) had it; says whether
+    /// it did.
+    ///
+    /// # Errors
+    /// See above; [`Unsupported`](crate::ErrorKind::Unsupported) by servers before 1.6.10.
+    pub async fn delete_if(&self, key: impl AsRef<[u8]>, cas: u64) -> Result<bool> {
+        answers::was_there(self.call(&calls::delete_if(key.as_ref(), cas)).await?)
+    }
+
     /// Marks a value as out of date: the next [`fetch`](AsyncClient::fetch) makes it anew, while others
     /// still read the old one, for so long at most. Says whether there is one.
     ///

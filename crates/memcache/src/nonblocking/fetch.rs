@@ -84,7 +84,7 @@ impl AsyncClient {
             Err(e) => {
                 // Somebody else may try now.
                 if empty {
-                    let _ = self.call(&calls::give_up(key, cas)).await;
+                    let _ = self.call(&calls::delete_if(key, cas)).await;
                 }
                 Err(e)
             }

@@ -24,6 +24,9 @@ pub struct Abilities {
     pub joins: bool,
     /// A batch is written whole or not at all.
     pub atomic: bool,
+    /// It writes and deletes a record if what is under the key is as expected, in one step
+    /// ([`Store::put_if`](super::Store::put_if), [`Store::remove_if`](super::Store::remove_if)).
+    pub conditional: bool,
     /// [`scan`](super::Store::scan) goes in the order of keys.
     pub ordered: bool,
     /// The longest key, in bytes.
@@ -55,6 +58,20 @@ impl Abilities {
         match [Need::Find, Need::Times].iter().any(|need| self.cannot.contains(need)) {
             true => self.keeps,
             false => &Kind::ALL,
+        }
+    }
+
+    /// Answers whether there are conditional writes.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported), naming the store.
+    pub fn can_conditional(&self) -> Result<()> {
+        match self.conditional {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!(
+                "{} has no conditional writes; `steelyard stores --table` lists the stores that have them",
+                self.driver
+            ))),
         }
     }
 

@@ -9,8 +9,8 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
 use super::{
-    Abilities, Description, Explained, Filter, Key, KeyRange, Layout, Need, Query, Request, Row,
-    Rows, Shape, Store, digits::Digits, wrappers::cut,
+    Abilities, Description, Expected, Explained, Filter, Key, KeyRange, Layout, Need, Query,
+    Request, Row, Rows, Shape, Store, digits::Digits, wrappers::cut,
 };
 use crate::{
     Error, Result,
@@ -80,6 +80,18 @@ pub trait Blobs: Send + Sync {
     /// # Errors
     /// Of connections and of the store.
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>>;
+
+    /// Puts the bytes `new` in the place of the bytes `old` under a key, and says whether it did: where none are given as
+    /// `old`, there must be no blob; where none are given as `new`, the blob is deleted. It is one step: of several that
+    /// ask for the same, one succeeds. Nothing in the place of nothing does nothing, and the answer is `false`.
+    ///
+    /// # Errors
+    /// Of [`check`](Blobs::check); [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::conditional`] tells;
+    /// of connections and of the store. After an error of a connection it may be done or not.
+    async fn swap(&self, _key: &Key, _old: Option<&[u8]>, _new: Option<&[u8]>) -> Result<bool> {
+        self.abilities().can_conditional()?;
+        Err(super::no(self.abilities(), "replace bytes on a condition"))
+    }
 
     /// Deletes the blobs of these keys, and says how many there were.
     ///
@@ -197,6 +209,30 @@ impl Encoded {
         Ok(Encoded { blobs, coders: Arc::new(coders), digits, abilities })
     }
 
+    /// Puts `new` in the place of what is under a key, or deletes it, if that is a record with this text in this field.
+    /// The bytes that were read must be there still.
+    async fn swap_record(
+        &self,
+        key: &Key,
+        expected: &Expected,
+        new: Option<&[u8]>,
+    ) -> Result<bool> {
+        /// How often it is tried: each time, somebody else has written a record that is as expected, too.
+        const TRIES: usize = 30;
+        for _ in 0..TRIES {
+            let found = self.blobs.get(std::slice::from_ref(key)).await?.pop().flatten();
+            let Some(old) = found else { return Ok(false) };
+            let record = self.coders.with(|coder| coder.decode_document(&old));
+            if !expected.fits(Some(&record.map_err(|e| named(e, key))?)) {
+                return Ok(false);
+            }
+            if self.blobs.swap(key, Some(&old), new).await? {
+                return Ok(true);
+            }
+        }
+        Err(changing(key, TRIES))
+    }
+
     fn encode(&self, rows: &[Row]) -> Result<Vec<Blob>> {
         /// Room for a small record, so that most are written without growing.
         const USUAL: usize = 256;
@@ -246,6 +282,16 @@ fn named_keys(filter: &Filter) -> Option<BTreeSet<Key>> {
         // Less or greater than what is no text, which no key is.
         Filter::Not(_) | Filter::Field(..) => Some(BTreeSet::new()),
     }
+}
+
+/// The error of a record that others wrote each time between its being read and written, and that was as expected all the
+/// while.
+pub(super) fn changing(key: &Key, tries: usize) -> Error {
+    let what = format!(
+        "key {}: other clients changed the record {tries} times between reading and writing; nothing was written",
+        key.shown()
+    );
+    Error::new(crate::ErrorKind::Conflict, what)
 }
 
 /// The error, saying which record it is about.
@@ -316,6 +362,23 @@ impl Store for Encoded {
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
         self.blobs.load(&self.encode(rows)?).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.abilities.can_conditional()?;
+        let blob = self.encode(std::slice::from_ref(row))?.remove(0);
+        match expected {
+            Expected::Absent => self.blobs.swap(&row.key, None, Some(&blob.bytes)).await,
+            expected => self.swap_record(&row.key, expected, Some(&blob.bytes)).await,
+        }
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.abilities.can_conditional()?;
+        match expected {
+            Expected::Absent => Ok(false),
+            expected => self.swap_record(key, expected, None).await,
+        }
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

@@ -8,6 +8,9 @@
 //! prepared. A list of the names is held in memory
 //! while they are gone through, but no more than some blobs.
 //!
+//! There are no conditional writes: file systems make a file only where there is none, but do not replace one only where
+//! it is still the same.
+//!
 //! No link is followed below the folder that the URL names: a table that is one, and a record that is anything but
 //! a file, is an error. Nor is one above it that another user may have [planted](link).
 
@@ -60,6 +63,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: &[],
     joins: false,
     atomic: false,
+    conditional: false,
     ordered: true,
     max_key: LONGEST,
     max_record: 1 << 40,

@@ -11,8 +11,8 @@ use async_trait::async_trait;
 use futures_util::{FutureExt, StreamExt, future::BoxFuture, stream, stream::BoxStream};
 
 use super::{
-    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Facts, Filter, Join,
-    Joined, Key, KeyRange, Layout, Login, Query, Row, Rows, Shape, Store, Url, blobs,
+    Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Expected, Facts, Filter,
+    Join, Joined, Key, KeyRange, Layout, Login, Query, Row, Rows, Shape, Store, Url, blobs,
     blobs::CANNOT, join::Groups,
 };
 use crate::{
@@ -47,6 +47,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: &[],
     joins: true,
     atomic: true,
+    conditional: true,
     ordered: true,
     max_key: 1 << 20,
     max_record: 1 << 31,
@@ -113,6 +114,21 @@ impl<T: Clone + Send + Sync> Memory<T> {
     fn found(&self, keys: &[Key]) -> Vec<Option<T>> {
         let records = self.read();
         keys.iter().map(|key| records.get(key).cloned()).collect()
+    }
+
+    /// Puts something in the place of what is under a key, or deletes it, if that fits; says whether it did.
+    fn swap_if(&self, key: &Key, fits: impl FnOnce(Option<&T>) -> bool, new: Option<T>) -> bool {
+        let mut records = self.write();
+        if !fits(records.get(key)) {
+            return false;
+        }
+        match new {
+            Some(new) => {
+                records.insert(key.clone(), new);
+                true
+            }
+            None => records.remove(key).is_some(),
+        }
     }
 
     fn removed(&self, keys: &[Key]) -> u64 {
@@ -230,6 +246,16 @@ impl Store for Memory<Document> {
         Ok(())
     }
 
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.check(row)?;
+        let fits = |there: Option<&Document>| expected.fits(there);
+        Ok(self.swap_if(&row.key, fits, Some(row.record.clone())))
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        Ok(self.swap_if(key, |there| expected.fits(there), None))
+    }
+
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
         Ok(self.found(keys))
     }
@@ -327,6 +353,12 @@ impl Blobs for Memory<Vec<u8>> {
         blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
         self.write().extend(blobs.iter().map(|blob| (blob.key.clone(), blob.bytes.clone())));
         Ok(())
+    }
+
+    async fn swap(&self, key: &Key, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.check(key, new.map_or(0, <[u8]>::len))?;
+        let fits = |there: Option<&Vec<u8>>| there.map(Vec::as_slice) == old;
+        Ok(self.swap_if(key, fits, new.map(<[u8]>::to_vec)))
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {

@@ -24,6 +24,7 @@ mod counts;
 mod databases;
 pub(crate) mod digits;
 mod dir;
+mod expected;
 mod explain;
 mod facts;
 mod fidelity;
@@ -80,6 +81,7 @@ pub use common::Common;
 #[doc(hidden)]
 pub use common::POOL;
 pub use databases::{Databases, Scratch};
+pub use expected::Expected;
 pub use explain::{Explained, Request};
 pub use facts::Facts;
 pub use fidelity::{difference, in_columns, same};
@@ -168,6 +170,28 @@ pub trait Store: Send + Sync {
     /// transactions of several statements.
     async fn put_each(&self, _rows: &[Row]) -> Result<()> {
         Err(no(self.abilities(), "write records one by one in a transaction"))
+    }
+
+    /// Writes a row if what is under its key is as expected, and says whether it did. It is one step: of several writers
+    /// that expect the same, one succeeds.
+    ///
+    /// # Errors
+    /// Those of [`check`](Store::check), also where the row would not be written;
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) as [`Abilities::conditional`] tells; of connections and of the
+    /// store. After an error of a connection the row may be written or not.
+    async fn put_if(&self, _row: &Row, _expected: &Expected) -> Result<bool> {
+        self.abilities().can_conditional()?;
+        Err(no(self.abilities(), "write on a condition"))
+    }
+
+    /// Deletes the record of a key if it is as expected, and says whether it did, in one step as
+    /// [`put_if`](Store::put_if). Where none is expected ([`Expected::Absent`]), none is deleted.
+    ///
+    /// # Errors
+    /// As [`put_if`](Store::put_if).
+    async fn remove_if(&self, _key: &Key, _expected: &Expected) -> Result<bool> {
+        self.abilities().can_conditional()?;
+        Err(no(self.abilities(), "delete on a condition"))
     }
 
     /// The records of these keys, in their order; none where there is none.

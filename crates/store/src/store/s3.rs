@@ -11,6 +11,9 @@
 //! `?pool=8` is 8 requests at once. The crate's HTTP client keeps 8 idle connections, but opens another
 //! while one that was used is not back in its pool yet, so for moments there are more.
 //!
+//! There are no conditional writes: the protocol puts an object under a condition (`If-Match`), but not every server does so,
+//! and the crate deletes none under one.
+//!
 //! Amazon keeps what it has acknowledged (t3). Of any other server its URL says: `?server_tier=t1`.
 
 mod errors;
@@ -87,6 +90,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: CANNOT,
     joins: false,
     atomic: false,
+    conditional: false,
     ordered: true,
     max_key: LONGEST,
     max_record: LARGEST,

@@ -47,6 +47,7 @@ pub async fn abilities(subject: &Subject) -> Outcome {
     let yes_or_no = [
         ("joins", now.joins, said.joins),
         ("atomic", now.atomic, said.atomic),
+        ("conditional", now.conditional, said.conditional),
         ("ordered", now.ordered, said.ordered),
     ];
     for (what, now, said) in yes_or_no {

@@ -24,7 +24,7 @@ fn of_size(text: &str, bytes: usize) -> Row {
 }
 
 /// Rows that no such store can hold.
-fn refused(store: &dyn Store) -> Vec<Row> {
+pub fn refused(store: &dyn Store) -> Vec<Row> {
     let abilities = store.abilities();
     let mut found = Vec::new();
     if abilities.max_key < TRIED {

@@ -5,7 +5,7 @@ use std::slice;
 use steelyard::{
     record::{Document, Value},
     store::{
-        Filter, Key, Query, Row, Store,
+        Expected, Filter, Key, Query, Row, Store,
         query::{Path, Test},
     },
 };
@@ -106,12 +106,17 @@ async fn written(store: &dyn Store, rows: &[Row]) -> Result<u32, String> {
             with.sort_by(|a, b| a.key.cmp(&b.key));
             // Each way of writing in its turn: a write is a sync.
             turn += 1;
-            for how in ["put", ["load", "put_each", "put with its like"][turn % 3]] {
+            let ways = ["load", "put_each", "put with its like", "put_if"];
+            for how in ["put", ways[turn % ways.len()]] {
                 let batch = [new.clone(), row.clone()];
                 let done = match how {
                     "put" => store.put(slice::from_ref(&new)).await,
                     "load" => store.load(slice::from_ref(&new)).await,
                     "put_each" => store.put_each(slice::from_ref(&new)).await,
+                    "put_if" => match store.put_if(&new, &Expected::Absent).await {
+                        Ok(false) => return Err(format!("put_if finds a record of {key:?}")),
+                        done => done.map(drop),
+                    },
                     _ => store.put(&batch).await,
                 };
                 let now = scanned(store).await.map_err(text)?;

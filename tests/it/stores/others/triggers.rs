@@ -4,7 +4,7 @@ use std::slice;
 
 use steelyard::{
     record::{Document, Value},
-    store::{Filter, Key, Row, Store},
+    store::{Expected, Filter, Key, Row, Store},
 };
 
 use super::{Desk, Faults, each};
@@ -249,10 +249,19 @@ enum How {
     Put(usize),
     PutEach(usize),
     Load(usize),
+    /// One that is absent, or that is there with its key as a text.
+    PutIf(usize),
 }
 
-const HOW: [How; 6] =
-    [How::Put(1), How::Put(3), How::Put(MANY), How::PutEach(3), How::Load(1), How::Load(MANY)];
+const HOW: [How; 7] = [
+    How::Put(1),
+    How::Put(3),
+    How::Put(MANY),
+    How::PutEach(3),
+    How::Load(1),
+    How::Load(MANY),
+    How::PutIf(1),
+];
 
 fn rows(case: &Case, count: usize) -> Vec<Row> {
     let is_text = case.key.contains("text") || case.key.contains("char");
@@ -269,12 +278,27 @@ async fn write(store: &dyn Store, rows: &[Row], how: How) -> steelyard::Result<(
         How::Put(_) => store.put(rows).await,
         How::PutEach(_) => store.put_each(rows).await,
         How::Load(_) => store.load(rows).await,
+        How::PutIf(_) => {
+            for row in rows {
+                let key = row.key.as_str();
+                let written = match store.put_if(row, &Expected::Absent).await? {
+                    false if key.starts_with('a') => {
+                        store.put_if(row, &Expected::field("k", key)).await?
+                    }
+                    written => written,
+                };
+                if !written {
+                    store.put(slice::from_ref(row)).await?;
+                }
+            }
+            Ok(())
+        }
     }
 }
 
 /// Writes once, and tells what is wrong with what came of it. Each row is new.
 async fn once(store: &dyn Store, case: &Case, how: How) -> Result<(), String> {
-    let (How::Put(count) | How::PutEach(count) | How::Load(count)) = how;
+    let (How::Put(count) | How::PutEach(count) | How::Load(count) | How::PutIf(count)) = how;
     let rows = rows(case, count);
     let there = async || store.count().await.map_err(|e| e.to_string());
     let done = write(store, &rows, how).await;
@@ -390,7 +414,7 @@ async fn documents(desk: &Desk) -> Outcome {
     };
     let mut faults = Faults::default();
     for how in HOW {
-        let (How::Put(count) | How::PutEach(count) | How::Load(count)) = how;
+        let (How::Put(count) | How::PutEach(count) | How::Load(count) | How::PutIf(count)) = how;
         let mut rows: Vec<Row> = (1..count).map(|n| row(&format!("b{n}"))).collect();
         rows.push(row("a"));
         match write(&*store, &rows, how).await {

@@ -46,6 +46,10 @@ impl CouchBlobs {
 
 /// The bytes in a document.
 fn bytes(found: Found) -> Result<Blob> {
+    Ok(Blob { bytes: read(&found)?, key: found.key })
+}
+
+fn read(found: &Found) -> Result<Vec<u8>> {
     let wrong = |what: &str| named(Error::malformed(what), &found.key);
     let Some(Value::Text(text)) = found.record.get(FIELD) else {
         return Err(wrong(
@@ -53,8 +57,7 @@ fn bytes(found: Found) -> Result<Blob> {
                           steelyard's",
         ));
     };
-    let bytes = STANDARD.decode(text).map_err(|_| wrong("the field \"blob\" is not Base64"))?;
-    Ok(Blob { key: found.key, bytes })
+    STANDARD.decode(text).map_err(|_| wrong("the field \"blob\" is not Base64"))
 }
 
 #[async_trait]
@@ -90,6 +93,23 @@ impl Blobs for CouchBlobs {
         let found = self.couch.within("a get", self.database.get(keys)).await?;
         let bytes = |found: Option<Found>| Ok(found.map(bytes).transpose()?.map(|blob| blob.bytes));
         found.into_iter().map(bytes).collect()
+    }
+
+    async fn swap(&self, key: &Key, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        let blob = new.map(|bytes| Blob { key: key.clone(), bytes: bytes.to_vec() });
+        let draft = self.drafts(blob.as_slice())?.pop();
+        let swapped = async {
+            match (old, &draft) {
+                (None, None) => Ok(false),
+                (None, Some(draft)) => self.database.put_absent(draft).await,
+                (Some(old), draft) => {
+                    let fits = |found: &Found| Ok(read(found)? == old);
+                    let fields = draft.as_ref().map(|draft| &draft.fields[..]);
+                    self.database.swap(key, fits, fields).await
+                }
+            }
+        };
+        self.couch.within("a conditional write", swapped).await
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

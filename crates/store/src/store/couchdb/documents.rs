@@ -17,7 +17,8 @@ use crate::{
     Error, Result,
     record::{Document, Value},
     store::{
-        Abilities, Description, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape, Store,
+        Abilities, Description, Expected, Filter, Key, KeyRange, Layout, Query, Row, Rows, Shape,
+        Store,
         blobs::{fits, named},
         in_batches, json,
     },
@@ -171,6 +172,25 @@ impl Store for Documents {
     async fn load(&self, rows: &[Row]) -> Result<()> {
         let drafts = self.drafts(rows)?;
         self.couch.within("a load", self.database.load(&drafts)).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        let draft = self.draft(row)?;
+        let written = async {
+            match expected {
+                Expected::Absent => self.database.put_absent(&draft).await,
+                expected => {
+                    let fits = |found: &Found| Ok(expected.fits(Some(&found.record)));
+                    self.database.swap(draft.key, fits, Some(&draft.fields)).await
+                }
+            }
+        };
+        self.couch.within("a conditional write", written).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        let fits = |found: &Found| Ok(expected.fits(Some(&found.record)));
+        self.couch.within("a conditional write", self.database.swap(key, fits, None)).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

@@ -12,6 +12,10 @@
 //! asks again, some times, then it is a conflict that names the keys. A load asks for none, and
 //! keys that are taken are the conflict.
 //!
+//! A conditional write names the revision that was read, over which the server writes or not; where somebody else was
+//! quicker, the document is read again. In a cluster of several nodes CouchDB may accept two writers on two nodes, and keeps
+//! both revisions: there the promise of one step does not hold.
+//!
 //! Numbers: servers in JavaScript, and clients that copies go to, have floating ones only, so whole
 //! numbers beyond 2^53 are refused, 1.0 may come back as 1, and -0.0 as 0.
 //!
@@ -97,6 +101,7 @@ const COUCHDB: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: false,
     atomic: false,
+    conditional: true,
     ordered: true,
     max_key: 1 << 16,
     max_record: LARGEST,

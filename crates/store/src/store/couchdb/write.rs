@@ -17,7 +17,10 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::{Key, blobs::named},
+    store::{
+        Key,
+        blobs::{changing, named},
+    },
 };
 
 /// A document to write: its key, and the JSON of a map with its fields.
@@ -101,6 +104,36 @@ impl Database {
                 Err(conflict(&keys, drafts.len(), "already exist; the others were written"))
             }
         }
+    }
+
+    /// Writes a document if there is none of its key, and says whether it did. One that was deleted is none.
+    pub(super) async fn put_absent(&self, draft: &Draft<'_>) -> Result<bool> {
+        let write = Write { key: draft.key, revision: None, fields: Some(&draft.fields) };
+        Ok(matches!(self.write(&[write]).await?[..], [Fate::Done]))
+    }
+
+    /// Puts a document in the place of the one that is there, or deletes that, if it fits; says whether it did. The
+    /// revision that was read has to be there still.
+    pub(super) async fn swap(
+        &self,
+        key: &Key,
+        fits: impl Fn(&Found) -> Result<bool>,
+        fields: Option<&[u8]>,
+    ) -> Result<bool> {
+        for attempt in 0..TRIES {
+            let found = self.get(std::slice::from_ref(key)).await?.pop().flatten();
+            let Some(found) = found else { return Ok(false) };
+            if !fits(&found)? {
+                return Ok(false);
+            }
+            let write = Write { key, revision: Some(&found.revision), fields };
+            if let [Fate::Done] = self.write(&[write]).await?[..] {
+                return Ok(true);
+            }
+            // Others write, too; what is there now may fit still.
+            pause(attempt).await;
+        }
+        Err(changing(key, TRIES as usize))
     }
 
     /// Writes, and says which of `all` were in conflict.

@@ -29,7 +29,7 @@ use crate::{
 const EXPONENT: [char; 2] = ['e', 'E'];
 
 /// The field that says what kinds the others are.
-pub(super) const KINDS: &str = "_kinds";
+pub(crate) const KINDS: &str = "_kinds";
 
 /// How deep a value may nest.
 pub(crate) const LEVELS: usize = 100;
@@ -241,6 +241,18 @@ fn value_of(kind: &str, bytes: Vec<u8>) -> Result<Value> {
     Ok(value.unwrap_or_else(|| text_or_bytes(bytes)))
 }
 
+/// The kinds of a field that is spelled so of which it is read as this text: text itself, and those of which this is no
+/// value.
+#[cfg_attr(not(feature = "redis"), allow(dead_code))]
+pub(crate) fn kinds_of_text(text: &str) -> impl Iterator<Item = &'static str> {
+    let is_text = move |kind: &&str| match value_of(kind, text.as_bytes().to_vec()) {
+        Ok(Value::Text(read)) => read == text,
+        _ => false,
+    };
+    let scalars = Kind::ALL.iter().map(|kind| kind.name());
+    scalars.chain(["nothing", "empty", "no bytes", "base64"]).filter(is_text)
+}
+
 fn is_number(text: &str, decimal: bool) -> bool {
     text.contains(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_digit() || c == '-' || decimal && "+.eE".contains(c))
@@ -397,6 +409,23 @@ mod tests {
         assert_eq!(record.get("new"), Some(&Value::Bytes(vec![0xff])));
         let plain = vec![(b"a".to_vec(), b"1".to_vec())];
         assert_eq!(TABLE.read(plain).unwrap(), Document::from_iter([("a", "1")]));
+    }
+
+    /// For whom a field is bytes and a kind: what of them is read as this text is what `kinds_of_text` says.
+    #[test]
+    fn a_field_is_a_text_by_its_bytes_and_its_kind() {
+        let words = ["nothing", "empty", "no bytes", "base64"];
+        for text in ["", "7", "1.5", "true", "1e3", "YQ==", "rev", "123e4567-e89b-12d3", "12 "] {
+            let kinds: Vec<_> = kinds_of_text(text).collect();
+            for kind in Kind::ALL.iter().map(|kind| kind.name()).chain(words) {
+                let said = format!("{{\"a\":\"{kind}\"}}");
+                let fields = vec![(b"a".to_vec(), text.into()), (KINDS.into(), said.into_bytes())];
+                let record = HASH.read(fields).unwrap_or_default();
+                let is_text = record.get("a") == Some(&Value::from(text));
+                assert_eq!(kinds.contains(&kind), is_text, "{text:?} of kind {kind}");
+            }
+            assert!(kinds.contains(&"text"));
+        }
     }
 
     #[test]

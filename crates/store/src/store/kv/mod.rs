@@ -13,6 +13,8 @@ mod spool;
 pub(super) use answers::as_many;
 pub(super) use answers::out_of_step;
 pub(super) use flat::{Field, Flat, LEVELS, SCALARS, seconds};
+#[cfg_attr(not(feature = "redis"), allow(unused_imports))]
+pub(super) use flat::{KINDS, kinds_of_text};
 pub(super) use namespace::Namespace;
 pub(super) use portion::{Portion, chunks};
 pub(super) use spool::Spool;

@@ -84,6 +84,7 @@ mod tests {
             cannot: &[],
             joins: false,
             atomic: false,
+            conditional: false,
             ordered: false,
             max_key: 100,
             max_record: 100,

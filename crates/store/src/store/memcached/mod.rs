@@ -12,6 +12,8 @@
 //! `each` and `count` list keys through the LRU crawler, which a server does for one at a time.
 //! Deleting a table deletes its keys, one by one, and no others.
 //!
+//! Conditional writes compare the number that a server gives each value (`cas`); such a delete needs memcached 1.6.10.
+//!
 //! Durability is t0, always. A batch is not atomic: where a connection breaks, some of it may be
 //! there; `load` adds, tells a key that is taken, and keeps the others.
 //!
@@ -46,6 +48,7 @@ use crate::{
     durability::Tier,
     memcache::{
         Address, AsyncClient, Expiry, Failed, Options, PORT, Patience, Ring, Server, Spread, Stats,
+        Swap,
     },
     record::Kind,
 };
@@ -74,6 +77,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: CANNOT,
     joins: false,
     atomic: false,
+    conditional: true,
     ordered: false,
     max_key: names::LONGEST,
     max_record: (1 << 20) - OVERHEAD,
@@ -296,6 +300,30 @@ impl Blobs for Table {
             found[at] = value?.map(|value| value.bytes);
         }
         Ok(found)
+    }
+
+    async fn swap(&self, key: &Key, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.check(key, new.map_or(0, <[u8]>::len))?;
+        let (full, all) = (self.names.full(key)?, &self.servers.all);
+        let swapped = async {
+            let Some(old) = old else {
+                return match new {
+                    Some(new) => all.add(&full, new, Expiry::Never).await,
+                    None => Ok(false),
+                };
+            };
+            // The number says whether these are the bytes still.
+            let there = all.gets(&full).await?.filter(|value| value.bytes == old);
+            match (there, new) {
+                (None, _) => Ok(false),
+                (Some(value), Some(new)) => {
+                    let swap = all.cas(&full, new, Expiry::Never, value.cas).await?;
+                    Ok(swap == Swap::Stored)
+                }
+                (Some(value), None) => all.delete_if(&full, value.cas).await,
+            }
+        };
+        self.servers.in_time("a conditional write", swapped).await?
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bson::{
-    RawDocument, RawDocumentBuf,
+    Bson, Document, RawDocument, RawDocumentBuf, doc,
     raw::{RawBinaryRef, RawBsonRef, cstr},
     spec::BinarySubtype,
 };
@@ -46,6 +46,12 @@ pub(super) fn is_blob(document: &RawDocument) -> bool {
         name.as_str() == ID || (name.as_str() == VALUE && matches!(value, RawBsonRef::Binary(_)))
     };
     document.iter().count() == 2 && document.iter().all(names)
+}
+
+/// That these are the bytes, whatever their subtype in the table of another program.
+fn same(bytes: &[u8]) -> Document {
+    let of = |subtype| Bson::Binary(bson::Binary { subtype, bytes: bytes.to_vec() });
+    doc! {"$in": [of(BinarySubtype::Generic), of(BinarySubtype::BinaryOld)]}
 }
 
 fn documents(blobs: &[Blob]) -> Result<Vec<(&Key, RawDocumentBuf)>> {
@@ -98,6 +104,19 @@ impl Blobs for Bytes {
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {
         self.0.get(keys, bytes).await
+    }
+
+    async fn swap(&self, key: &Key, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        let blob = new.map(|bytes| Blob { key: key.clone(), bytes: bytes.to_vec() });
+        let new = blob.as_ref().map(document).transpose()?.map(|(_, document)| document);
+        match (old, new) {
+            (None, None) => Ok(false),
+            (None, Some(new)) => self.0.insert_absent(key, new).await,
+            (Some(old), new) => {
+                let condition = doc! {VALUE: same(old)};
+                self.0.swap(key, condition, new.as_ref()).await
+            }
+        }
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

@@ -42,6 +42,21 @@ pub(super) fn translated(filter: &Filter) -> Result<Translated> {
     Ok(Translated { filter: and(all), exact: false })
 }
 
+/// That a field at the top of a document is this text; none where no record that is read has the field.
+///
+/// # Errors
+/// [`Unsupported`](crate::ErrorKind::Unsupported) for names that MongoDB's paths cannot have.
+pub(super) fn is_text(field: &str, text: &str) -> Result<Option<Document>> {
+    if field == ID {
+        return Ok(None);
+    }
+    if field.is_empty() || field.contains(['.', '\0']) || field.starts_with('$') {
+        return Err(unaddressable(&Path::new([field]), "compare"));
+    }
+    let not = doc! {"$type": "array"};
+    Ok(Some(doc! {field: {"$eq": text, "$type": "string", "$not": not}}))
+}
+
 /// What to sort by: at the end the keys, which nothing else is equal to, in the direction of the last
 /// path.
 ///

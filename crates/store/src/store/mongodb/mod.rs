@@ -11,6 +11,9 @@
 //! with a replacement for each. Durability: t3 is `w: 1, j: true`, t2 `w: 1, j: false`. Nothing is
 //! ever sent a second time by the client itself.
 //!
+//! A conditional write is an `update` or `delete` whose query names the field, or an `insert`; a collection with a collation
+//! of its own compares by it.
+//!
 //! Refused before anything is written: documents of more than 16 MiB, names that begin with `$` or
 //! have a NUL in them, times finer than a millisecond, decimals and whole numbers that BSON cannot
 //! hold exactly. Names with dots are kept; queries on them look through what the rest of the query
@@ -39,8 +42,8 @@ use self::{
     table::{Find, Table},
 };
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Explained, Facts, Filter, Join,
-    Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Expected, Explained, Facts, Filter,
+    Join, Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
     blobs::CANNOT,
 };
 use crate::{
@@ -105,6 +108,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: &[Need::Digits],
     joins: true,
     atomic: false,
+    conditional: true,
     ordered: true,
     max_key: MAX_KEY,
     max_record: MAX_DOCUMENT,
@@ -197,6 +201,27 @@ impl Store for Documents {
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
         self.0.write(false, &documents(rows)?).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        let document = convert::document(row)?;
+        match expected {
+            Expected::Absent => self.0.insert_absent(&row.key, document).await,
+            Expected::Field { name, text } => match filter::is_text(name, text)? {
+                Some(condition) => self.0.swap(&row.key, condition, Some(&document)).await,
+                None => Ok(false),
+            },
+        }
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        match expected {
+            Expected::Absent => Ok(false),
+            Expected::Field { name, text } => match filter::is_text(name, text)? {
+                Some(condition) => self.0.swap(key, condition, None).await,
+                None => Ok(false),
+            },
+        }
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

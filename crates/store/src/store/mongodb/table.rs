@@ -14,7 +14,7 @@ use super::{
     connect,
     convert::{ID, id, malformed},
     error::{never_connected, ours},
-    write::{self, Write},
+    write::{self, Matching, Write},
 };
 use crate::{
     Error, Result,
@@ -172,6 +172,47 @@ impl Table {
         let concern = self.server.concern.as_ref();
         let written = write::write(&self.collection, how, concern, documents);
         self.in_turn("a write", written).await
+    }
+
+    /// Writes a document if there is none of its key, and says whether it did.
+    pub(super) async fn insert_absent(&self, key: &Key, document: RawDocumentBuf) -> Result<bool> {
+        /// How often: each time, somebody else has written one and deleted it again.
+        const TRIES: usize = 8;
+        let documents = [(key, document)];
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.write(false, &documents).await {
+                Ok(()) => return Ok(true),
+                Err(e) if e.kind() == crate::ErrorKind::Conflict => {
+                    // Another index may be unique, too.
+                    let one = async { self.collection.find_one(doc! {ID: key.as_str()}).await };
+                    if self.within("find", one).await?.is_some() {
+                        return Ok(false);
+                    }
+                    if tries == TRIES {
+                        return Err(e);
+                    }
+                }
+                Err(e) => return Err(e),
+            }
+        }
+    }
+
+    /// Replaces the document of a key, or without another deletes it, if it is one that matches; says whether it did.
+    pub(super) async fn swap(
+        &self,
+        key: &Key,
+        condition: Document,
+        document: Option<&RawDocumentBuf>,
+    ) -> Result<bool> {
+        let matching = Matching { key, condition };
+        let concern = self.server.concern.as_ref();
+        let swapped = write::swap(&self.collection, concern, matching, document);
+        self.in_turn("a conditional write", swapped).await.map_err(|e| match e.kind() {
+            crate::ErrorKind::Malformed => self.placed(e),
+            _ => e,
+        })
     }
 
     /// What a question finds, in the batches that the server sends.

@@ -11,7 +11,10 @@ use bson::{
 use mongodb::{Collection, options::WriteConcern};
 
 use super::error::{DUPLICATE, of_code, ours, said};
-use crate::{Error, ErrorKind, Result, store::Key};
+use crate::{
+    Error, ErrorKind, Result,
+    store::{Key, counts},
+};
 
 /// How many statements a command has at most. Servers take 100,000 or, FerretDB, 25,000.
 const STATEMENTS: usize = 10_000;
@@ -71,6 +74,57 @@ fn batches<'a, 'b>(
     })
 }
 
+/// A document that a conditional write is about: its key, and what else it must be like.
+pub(super) struct Matching<'k> {
+    pub key: &'k Key,
+    pub condition: Document,
+}
+
+/// Replaces a document, or without another deletes it, if there is one that matches; says whether it did.
+pub(super) async fn swap(
+    collection: &Collection<RawDocumentBuf>,
+    concern: Option<&WriteConcern>,
+    matching: Matching<'_>,
+    document: Option<&RawDocumentBuf>,
+) -> Result<bool> {
+    let Matching { key, condition } = matching;
+    let mut query = doc! {"_id": key.as_str()};
+    query.extend(condition);
+    let query = RawDocumentBuf::try_from(&query).map_err(|e| Error::invalid(e.to_string()))?;
+    let (mut command, mut statement) = (RawDocumentBuf::new(), RawDocumentBuf::new());
+    statement.append(cstr!("q"), query);
+    let (name, statements) = match document {
+        Some(document) => {
+            statement.append(cstr!("u"), document);
+            statement.append(cstr!("upsert"), false);
+            (cstr!("update"), cstr!("updates"))
+        }
+        None => {
+            statement.append(cstr!("limit"), 1);
+            (cstr!("delete"), cstr!("deletes"))
+        }
+    };
+    command.append(name, collection.name());
+    if let Some(concern) = concern {
+        command.append(cstr!("writeConcern"), asked(concern));
+    }
+    let mut all = RawArrayBuf::new();
+    all.push(statement);
+    command.append(statements, all);
+    let database = collection.client().database(&collection.namespace().db);
+    let answer = database.run_raw_command(command).await.map_err(ours)?;
+    refused(&answer, |_| Some(key))?;
+    counts::yes("a conditional write", number(&answer, "n"))
+}
+
+/// A write concern as commands have it.
+fn asked(concern: &WriteConcern) -> RawDocumentBuf {
+    let mut asked = RawDocumentBuf::new();
+    asked.append(cstr!("w"), 1);
+    asked.append(cstr!("j"), concern.journal.unwrap_or(false));
+    asked
+}
+
 fn command(
     collection: &str,
     write: Write,
@@ -90,10 +144,7 @@ fn command(
         }
     }
     if let Some(concern) = concern {
-        let mut asked = RawDocumentBuf::new();
-        asked.append(cstr!("w"), 1);
-        asked.append(cstr!("j"), concern.journal.unwrap_or(false));
-        command.append(cstr!("writeConcern"), asked);
+        command.append(cstr!("writeConcern"), asked(concern));
     }
     let mut statements = RawArrayBuf::new();
     for (key, document) in batch {
@@ -118,14 +169,31 @@ fn command(
     command
 }
 
-/// What the server says of each statement.
-fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
-    let number = |document: &Document, name: &str| match document.get(name) {
+/// A number in an answer; -1 where there is none.
+fn number(document: &Document, name: &str) -> i64 {
+    match document.get(name) {
         Some(Bson::Int32(n)) => i64::from(*n),
         Some(Bson::Int64(n)) => *n,
         Some(Bson::Double(n)) => *n as i64,
         _ => -1,
-    };
+    }
+}
+
+/// What the server says of each statement.
+fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
+    refused(answer, |at| batch.get(at).map(|(key, _)| *key))?;
+    // Acknowledged is what the server counts.
+    match number(answer, "n") {
+        n if n == batch.len() as i64 => Ok(()),
+        n => Err(Error::new(
+            ErrorKind::Mismatch,
+            format!("{} documents were sent, but the server reports {n} written", batch.len()),
+        )),
+    }
+}
+
+/// The error of an answer that has one; `key` is that of the statement of a number.
+fn refused<'k>(answer: &Document, key: impl Fn(usize) -> Option<&'k Key>) -> Result<()> {
     let part = |e: &Document| {
         let code = i32::try_from(number(e, "code")).unwrap_or(-1);
         let text = |name| e.get_str(name).unwrap_or_default().to_owned();
@@ -135,8 +203,8 @@ fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
         && let Some(first) = errors.iter().find_map(Bson::as_document)
     {
         let (code, name, message) = part(first);
-        let key = usize::try_from(number(first, "index")).ok().and_then(|at| batch.get(at));
-        let key = key.map_or_else(|| "a key".into(), |(key, _)| format!("key {}", key.shown()));
+        let key = usize::try_from(number(first, "index")).ok().and_then(key);
+        let key = key.map_or_else(|| "a key".into(), |key| format!("key {}", key.shown()));
         let others = match errors.len() {
             1 => String::new(),
             n => format!(", and {} more", n - 1),
@@ -153,14 +221,7 @@ fn outcome(answer: &Document, batch: &[(&Key, RawDocumentBuf)]) -> Result<()> {
             format!("it is written, but less durably than asked: {}", said(code, &name, &message));
         return Err(Error::new(ErrorKind::Unavailable, what));
     }
-    // Acknowledged is what the server counts.
-    match number(answer, "n") {
-        n if n == batch.len() as i64 => Ok(()),
-        n => Err(Error::new(
-            ErrorKind::Mismatch,
-            format!("{} documents were sent, but the server reports {n} written", batch.len()),
-        )),
-    }
+    Ok(())
 }
 
 /// The write concern as a driver's document.

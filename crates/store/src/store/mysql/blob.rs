@@ -10,7 +10,7 @@ use crate::{
     Result,
     store::{
         Abilities, Blob, Key, KeyRange,
-        sql::{BlobTable, Others, row::of_key},
+        sql::{BlobTable, Guard, Others, row::of_key},
     },
 };
 
@@ -44,6 +44,17 @@ impl BlobTable for MySql {
             true => self.load_cells(&known, blobs.len(), |i| cells(&blobs[i])).await,
             false => self.write(&known, Taken::Replace, || blobs.iter().map(cells).collect()).await,
         }
+    }
+
+    async fn write_blob_if(&self, blob: &Blob, guard: Guard<'_>) -> Result<bool> {
+        self.table.facts.abilities.can_conditional()?;
+        let known = self.schema().await?;
+        let cells = self.table.blob_cells(&blob.key, &blob.bytes)?;
+        self.write_if(&known, &blob.key, cells, guard).await
+    }
+
+    async fn remove_row_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool> {
+        self.removed_if(key, guard).await
     }
 
     async fn read_blobs(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {

@@ -179,6 +179,7 @@ pub(super) const DOCUMENT: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: true,
     atomic: ENGINES[0].atomic,
+    conditional: true,
     ordered: true,
     max_key: ENGINES[0].max_key,
     max_record: largest(16 << 20, ENGINES[0]),
@@ -255,6 +256,8 @@ impl Facts {
         self.expects(table, engine)?;
         self.engine = Engine::named(engine);
         self.abilities.atomic = self.engine.atomic;
+        // Of others it is not known whether a statement is one step.
+        self.abilities.conditional = !self.engine.word.is_empty();
         Ok(self)
     }
 

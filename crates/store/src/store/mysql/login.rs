@@ -61,6 +61,8 @@ const NEEDED: Can = Can::CLIENT_PROTOCOL_41
 
 const WANTED: Can = NEEDED
     .union(Can::CLIENT_LONG_PASSWORD)
+    // A row counts that was found, also where it is the same as before.
+    .union(Can::CLIENT_FOUND_ROWS)
     .union(Can::CLIENT_LOCAL_FILES)
     .union(Can::CLIENT_TRANSACTIONS)
     .union(Can::CLIENT_MULTI_RESULTS)

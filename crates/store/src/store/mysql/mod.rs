@@ -65,8 +65,8 @@ use self::{
     write::Taken,
 };
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Explained, Filter, Join, Joined, Key,
-    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Expected, Explained, Filter, Join,
+    Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
     blobs::CANNOT,
     counts, facts,
     sql::{BlobTable, Names, Others, ranges},
@@ -285,6 +285,18 @@ impl Store for MySql {
     async fn load(&self, rows: &[Row]) -> Result<()> {
         let known = self.schema().await?;
         self.load_cells(&known, rows.len(), |i| self.table.cells(&rows[i])).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.abilities().can_conditional()?;
+        let known = self.schema().await?;
+        let cells = self.table.cells(row)?;
+        self.write_if(&known, &row.key, cells, expected.into()).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.abilities().can_conditional()?;
+        self.removed_if(key, expected.into()).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

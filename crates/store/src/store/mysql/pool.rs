@@ -333,6 +333,8 @@ pub(super) fn connect(url: &mut Url, common: &Common) -> Result<Connect> {
         .db_name(Some(&url.path))
         .ssl_opts(encrypt)
         .stmt_cache_size(STATEMENTS)
+        // As in `login.rs`.
+        .client_found_rows(true)
         .tcp_keepalive(Some(Duration::from_secs(30)))
         .pool_opts(pool)
         .setup(vec![session(common.timeout)]);
@@ -444,4 +446,9 @@ pub(super) fn kind_of(code: u16) -> ErrorKind {
 /// The server could not do it because of somebody else, and did none of it: it may be tried again.
 pub(super) fn is_deadlock(e: &Error) -> bool {
     code(e) == Some(1213)
+}
+
+/// A value that must be unique is in another row.
+pub(super) fn is_duplicate(e: &Error) -> bool {
+    matches!(code(e), Some(1022 | 1062 | 1169 | 1586))
 }

@@ -4,6 +4,7 @@ use mysql_async::{Row as Cells, Value as Cell};
 
 use super::{
     dialect::{Dialect, quote},
+    read::values,
     values::{Column, Type},
 };
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     store::{
         Key, Row, Shape, json,
         sql::{
-            Dialect as _, Fields, Side, Table, not_a_key,
+            Dialect as _, Fields, Guard, Side, Sql, Table, not_a_key,
             row::{about, of_field, whole},
         },
     },
@@ -130,6 +131,77 @@ impl Schema {
             1 => format!("{key} = {place}"),
             n => format!("{key} IN ({})", vec![&*place; n].join(", ")),
         }
+    }
+
+    /// The condition that the key is this one, byte for byte, and what it binds; none where the table cannot have it.
+    pub(super) fn is_key(&self, key: &Key) -> Option<(String, Vec<Cell>)> {
+        let sought = self.key_sought(key)?;
+        let is = self.key_is_one_of(1);
+        Some(match self.key_is_exact() {
+            true => (is, vec![sought]),
+            // Text that is only nearly the same is not meant.
+            false => {
+                let text = Cell::Bytes(key.as_bytes().to_vec());
+                (format!("{is} AND {} = ?", self.key_by_bytes()), vec![sought, text])
+            }
+        })
+    }
+
+    /// The condition of a conditional write beside that on the key, and what it binds.
+    ///
+    /// # Errors
+    /// As [`Table::has_text`].
+    fn condition(&self, guard: Guard<'_>) -> Result<Sql> {
+        let mut sql = Sql::new(&self.dialect, "");
+        match guard {
+            Guard::Absent => drop(sql.push("1=0")),
+            Guard::Field(name, text) => {
+                self.table.has_text(&self.dialect, name, text, &mut sql)?;
+            }
+            Guard::Bytes(bytes) => {
+                let column = &self.fields.body[0];
+                let name = quote(&column.name);
+                match (&column.holds, str::from_utf8(bytes)) {
+                    (Type::Bytes(..), _) => {
+                        sql.push(&name).push(" = ").bind(Value::Bytes(bytes.to_vec()));
+                    }
+                    (_, Ok(text)) => {
+                        sql.push(&self.dialect.by_bytes(&name)).push(" = ").bind(text.into());
+                    }
+                    (_, Err(_)) => drop(sql.push("1=0")),
+                }
+            }
+        }
+        Ok(sql)
+    }
+
+    /// The statement that begins so, of the row of a key if it is as the guard says, and what it binds after `before`;
+    /// none where the table cannot have the key.
+    ///
+    /// # Errors
+    /// As [`Table::has_text`].
+    pub(super) fn of_key_if(
+        &self,
+        begin: &str,
+        before: &[Cell],
+        key: &Key,
+        guard: Guard<'_>,
+    ) -> Result<Option<(String, Vec<Cell>)>> {
+        let sql = self.condition(guard)?;
+        let Some((is, sought)) = self.is_key(key) else { return Ok(None) };
+        let values = before.iter().cloned().chain(sought).chain(values(&sql));
+        Ok(Some((format!("{begin} WHERE {is} AND ({})", sql.text), values.collect())))
+    }
+
+    /// The beginning of the statement that writes the body of a row.
+    pub(super) fn update_body(&self) -> String {
+        let mut sets: Vec<_> =
+            self.fields.body.iter().map(|column| format!("{} = ?", quote(&column.name))).collect();
+        if sets.is_empty() {
+            let key = self.key_name();
+            sets.push(format!("{key} = {key}"));
+        }
+        format!("UPDATE {} SET {}", self.name(), sets.join(", "))
     }
 
     /// The table in a join, by the name it has there.

@@ -12,7 +12,7 @@ use mysql_async::Value as Cell;
 
 use super::{
     MySql,
-    pool::is_deadlock,
+    pool::{is_deadlock, is_duplicate},
     schema::{Schema, Writes, size},
     session::{Session, is_of_server},
 };
@@ -24,7 +24,7 @@ use crate::{
         query::shown,
         same,
         sql::{
-            Changer, another, changed_record, kept, left_out, only_read,
+            Changer, Guard, another, changed_record, kept, left_out, only_read,
             row::{about, of_field},
             taken,
         },
@@ -183,8 +183,106 @@ impl MySql {
         in_one.await
     }
 
+    /// Writes a row if the row of its key is as the guard says, and says whether it did.
+    pub(super) async fn write_if(
+        &self,
+        known: &Schema,
+        key: &Key,
+        cells: Vec<Cell>,
+        guard: Guard<'_>,
+    ) -> Result<bool> {
+        if let Writes::Never(why) = known.writes {
+            return Err(only_read(&known.table, why));
+        }
+        let looks = self.looks(known, std::slice::from_ref(&cells))?;
+        let statement = match guard {
+            Guard::Absent => Some((insert(known, 1, Taken::Refuse), cells)),
+            guard => known.of_key_if(&known.update_body(), &cells[1..], key, guard)?,
+        };
+        let Some((text, values)) = statement else { return Ok(false) };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let touched = match looks.is_empty() {
+                true => self.pool.run(&text, values.clone()).await,
+                // Apart, so that what is usual stays small.
+                false => self.write_looking(known, &text, values.clone(), &looks).boxed().await,
+            };
+            match touched {
+                // It was undone as a whole.
+                Err(e) if is_deadlock(&e) && tries < TRIES => {}
+                // Another index may be unique, too, or the record may be gone again.
+                Err(e) if matches!(guard, Guard::Absent) && is_duplicate(&e) => {
+                    if self.has(known, key).await? {
+                        return Ok(false);
+                    }
+                    if tries == TRIES {
+                        return Err(about(e, key));
+                    }
+                }
+                Err(e) if is_of_row(&e) => return Err(about(e, key)),
+                touched => {
+                    return counts::yes("a conditional write", touched?)
+                        .map_err(|e| self.pool.placed(e));
+                }
+            }
+        }
+    }
+
+    /// Does the statement of a conditional write in a transaction, and looks whether what it wrote is kept.
+    async fn write_looking(
+        &self,
+        known: &Schema,
+        text: &str,
+        values: Vec<Cell>,
+        looks: &[Look],
+    ) -> Result<u64> {
+        let in_one = self.pool.within("a write", async {
+            let mut session = self.pool.session().await?;
+            begin(&mut session).await?;
+            match session.exec(text, values).await {
+                Ok(0) => {
+                    let undone = session.query("ROLLBACK").await;
+                    session.settle(undone).map(|_| 0)
+                }
+                Ok(touched) => keep(known, session, looks).await.map(|()| touched),
+                Err(e) => Err(undo(session, e).await),
+            }
+        });
+        in_one.await
+    }
+
+    /// Whether there is a row of this key.
+    async fn has(&self, known: &Schema, key: &Key) -> Result<bool> {
+        let Some((is, sought)) = known.is_key(key) else { return Ok(false) };
+        let statement = format!("SELECT 1 FROM {} WHERE {is}", known.name());
+        Ok(!self.pool.rows(&statement, sought).await?.is_empty())
+    }
+
+    /// Deletes the row of a key if it is as the guard says, and says whether it did.
+    pub(super) async fn removed_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool> {
+        let known = self.schema().await?;
+        if matches!(guard, Guard::Absent) {
+            return Ok(false);
+        }
+        let delete = format!("DELETE FROM {}", known.name());
+        let Some((text, values)) = known.of_key_if(&delete, &[], key, guard)? else {
+            return Ok(false);
+        };
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.pool.run(&text, values.clone()).await {
+                Err(e) if is_deadlock(&e) && tries < TRIES => {}
+                touched => {
+                    return counts::yes("DELETE", touched?).map_err(|e| self.pool.placed(e));
+                }
+            }
+        }
+    }
+
     /// Whether a statement for so many rows did what it should, as far as its count tells: a row that is new counts
-    /// as one, one that takes the place of another as two, or as none where it is the same. Where the table keeps its
+    /// as one, one that takes the place of another as two, or as one (or none) where it is the same. Where the table keeps its
     /// history, the row of the past is one more.
     fn all_written(&self, known: &Schema, taken: Taken, sent: usize, touched: u64) -> Result<()> {
         let sent = sent as u64;

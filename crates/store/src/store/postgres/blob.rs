@@ -11,7 +11,7 @@ use crate::{
     Result,
     store::{
         Abilities, Blob, Key, KeyRange,
-        sql::{BlobTable, Others, row::of_key},
+        sql::{BlobTable, Guard, Others, row::of_key},
     },
 };
 
@@ -41,6 +41,14 @@ impl BlobTable for PostgreSql {
             true => self.load_entries(blobs).await,
             false => self.put_entries(blobs).await,
         }
+    }
+
+    async fn write_blob_if(&self, blob: &Blob, guard: Guard<'_>) -> Result<bool> {
+        self.write_if(blob, guard).await
+    }
+
+    async fn remove_row_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool> {
+        self.removed_if(key, guard).await
     }
 
     async fn read_blobs(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {

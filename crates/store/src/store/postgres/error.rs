@@ -136,6 +136,11 @@ pub(super) fn is_of_record(e: &Error) -> bool {
     code(e).is_some_and(|code| code.starts_with("22") || code.starts_with("23"))
 }
 
+/// Whether the server has undone what was asked, because others were in its way: a conflict of transactions, a deadlock.
+pub(super) fn is_undone(e: &Error) -> bool {
+    matches!(code(e), Some("40001" | "40P01"))
+}
+
 /// Which row of a `COPY` the server was at, from 1.
 pub(super) fn row(e: &Error) -> Option<usize> {
     let place = told(e)?.1?;

@@ -53,8 +53,8 @@ use self::{
     table::{Lazy, Schema},
 };
 use super::{
-    Abilities, Client, Description, Driver, Explained, Facts, Filter, Join, Joined, Key, KeyRange,
-    Layout, Login, Need, Query, Request, Row, Rows, Shape, Store,
+    Abilities, Client, Description, Driver, Expected, Explained, Facts, Filter, Join, Joined, Key,
+    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store,
     blobs::CANNOT,
     json,
     sql::{BlobTable, Others, quote},
@@ -120,6 +120,7 @@ const DOCUMENT: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: true,
     atomic: true,
+    conditional: true,
     ordered: true,
     // Of an entry of a btree index, in which the key has to fit.
     max_key: 2690,
@@ -269,6 +270,14 @@ impl Store for PostgreSql {
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
         self.load_entries(rows).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.write_if(row, expected.into()).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.removed_if(key, expected.into()).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

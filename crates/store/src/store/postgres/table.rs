@@ -14,12 +14,12 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
-    record::Kind,
+    record::{Kind, Value},
     store::{
-        Column, Index, Layout, Shape,
+        Column, Index, Key, Layout, Shape,
         sql::{
-            self, By, Described, Dialect, Fields, NO_INDEX, Names, Promise, Rules, Side, Sorting,
-            Table, check_name,
+            self, By, Described, Dialect, Fields, Guard, NO_INDEX, Names, Promise, Rules, Side,
+            Sorting, Sql, Table, check_name,
             index::{On, hash, index_name, indexes},
             no_key, not_prepared, quote,
         },
@@ -84,6 +84,12 @@ pub(super) struct Statements {
     pub get_one: String,
     pub get_many: String,
     pub remove: String,
+    /// `INSERT` of one row where none has its key.
+    pub insert_absent: String,
+    /// `UPDATE` of the body of one row; a condition can follow.
+    pub update_one: String,
+    /// `DELETE` of one row; a condition can follow.
+    pub remove_one: String,
 }
 
 impl Lazy {
@@ -243,6 +249,38 @@ impl Schema {
         Schema { table, dialect, fields, in_order, only_read, unlogged, triggers, say }
     }
 
+    /// The condition of a conditional write, which follows that on the key in a statement that binds `before` values
+    /// already.
+    ///
+    /// # Errors
+    /// As [`Table::has_text`].
+    pub(super) fn condition(&self, guard: Guard<'_>, before: usize) -> Result<Sql> {
+        let mut sql = Sql::after(&self.dialect, " AND (", before);
+        match guard {
+            // No text there has a NUL.
+            Guard::Field(_, text) if text.contains('\0') => drop(sql.push("1=0")),
+            Guard::Field(name, text) => {
+                self.table.has_text(&self.dialect, name, text, &mut sql)?;
+            }
+            Guard::Bytes(bytes) => {
+                let column = &self.fields.body[0];
+                let name = quote(&column.name);
+                match (column.wire, str::from_utf8(bytes)) {
+                    (Wire::Bytea, _) => {
+                        sql.push(&name).push(" = ").bind(Value::Bytes(bytes.to_vec()));
+                    }
+                    (_, Ok(text)) => {
+                        sql.push(&self.dialect.by_bytes(&name)).push(" = ").bind(text.into());
+                    }
+                    (_, Err(_)) => drop(sql.push("1=0")),
+                }
+            }
+            Guard::Absent => drop(sql.push("1=0")),
+        }
+        sql.push(")");
+        Ok(sql)
+    }
+
     /// The key as text, in whose order keys are.
     pub(super) fn key_text(&self) -> String {
         self.dialect.by_bytes(&quote(&self.fields.key.name))
@@ -328,9 +366,16 @@ impl Statements {
         let look = |field: &Field| field.changes().map_or("NULL".into(), |_| read("", field));
         let looked = std::iter::once(key_as_text.clone()).chain(fields.iter().map(look));
         let replace = format!(" ON CONFLICT ({key_name}) DO {then}");
+        let mut assigned: Vec<_> = (2..=all.len())
+            .map(|i| format!("{} = {}", quote(&all[i - 1].name), given(format!("${i}"), i)))
+            .collect();
+        if assigned.is_empty() {
+            assigned.push(format!("{key_name} = {key_name}"));
+        }
         Statements {
             put_one: format!("{insert_one}{replace}"),
             put_many: format!("{insert_many}{replace}"),
+            insert_absent: format!("{insert_one} ON CONFLICT ({key_name}) DO NOTHING"),
             insert_one,
             insert_many,
             copy: all
@@ -340,6 +385,8 @@ impl Statements {
             get_one: format!("SELECT {what} FROM {table} WHERE {matched} = $1"),
             get_many: format!("SELECT {what} FROM {table} WHERE {matched} = ANY($1)"),
             remove: format!("DELETE FROM {table} WHERE {matched} = ANY($1)"),
+            update_one: format!("UPDATE {table} SET {} WHERE {matched} = $1", assigned.join(", ")),
+            remove_one: format!("DELETE FROM {table} WHERE {matched} = $1"),
             looked: looked.collect::<Vec<_>>().join(", "),
             what,
         }
@@ -474,7 +521,7 @@ async fn index_names(pool: &Pool, table: &str) -> Result<Vec<String>> {
 }
 
 /// Keys as a bound array, without those that no such column holds.
-pub(super) fn keys(known: &Schema, keys: &[crate::store::Key]) -> (Type, Bound) {
+pub(super) fn keys(known: &Schema, keys: &[Key]) -> (Type, Bound) {
     // As text; as numbers they take eight bytes at most. Each has its length before it, in four.
     let room = keys.iter().map(|key| key.len() + 12).sum();
     let (mut fields, mut count) = (Vec::with_capacity(room), 0);
@@ -487,4 +534,12 @@ pub(super) fn keys(known: &Schema, keys: &[crate::store::Key]) -> (Type, Bound) 
     }
     let (one, many) = known.fields.key.wire.types();
     (many, Bound::Many(one, count, fields))
+}
+
+/// One key as a bound value; none where no such column holds it.
+pub(super) fn one_key(known: &Schema, key: &Key) -> Option<(Type, Bound)> {
+    match keys(known, std::slice::from_ref(key)).1 {
+        Bound::Many(one, 1, field) => Some((one, Bound::One(field))),
+        _ => None,
+    }
 }

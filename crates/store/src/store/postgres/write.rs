@@ -9,18 +9,21 @@
 use std::{collections::HashMap, time::Instant};
 
 use futures_util::FutureExt;
+use tokio_postgres::types::Type;
 
 use super::{
     PostgreSql, error,
     pool::Connection,
+    read::bound,
     rows::{self, Columns, Entry, Held},
     table::{self, Schema},
+    wire::Bound,
 };
 use crate::{
     Error, ErrorKind, Result,
     store::{
         Key, counts,
-        sql::{left_out, row::about, taken},
+        sql::{Guard, left_out, row::about, taken},
     },
 };
 
@@ -79,6 +82,52 @@ fn of_entry(known: &Schema, entry: &impl Entry, e: Error) -> Error {
         false => e,
     }
 }
+
+/// What a conditional write does inside of a transaction; says whether it wrote.
+async fn write_looked<E: Entry>(
+    known: &Schema,
+    connection: &mut Connection<'_>,
+    entry: &E,
+    text: &str,
+    values: &[(Type, Bound)],
+    guard: Option<Guard<'_>>,
+) -> Result<bool> {
+    let key = table::one_key(known, entry.key()).into_iter();
+    let get = &known.say.get_one;
+    if known.triggers
+        && let Some(guard) = guard
+    {
+        // A trigger can leave the row as it is: so it is known, and locked, that it fits.
+        let sql = known.condition(guard, 1)?;
+        let sought: Vec<_> = key.chain(bound(&sql, known)?).collect();
+        if connection.query(&format!("{get}{} FOR UPDATE", sql.text), &sought).await?.is_empty() {
+            return Ok(false);
+        }
+        return match connection.execute(text, values).await? {
+            0 => Err(left_out(&known.table, entry.key())),
+            _ => keep(known, connection, &[entry]).await.map(|()| true),
+        };
+    }
+    if known.triggers {
+        if connection.execute(text, values).await? > 0 {
+            return keep(known, connection, &[entry]).await.map(|()| true);
+        }
+        let sought: Vec<_> = key.collect();
+        return match connection.query(get, &sought).await?.is_empty() {
+            true => Err(left_out(&known.table, entry.key())),
+            false => Ok(false),
+        };
+    }
+    let text = format!("{text} RETURNING {}", known.say.looked);
+    match &connection.query(&text, values).await?[..] {
+        [] => Ok(false),
+        [row] => entry.kept(known, row).map(|()| true),
+        rows => counts::yes("a conditional write", rows.len() as i128),
+    }
+}
+
+/// How often a conditional write is tried that the server undid because others were in its way.
+const TRIES: usize = 8;
 
 /// How many records are read again at once.
 const LOOKS: usize = 1000;
@@ -324,6 +373,94 @@ impl PostgreSql {
             let row = by_key.get(key).ok_or_else(|| taken(&known.table, key, None))?;
             entry.kept(known, row).map_err(|e| about(e, key))
         })
+    }
+
+    /// Writes an entry if the row of its key is as the guard says, and says whether it did.
+    pub(super) async fn write_if<E: Entry>(&self, entry: &E, guard: Guard<'_>) -> Result<bool> {
+        let known = self.schema().await?;
+        let mut row = Columns::new(&known);
+        row.push(&known, entry)?;
+        let mut values = row.bound(&known);
+        let (text, condition) = match guard {
+            Guard::Absent => (known.say.insert_absent.clone(), None),
+            guard => {
+                let sql = known.condition(guard, values.len())?;
+                let more = bound(&sql, &known)?;
+                values.extend(more);
+                ([known.say.update_one.as_str(), &sql.text].concat(), Some(guard))
+            }
+        };
+        let looks = known.triggers || looks(&known, &[entry]);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let written = match looks {
+                false => self.one_or_none("a conditional write", &text, &values).await,
+                // Apart, so that what is usual stays small.
+                true => self.write_looking(&known, entry, &text, &values, condition).boxed().await,
+            };
+            match written {
+                Err(e) if error::is_undone(&e) && tries < TRIES => {}
+                written => return written.map_err(|e| of_entry(&known, entry, e)),
+            }
+        }
+    }
+
+    /// Does a statement that touches one row or none, and says which.
+    async fn one_or_none(&self, what: &str, text: &str, values: &[(Type, Bound)]) -> Result<bool> {
+        let count = self.noted(self.pool.execute(text, values).await)?;
+        counts::yes(what, count).map_err(|e| self.pool.placed(e))
+    }
+
+    /// A conditional write in a transaction, which is undone where the table would change what is written.
+    async fn write_looking<E: Entry>(
+        &self,
+        known: &Schema,
+        entry: &E,
+        text: &str,
+        values: &[(Type, Bound)],
+        guard: Option<Guard<'_>>,
+    ) -> Result<bool> {
+        let in_one = async {
+            let mut connection = self.pool.get().await?;
+            // What is not committed ends with the connection.
+            connection.begin();
+            connection.batch("BEGIN").await?;
+            let written = write_looked(known, &mut connection, entry, text, values, guard).await;
+            let written = match self.noted(written) {
+                Ok(written) => written,
+                Err(e) => {
+                    undo(&mut connection, &e).await;
+                    return Err(e);
+                }
+            };
+            connection.batch(if written { "COMMIT" } else { "ROLLBACK" }).await?;
+            connection.end();
+            Ok(written)
+        };
+        self.pool.within(WRITE, in_one).await
+    }
+
+    /// Deletes the row of a key if it is as the guard says, and says whether it did.
+    pub(super) async fn removed_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool> {
+        let known = self.schema().await?;
+        let key = match guard {
+            Guard::Absent => None,
+            _ => table::one_key(&known, key),
+        };
+        let Some(key) = key else { return Ok(false) };
+        let sql = known.condition(guard, 1)?;
+        let mut values = vec![key];
+        values.extend(bound(&sql, &known)?);
+        let text = [known.say.remove_one.as_str(), &sql.text].concat();
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.one_or_none("DELETE", &text, &values).await {
+                Err(e) if error::is_undone(&e) && tries < TRIES => {}
+                removed => return removed,
+            }
+        }
     }
 
     pub(super) async fn removed(&self, keys: &[Key]) -> Result<u64> {

@@ -4,18 +4,21 @@ use std::{collections::HashSet, sync::Arc};
 
 use async_trait::async_trait;
 use futures_util::StreamExt;
-use redis::pipe;
+use redis::{Cmd, pipe};
 
-use super::Table;
+use super::{
+    Table,
+    scripts::{ADD_HASH, SWAP_HASH},
+};
 use crate::{
     Error, ErrorKind, Result,
     record::Document,
     store::{
-        Abilities, Description, Explained, Filter, Key, KeyRange, Layout, Query, Request, Row,
-        Rows, Shape, Store,
+        Abilities, Description, Expected, Explained, Filter, Key, KeyRange, Layout, Query, Request,
+        Row, Rows, Shape, Store,
         blobs::{fits, keys_of, named, one_part},
         in_batches,
-        kv::{Field, Flat, Portion, as_many, chunks},
+        kv::{Field, Flat, KINDS, Portion, as_many, chunks, kinds_of_text},
         net::Fewer,
         wrappers::cut,
     },
@@ -41,6 +44,14 @@ impl Hashes {
         let fields = FLAT.write(&row.record).map_err(|e| named(e, &row.key))?;
         fits(&self.0.abilities, &row.key, size(&fields))?;
         Ok(Hash { key: row.key.clone(), fields })
+    }
+
+    /// The script that replaces a record in which a field is a text, without the fields of the new one.
+    fn swap(&self, key: &Key, name: &str, text: &str) -> Cmd {
+        let kinds = kinds_of_text(text).fold(",".to_owned(), |all, kind| all + kind + ",");
+        let mut script = self.0.script(SWAP_HASH, key);
+        script.arg(name).arg(text).arg(kinds);
+        script
     }
 
     async fn write(&self, hashes: &[Hash], new: bool) -> Result<()> {
@@ -142,6 +153,30 @@ impl Store for Hashes {
             return Err(Error::new(ErrorKind::Conflict, what));
         }
         self.write(&hashes, true).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        let hash = self.hash(row)?;
+        let mut script = match expected {
+            Expected::Absent => self.0.script(ADD_HASH, &row.key),
+            // Which no record has.
+            Expected::Field { name, .. } if name == KINDS => return Ok(false),
+            Expected::Field { name, text } => self.swap(&row.key, name, text),
+        };
+        for (name, bytes) in &hash.fields {
+            script.arg(name).arg(bytes);
+        }
+        self.0.decide("EVAL", &script).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        match expected {
+            Expected::Absent => Ok(false),
+            Expected::Field { name, .. } if name == KINDS => Ok(false),
+            Expected::Field { name, text } => {
+                self.0.decide("EVAL", &self.swap(key, name, text)).await
+            }
+        }
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

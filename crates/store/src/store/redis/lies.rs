@@ -10,7 +10,8 @@ use futures_util::TryStreamExt;
 
 use crate::{
     ErrorKind, Result,
-    store::{self, Key, KeyRange, onward::Barren},
+    record::Document,
+    store::{self, Expected, Key, KeyRange, Row, onward::Barren},
 };
 
 /// A server that answers each of these commands so, and all others with OK; gone when the test is over.
@@ -147,4 +148,39 @@ async fn many_empty_pages_of_a_large_server_are_no_end() {
     let place = store::open(&url).await.unwrap();
     assert_eq!(place.count().await.unwrap(), 1);
     assert_eq!(place.delete(&store::Filter::All).await.unwrap(), 1);
+}
+
+/// A server that runs no scripts, or says something else than whether it wrote.
+#[tokio::test]
+async fn scripts_that_are_refused_or_answered_with_nonsense_are_errors() {
+    let needs = "conditional writes need EVAL";
+    for (answer, kind, said) in [
+        (
+            &b"-NOPERM User has no permissions to run the 'eval' command\r\n"[..],
+            ErrorKind::Denied,
+            needs,
+        ),
+        (
+            b"-ERR unknown command 'EVAL', with args beginning with:\r\n",
+            ErrorKind::Unsupported,
+            needs,
+        ),
+        (b":2\r\n", ErrorKind::Malformed, "invalid: 2"),
+        (b":-1\r\n", ErrorKind::Malformed, "invalid: -1"),
+        (b"$3\r\nabc\r\n", ErrorKind::Malformed, ""),
+        (b"*0\r\n", ErrorKind::Malformed, ""),
+        (b"$-1\r\n", ErrorKind::Malformed, ""),
+    ] {
+        let answers = Box::leak(Box::new([("EVAL", answer)]));
+        let place = store::open(&format!("{}&layout=document", lying(answers))).await.unwrap();
+        let (key, expected) = (Key::new("a").unwrap(), Expected::field("rev", "1"));
+        let row = Row { key: key.clone(), record: Document::new() };
+        let done = [place.put_if(&row, &expected).await, place.remove_if(&key, &expected).await];
+        for done in done {
+            let error = done.unwrap_err();
+            assert_eq!(error.kind(), kind, "{error}");
+            assert!(error.to_string().contains(said), "{error}");
+            assert!(error.to_string().starts_with("127.0.0.1:"), "{error}");
+        }
+    }
 }

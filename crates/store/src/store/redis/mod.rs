@@ -12,6 +12,8 @@
 //! connection breaks, some of it may be there. `load` tells a key that is taken before it writes
 //! (blob: MSETNX, within a thousand records; document: EXISTS just before).
 //!
+//! Conditional writes are scripts (`EVAL`, `scripts.rs`), but for a string that must be new (SETNX).
+//!
 //! Records are found by key; `each` goes through SCAN (`keys.rs` says what that promises), `count`
 //! counts the same way, and deleting a table unlinks its keys, and no others.
 //!
@@ -26,6 +28,7 @@ mod keys;
 #[cfg(test)]
 mod lies;
 mod pool;
+mod scripts;
 mod strings;
 
 use std::{collections::HashMap, sync::Arc};
@@ -72,6 +75,7 @@ const ABILITIES: Abilities = Abilities {
     cannot: CANNOT,
     joins: false,
     atomic: false,
+    conditional: true,
     ordered: false,
     // Redis itself would hold half a gigabyte.
     max_key: 1 << 20,

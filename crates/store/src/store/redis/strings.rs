@@ -6,7 +6,10 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, stream::BoxStream};
 use redis::{Cmd, cmd, pipe};
 
-use super::Table;
+use super::{
+    Table,
+    scripts::{DELETE, REPLACE},
+};
 use crate::{
     Error, ErrorKind, Result,
     store::{
@@ -137,6 +140,26 @@ impl Blobs for Strings {
             Ok(found)
         };
         self.0.pool.in_time("MGET", portions).await
+    }
+
+    async fn swap(&self, key: &Key, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        self.check(key, new.map_or(0, <[u8]>::len))?;
+        match (old, new) {
+            (None, None) => Ok(false),
+            (None, Some(new)) => {
+                let mut set = cmd("SETNX");
+                set.arg(self.0.space.full(key)).arg(new);
+                self.0.decide("SETNX", &set).await
+            }
+            (Some(old), Some(new)) => {
+                let mut replace = self.0.script(REPLACE, key);
+                self.0.decide("EVAL", replace.arg(old).arg(new)).await
+            }
+            (Some(old), None) => {
+                let mut delete = self.0.script(DELETE, key);
+                self.0.decide("EVAL", delete.arg(old)).await
+            }
+        }
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {

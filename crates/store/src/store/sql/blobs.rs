@@ -6,6 +6,7 @@ use std::{pin::Pin, sync::Arc};
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
+use super::Guard;
 use crate::{
     Result,
     store::{
@@ -39,6 +40,18 @@ pub trait BlobTable: Store + Sized + 'static {
     /// # Errors
     /// As [`Blobs::put`].
     async fn write_blobs(&self, blobs: &[Blob], new: bool) -> Result<()>;
+
+    /// Writes a blob if the row of its key is as the guard says, and says whether it did.
+    ///
+    /// # Errors
+    /// As [`Blobs::swap`].
+    async fn write_blob_if(&self, blob: &Blob, guard: Guard<'_>) -> Result<bool>;
+
+    /// Deletes the row of a key if it is as the guard says, and says whether it did.
+    ///
+    /// # Errors
+    /// As [`Blobs::swap`].
+    async fn remove_row_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool>;
 
     /// The bytes of these keys.
     ///
@@ -110,6 +123,17 @@ impl<T: BlobTable> Blobs for T {
         Self: 'c,
     {
         Store::remove(self, keys)
+    }
+
+    async fn swap(&self, key: &Key, old: Option<&[u8]>, new: Option<&[u8]>) -> Result<bool> {
+        let guard = old.map_or(Guard::Absent, Guard::Bytes);
+        match new {
+            Some(new) => {
+                let blob = Blob { key: key.clone(), bytes: new.to_vec() };
+                self.write_blob_if(&blob, guard).await
+            }
+            None => self.remove_row_if(key, guard).await,
+        }
     }
 
     async fn each(&self, range: &KeyRange) -> Result<BoxStream<'_, Result<Vec<Blob>>>> {

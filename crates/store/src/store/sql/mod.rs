@@ -6,6 +6,7 @@
 //! - What a table is: its names ([`Lazy`]), what it must be like to be made ([`Rules`]), the columns that
 //!   are there ([`Fields`]), records as rows of them (`row.rs`), values that a column's type or a trigger may change (`kept.rs`),
 //!   indexes (`index.rs`), what keys can be in a table of another program ([`Promise`]).
+//! - What a conditional write asks of the row ([`Guard`]).
 //! - Pages of a scan, and parts of a table (`ranges.rs`); joins; a table as a store of bytes
 //!   ([`BlobTable`]).
 //!
@@ -13,6 +14,7 @@
 
 mod blobs;
 mod columns;
+mod conditional;
 mod create;
 pub(super) mod exact;
 mod existing;
@@ -26,6 +28,7 @@ mod table;
 
 pub(super) use blobs::BlobTable;
 pub(super) use columns::column;
+pub(super) use conditional::Guard;
 pub(super) use create::Rules;
 pub(super) use existing::{Described, Existing, Fields, holds};
 pub(super) use join::{OTHER, OWN, Others, Side, join};
@@ -50,12 +53,20 @@ pub(super) struct Sql {
     pub text: String,
     pub values: Vec<Value>,
     numbered: bool,
+    /// How many values are bound before these.
+    before: usize,
 }
 
 impl Sql {
     /// A statement that begins so.
     pub(super) fn new(dialect: &dyn Dialect, text: impl Into<String>) -> Sql {
-        Sql { text: text.into(), values: Vec::new(), numbered: dialect.numbered() }
+        Sql::after(dialect, text, 0)
+    }
+
+    /// What follows in a statement in which so many values are bound already.
+    pub(super) fn after(dialect: &dyn Dialect, text: impl Into<String>, before: usize) -> Sql {
+        let (text, values, numbered) = (text.into(), Vec::new(), dialect.numbered());
+        Sql { text, values, numbered, before }
     }
 
     /// Appends text.
@@ -68,7 +79,7 @@ impl Sql {
     pub(super) fn bind(&mut self, value: Value) -> &mut Sql {
         self.values.push(value);
         match self.numbered {
-            true => self.text += &format!("${}", self.values.len()),
+            true => self.text += &format!("${}", self.before + self.values.len()),
             false => self.text.push('?'),
         }
         self

@@ -8,7 +8,7 @@ use crate::{
     Result,
     store::{
         Abilities, Blob, Key, KeyRange, blobs,
-        sql::{BlobTable, Others, row::about},
+        sql::{BlobTable, Guard, Others, row::about},
     },
 };
 
@@ -39,6 +39,22 @@ impl BlobTable for Sqlite3 {
                 write::rows(connection, &known, new, blobs)
             })
             .await
+    }
+
+    async fn write_blob_if(&self, blob: &Blob, guard: Guard<'_>) -> Result<bool> {
+        let known = self.schema().await?;
+        blobs::fits(&DOCUMENT, &blob.key, blob.bytes.len())?;
+        known.check_key(&blob.key)?;
+        let condition = known.condition(guard)?;
+        self.pool
+            .attempt_with(blob, move |connection, blob: &Blob| {
+                write::row_if(connection, &known, condition.as_ref(), blob)
+            })
+            .await
+    }
+
+    async fn remove_row_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool> {
+        self.removed_if(key, guard).await
     }
 
     async fn read_blobs(&self, keys: &[Key]) -> Result<Vec<Option<Vec<u8>>>> {

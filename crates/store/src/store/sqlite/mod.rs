@@ -52,11 +52,11 @@ use self::{
     write::Cells,
 };
 use super::{
-    Abilities, Client, Common, Description, Driver, Encoded, Explained, Facts, Filter, Join,
-    Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    Abilities, Client, Common, Description, Driver, Encoded, Expected, Explained, Facts, Filter,
+    Join, Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
     blobs::CANNOT,
     json,
-    sql::{BlobTable, Names, Others},
+    sql::{BlobTable, Guard, Names, Others},
 };
 use crate::{
     Result,
@@ -105,6 +105,7 @@ const DOCUMENT: Abilities = Abilities {
     cannot: &[Need::Times],
     joins: true,
     atomic: true,
+    conditional: true,
     ordered: true,
     max_key: 1 << 20,
     // SQLITE_MAX_LENGTH, the usual limit of a value.
@@ -188,6 +189,17 @@ impl Sqlite3 {
         };
         let rows: Vec<Cells> = rows.iter().map(cells).collect::<Result<_>>()?;
         self.pool.attempt(move |connection| write::rows(connection, &known, new, &rows)).await
+    }
+
+    /// Deletes the row of a key, if it is as the guard says.
+    async fn removed_if(&self, key: &Key, guard: Guard<'_>) -> Result<bool> {
+        let known = self.schema().await?;
+        let Some(condition) = known.condition(guard)? else { return Ok(false) };
+        self.pool
+            .attempt_with(key, move |connection, key: &Key| {
+                write::remove_if(connection, &known, &condition, key)
+            })
+            .await
     }
 
     async fn removed(&self, keys: &[Key]) -> Result<u64> {
@@ -285,6 +297,21 @@ impl Store for Sqlite3 {
     /// A batch is written so anyway: by one prepared statement a row.
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         self.put(rows).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        let known = self.schema().await?;
+        let cells = Cells { key: row.key.clone(), body: known.cells(self.abilities(), row)? };
+        let condition = known.condition(expected.into())?;
+        self.pool
+            .attempt(move |connection| {
+                write::row_if(connection, &known, condition.as_ref(), &cells)
+            })
+            .await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.removed_if(key, expected.into()).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

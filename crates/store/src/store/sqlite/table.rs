@@ -15,11 +15,11 @@ use super::{
 };
 use crate::{
     Error, Result,
-    record::Document,
+    record::{Document, Value},
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
         sql::{
-            self, Dialect, Fields, Promise, Rules, Side, Sorting, Table, check_name,
+            self, Dialect, Fields, Guard, Promise, Rules, Side, Sorting, Sql, Table, check_name,
             index::{On, index_name, indexes},
             no_key, not_prepared, numbers_of_64_bits, only_read, quote,
             row::{about, of_field, of_key, whole},
@@ -56,6 +56,10 @@ pub(crate) struct Texts {
     pub insert: String,
     /// Inserts, or replaces what is there.
     pub upsert: String,
+    /// Inserts where no row has the key.
+    pub insert_absent: String,
+    /// Replaces what is there; a condition can follow.
+    pub update: String,
     pub remove: String,
     pub count: String,
 }
@@ -296,6 +300,31 @@ impl Schema {
         format!("SELECT {} FROM {}", self.what(), self.name())
     }
 
+    /// The condition of a conditional write, which follows that on the key; none where no row must be there.
+    ///
+    /// # Errors
+    /// As [`Table::has_text`].
+    pub(crate) fn condition(&self, guard: Guard<'_>) -> Result<Option<Sql>> {
+        let mut sql = Sql::new(&self.dialect, " AND (");
+        match guard {
+            Guard::Absent => return Ok(None),
+            Guard::Field(name, text) => {
+                self.table.has_text(&self.dialect, name, text, &mut sql)?;
+            }
+            Guard::Bytes(bytes) => {
+                let column = quote(&self.fields.body[0].name);
+                sql.push(&column).push(" = ").bind(Value::Bytes(bytes.to_vec()));
+                // In tables of other programs they may be kept as text.
+                if let Ok(text) = str::from_utf8(bytes) {
+                    sql.push(" OR ").push(&column).push(" = ").bind(text.into());
+                    sql.push(" COLLATE BINARY");
+                }
+            }
+        }
+        sql.push(")");
+        Ok(Some(sql))
+    }
+
     /// What writes a row that is `new`, or may be there.
     pub(crate) fn writing(&self, new: bool) -> &str {
         if new { &self.texts.insert } else { &self.texts.upsert }
@@ -319,11 +348,18 @@ impl Schema {
             false => format!("UPDATE SET {}", set.join(", ")),
         };
         let given = self.key_column.is_given();
+        let mut assigned: Vec<_> =
+            names.iter().enumerate().map(|(i, name)| format!("{name} = ?{}", i + 2)).collect();
+        if assigned.is_empty() {
+            assigned.push(format!("{key} = {key}"));
+        }
         Texts {
             get: format!("SELECT {} FROM {table} WHERE {given}", read.join(", ")),
             look: format!("{} WHERE {given}", self.select()),
             like: format!("SELECT {key} FROM {table} WHERE {key} = ?"),
             upsert: format!("{insert} ON CONFLICT ({key}) DO {then}"),
+            insert_absent: format!("{insert} ON CONFLICT ({key}) DO NOTHING"),
+            update: format!("UPDATE OR ABORT {table} SET {} WHERE {given}", assigned.join(", ")),
             insert,
             remove: format!("DELETE FROM {table} WHERE {given}"),
             count: format!("SELECT count(*) FROM {table}"),

@@ -8,16 +8,17 @@ use rusqlite::{
 };
 
 use super::{
-    column::{Writes, key_of, value},
+    column::{Writes, cell, key_of, value},
     error::{error, of_row},
     table::Schema,
 };
 use crate::{
     Result,
+    record::Value,
     store::{
-        Blob, Key, Shape,
+        Blob, Key, Shape, counts,
         sql::{
-            Changer, another, changed_record, left_out,
+            Changer, Sql, another, changed_record, left_out,
             row::{about, of_field},
             taken,
         },
@@ -122,6 +123,88 @@ pub(super) fn rows(
     }
 }
 
+/// What a statement of a conditional write binds: the key, the body, and the values of its condition.
+fn bound<'e>(
+    known: &Schema,
+    entry: &'e impl Entry,
+    more: &'e [Cell],
+) -> impl Iterator<Item = ToSqlOutput<'e>> {
+    let key = ValueRef::Text(entry.key().as_bytes());
+    let body = (0..known.fields.body.len()).map(|i| entry.body(i));
+    let all = iter::once(key).chain(body).chain(more.iter().map(ValueRef::from));
+    all.map(ToSqlOutput::Borrowed)
+}
+
+/// Writes a row if the row of its key fits the condition, or, without one, if there is none; says whether it did.
+///
+/// # Errors
+/// As [`rows`].
+pub(super) fn row_if(
+    connection: &mut Connection,
+    known: &Schema,
+    condition: Option<&Sql>,
+    entry: &impl Entry,
+) -> Result<bool> {
+    let (texts, key) = (&known.texts, entry.key());
+    let more: Vec<Cell> = condition.map_or_else(Vec::new, |sql| cells(&sql.values));
+    match known.writes()? {
+        Writes::AsItIs if !known.triggers => {
+            let statement = match condition {
+                None => connection.prepare_cached(&texts.insert_absent),
+                Some(sql) => {
+                    connection.prepare_cached(&[texts.update.as_str(), &sql.text].concat())
+                }
+            };
+            let values = params_from_iter(bound(known, entry, &more));
+            let count = statement.and_then(|mut statement| statement.execute(values));
+            counts::yes("the statement", count.map_err(|e| of_row(e, key))? as i128)
+        }
+        writes => {
+            let transaction = connection
+                .transaction_with_behavior(TransactionBehavior::Immediate)
+                .map_err(error)?;
+            let there = {
+                let select = [texts.look.as_str(), condition.map_or("", |sql| &sql.text)].concat();
+                let mut look = transaction.prepare_cached(&select).map_err(error)?;
+                let key = iter::once(ValueRef::Text(key.as_bytes()));
+                let values = key.chain(more.iter().map(ValueRef::from));
+                look.exists(params_from_iter(values.map(ToSqlOutput::Borrowed))).map_err(error)?
+            };
+            if there != condition.is_some() {
+                return Ok(false);
+            }
+            let new = condition.is_none();
+            looked_at(&transaction, known, writes, new, std::slice::from_ref(entry))?;
+            transaction.commit().map_err(error)?;
+            Ok(true)
+        }
+    }
+}
+
+/// Deletes the row of a key if it fits the condition, and says whether it did.
+///
+/// # Errors
+/// Those of SQLite.
+pub(super) fn remove_if(
+    connection: &mut Connection,
+    known: &Schema,
+    condition: &Sql,
+    key: &Key,
+) -> Result<bool> {
+    if known.check_key(key).is_err() {
+        return Ok(false);
+    }
+    let text = [known.texts.remove.as_str(), &condition.text].concat();
+    let mut statement = connection.prepare_cached(&text).map_err(error)?;
+    let key = iter::once(Cell::Text(key.as_str().to_owned()));
+    let values = params_from_iter(key.chain(cells(&condition.values)));
+    counts::yes("the statement", statement.execute(values).map_err(error)? as i128)
+}
+
+fn cells(values: &[Value]) -> Vec<Cell> {
+    values.iter().map(cell).collect()
+}
+
 /// Writes rows, looking before each that the table takes its key for no other, and after it that the key is
 /// kept as it is. Where the table has triggers, all that was written is looked at in the end.
 fn looking(
@@ -133,6 +216,18 @@ fn looking(
 ) -> Result<()> {
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(error)?;
+    looked_at(&transaction, known, writes, new, all)?;
+    transaction.commit().map_err(error)
+}
+
+/// The same inside of a transaction, which is undone where there is an error.
+fn looked_at(
+    transaction: &Connection,
+    known: &Schema,
+    writes: Writes,
+    new: bool,
+    all: &[impl Entry],
+) -> Result<()> {
     {
         let mut statement = transaction.prepare_cached(known.writing(new)).map_err(error)?;
         let mut like = transaction.prepare_cached(&known.texts.like).map_err(error)?;
@@ -156,10 +251,10 @@ fn looking(
             }
         }
     }
-    if known.triggers {
-        all_kept(&transaction, known, all)?;
+    match known.triggers {
+        true => all_kept(transaction, known, all),
+        false => Ok(()),
     }
-    transaction.commit().map_err(error)
 }
 
 /// Whether what was written is what is there. A trigger may have changed what an earlier one left as it was.

@@ -15,6 +15,9 @@
 //! server finds the first ones. An index is made by [`prepare`](super::Store::prepare): `decimal`
 //! for numbers and times, `lexical` for others.
 //!
+//! There are no conditional writes: the protocol keeps a value where there is none (`putkeep`), but replaces and deletes
+//! without a condition.
+//!
 //! Durability: what is written has left the server's process when it is acknowledged (t1), but for
 //! indexes, which it keeps in memory for a while: after it was killed, `prepare` makes them anew.
 //! With t2 or t3 every batch is followed by a sync, which is t3. A database in memory (`*`) is t0.
@@ -79,6 +82,7 @@ const DOCUMENT: Abilities = Abilities {
     cannot: &[],
     joins: false,
     atomic: false,
+    conditional: false,
     ordered: false,
     max_key: 1 << 20,
     max_record: MAX_RECORD,

@@ -11,8 +11,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-        Query, Request, Row, Rows, Shape, Store,
+        Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
+        Layout, Query, Request, Row, Rows, Shape, Store,
         limits::Limits,
         pool::{Pool, Turn, Turns},
     },
@@ -110,6 +110,16 @@ impl Store for Limit {
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         let _turn = self.turn().await?;
         self.inner.put_each(rows).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        let _turn = self.turn().await?;
+        self.inner.put_if(row, expected).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        let _turn = self.turn().await?;
+        self.inner.remove_if(key, expected).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

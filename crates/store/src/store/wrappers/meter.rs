@@ -17,8 +17,8 @@ use crate::{
     format::Wrapped,
     record::Document,
     store::{
-        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-        Query, Request, Row, Rows, Shape, Store,
+        Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
+        Layout, Query, Request, Row, Rows, Shape, Store,
     },
 };
 
@@ -222,6 +222,16 @@ impl Store for Meter {
 
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         self.measured(Operation::Put, self.inner.put_each(rows), |()| rows.len() as u64).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        let done = self.inner.put_if(row, expected);
+        self.measured(Operation::Put, done, |done| u64::from(*done)).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        let done = self.inner.remove_if(key, expected);
+        self.measured(Operation::Remove, done, |done| u64::from(*done)).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

@@ -15,8 +15,8 @@ use crate::{
     format::Wrapped,
     record::{Document, Value},
     store::{
-        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-        Need, Query, Request, Row, Rows, Shape, Store, blobs, no,
+        Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
+        Layout, Need, Query, Request, Row, Rows, Shape, Store, blobs, no,
         query::{Path, Test},
     },
 };
@@ -216,6 +216,16 @@ impl Store for Prefix {
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         rows.iter().try_for_each(|row| blobs::fits(&self.abilities, &row.key, 0))?;
         self.inner.put_each(&self.rows(rows)).await
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.abilities.can_conditional()?;
+        blobs::fits(&self.abilities, &row.key, 0)?;
+        self.inner.put_if(&self.rows(std::slice::from_ref(row))[0], expected).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.inner.remove_if(&self.key(key), expected).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {

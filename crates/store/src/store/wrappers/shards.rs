@@ -17,8 +17,8 @@ use crate::{
     format::Wrapped,
     record::{Document, dataset::random::mix},
     store::{
-        Abilities, Blobs, Description, Explained, Filter, Join, Joined, Key, KeyRange, Layout,
-        Query, Request, Row, Rows, Shape, Store, blobs, blocking::side_by_side, no,
+        Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
+        Layout, Query, Request, Row, Rows, Shape, Store, blobs, blocking::side_by_side, no,
     },
 };
 
@@ -72,6 +72,7 @@ impl Shards {
             cannot: cannot.cannot,
             joins: false,
             atomic: false,
+            conditional: all().all(|a| a.conditional),
             ordered: all().all(|a| a.ordered),
             max_key: all().map(|a| a.max_key).min().unwrap_or(0),
             max_record: all().map(|a| a.max_record).min().unwrap_or(0),
@@ -207,6 +208,17 @@ impl Store for Shards {
 
     async fn put_each(&self, _: &[Row]) -> Result<()> {
         Err(no(&self.abilities, "write to several databases in one transaction"))
+    }
+
+    async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
+        self.abilities.can_conditional()?;
+        self.check(row)?;
+        self.stores[self.shard(&row.key)].put_if(row, expected).await
+    }
+
+    async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
+        self.abilities.can_conditional()?;
+        self.stores[self.shard(key)].remove_if(key, expected).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
