@@ -148,7 +148,8 @@ fn writing() -> Section {
     let mut notes = vec![format!(
         "batch: whole where a batch is written whole or not at all. transaction: several statements can be one \
          transaction. conditional writes: a record is written or deleted if none has its key, or if one of its fields \
-         is a given text, in one step; of several clients that expect the same one succeeds. durability: {}; which of them a store promises depends on its server's settings \
+         is a given text, in one step; of several clients that expect the same one succeeds (couchdb: on a server of one \
+         node). durability: {}; which of them a store promises depends on its server's settings \
          (docs/durability.md).",
         tiers.join(", ")
     )];

@@ -49,7 +49,7 @@ impl Table {
                     "conditional writes need EVAL, which the server refuses: {}",
                     e.context()
                 );
-                Error::new(e.kind(), what).with_source(e)
+                self.pool.placed(Error::new(e.kind(), what).with_source(e))
             }
             _ => e,
         })?;
