@@ -1,5 +1,5 @@
 //! What every crate of steelyard shares: the [error type](error), the [tiers](tier) of durability, and
-//! [time limits](timer) that cost nothing until they pass.
+//! time limits that cost nothing until they pass (`timer`, with the feature of that name).
 
 pub mod error;
 pub mod tier;

@@ -1,6 +1,6 @@
 //! A client of memcached, and a model of its memory.
 //!
-//! [`Client`] waits for its answers, [`AsyncClient`] does not block; both are thin shells over the
+//! [`Client`] waits for its answers, `AsyncClient` does not block; both are thin shells over the
 //! same core, which does no I/O: `protocol/` (what is said and what answers mean), `ring/` (which
 //! server has a key), `cluster.rs` (where a key goes now), `health.rs` (who is dead), `key.rs`.
 //! [`slabs`] is the model.
@@ -14,7 +14,7 @@
 //! - It reads while it writes, so that no batch is too large; memory is that of a portion.
 //! - Lengths are held against limits before anything is reserved for them.
 //!
-//! Features (none is on by default): `async` is [`AsyncClient`], on tokio; `compress` packs large values; `objects`
+//! Features (none is on by default): `async` is `AsyncClient`, on tokio; `compress` packs large values; `objects`
 //! stores serde types as values; `tls` reaches servers through TLS.
 //!
 //! Only `objects.rs` and `foreign.rs` know formats.
