@@ -68,10 +68,11 @@ impl Abilities {
     pub fn can_conditional(&self) -> Result<()> {
         match self.conditional {
             true => Ok(()),
-            false => Err(Error::unsupported(format!(
-                "{} has no conditional writes; `steelyard stores --table` lists the stores that have them",
-                self.driver
-            ))),
+            false => {
+                let what = format!("{} has no conditional writes", self.driver);
+                let hint = "`steelyard stores --table` lists the stores that have them";
+                Err(Error::unsupported(what).with_hint(hint))
+            }
         }
     }
 

@@ -1,18 +1,14 @@
 //! `dir:path` — a file for each blob, in a folder for each table.
 //!
-//! A file's name is its key, written so that any key has one (`names.rs`), up to the 255 bytes that
-//! file systems have; a table's folder has such a name with a `+` after it. A file is written beside
-//! its place and moved there, so that nobody sees half of one: t1, and with `?durability=t3` file
-//! and folder are synced before a write is acknowledged. Until then it is locked by who writes it; what
-//! nobody holds the lock of was left by a process that was killed, and is removed when the table is
-//! prepared. A list of the names is held in memory
-//! while they are gone through, but no more than some blobs.
+//! A file's name is its key, written so that any key has one (`names.rs`), up to the 255 bytes that file systems
+//! have; a table's folder has such a name with a `+` after it. A file is written beside its place and moved there, so
+//! that nobody sees half of one: t1, and with `?durability=t3` file and folder are synced before a write is
+//! acknowledged. Until then it is locked by who writes it; what nobody holds the lock of was left by a process that
+//! was killed, and is removed when the table is prepared. A list of the names is held in memory while they are gone
+//! through, but no more than some blobs.
 //!
-//! There are no conditional writes: file systems make a file only where there is none, but do not replace one only where
-//! it is still the same.
-//!
-//! No link is followed below the folder that the URL names: a table that is one, and a record that is anything but
-//! a file, is an error. Nor is one above it that another user may have [planted](link).
+//! There are no conditional writes: no file system replaces a file only where it is still the same. No link is followed
+//! below the folder that the URL names, nor one above it that another user may have [planted](link): it is an error.
 
 use std::{
     collections::BTreeSet,
