@@ -63,17 +63,23 @@ fn rejects_of_lines_are_lines() {
     assert_eq!((desk.read("none").len(), desk.read("none.reasons").len()), (0, 0));
 }
 
+/// A record in UTF-8 with this title.
+fn titled(title: &[u8]) -> Vec<u8> {
+    let mut record = steelyard::marc::Record::new();
+    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
+    record.push_plain(*b"001", b"1").unwrap();
+    record.push_data(*b"245", *b"10", &[(b'a', title)]).unwrap();
+    let mut bytes = Vec::new();
+    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    bytes
+}
+
 #[test]
 fn tolerant_keeps_what_the_target_cannot_hold() {
     let desk = Desk::new();
     // A control character, which XML has not; and text that is no UTF-8, in a field that MARC-8
     // could not make sense of either.
-    let mut record = steelyard::marc::Record::new();
-    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
-    record.push_plain(*b"001", b"1").unwrap();
-    record.push_data(*b"245", *b"10", &[(b'a', b"bell \x07 rings")]).unwrap();
-    let mut bytes = Vec::new();
-    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    let bytes = titled(b"bell \x07 rings");
     desk.write("a.mrc", &bytes);
     let careful = desk.run("copy a.mrc b.xml --rejects r.mrc");
     assert_eq!(careful.status, Some(1));
@@ -90,12 +96,7 @@ fn tolerant_keeps_what_the_target_cannot_hold() {
 #[test]
 fn what_is_kept_or_replaced_is_not_called_repaired() {
     let desk = Desk::new();
-    let mut record = steelyard::marc::Record::new();
-    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
-    record.push_plain(*b"001", b"1").unwrap();
-    record.push_data(*b"245", *b"10", &[(b'a', b"Dvo\xc5\x99\xc3\xa1k \xc3( here")]).unwrap();
-    let mut bytes = Vec::new();
-    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    let bytes = titled(b"Dvo\xc5\x99\xc3\xa1k \xc3( here");
     desk.write("a.mrc", &bytes);
     let checked = desk.run("check a.mrc");
     let counts = "1 record in marc21: 0 valid, 0 repaired, 1 with errors, 0 damaged";

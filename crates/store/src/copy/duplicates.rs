@@ -132,9 +132,17 @@ pub(super) struct Seen {
     keys: HashSet<Print, BuildHasherDefault<Half>>,
     /// Keys that counted up from the beginning, and were not looked for.
     counted: Vec<Print>,
-    /// The last of them; none once a key did not follow.
-    last: Option<Key>,
-    begun: bool,
+    order: Order,
+}
+
+/// How the keys have come so far.
+enum Order {
+    /// There was none.
+    Nothing,
+    /// Each followed the one before it; this is the last.
+    UpTo(Key),
+    /// Some key did not follow.
+    Broken,
 }
 
 /// Half of a fingerprint is hash enough.
@@ -157,24 +165,23 @@ impl Hasher for Half {
 
 impl Seen {
     pub(super) fn new(prints: Prints) -> Seen {
-        let (keys, counted) = (HashSet::default(), Vec::new());
-        Seen { prints, keys, counted, last: None, begun: false }
+        Seen { prints, keys: HashSet::default(), counted: Vec::new(), order: Order::Nothing }
     }
 
     /// Remembers a batch of keys that all follow those before, if that is what they do.
     fn count_up(&mut self, batch: &Printed) -> bool {
         let Some((first, last)) = &batch.ends else { return true };
-        let follow = match &self.last {
-            Some(before) => follows(first, before),
-            None => !self.begun,
+        let follow = match &self.order {
+            Order::Nothing => true,
+            Order::UpTo(before) => follows(first, before),
+            Order::Broken => false,
         };
-        self.begun = true;
         if batch.broken || !follow {
-            self.last = None;
+            self.order = Order::Broken;
             return false;
         }
         self.counted.extend_from_slice(&batch.all);
-        self.last = Some(last.clone());
+        self.order = Order::UpTo(last.clone());
         true
     }
 
@@ -186,7 +193,7 @@ impl Seen {
 
     /// Remembers a key; says whether it is new.
     pub(super) fn add(&mut self, key: Print) -> bool {
-        (self.begun, self.last) = (true, None);
+        self.order = Order::Broken;
         self.keys().insert(key)
     }
 

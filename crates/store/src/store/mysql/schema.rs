@@ -13,7 +13,7 @@ use crate::{
     store::{
         Key, Row, Shape, json,
         sql::{
-            Dialect as _, Fields, Guard, Side, Sql, Table, not_a_key,
+            BlobColumn, Dialect as _, Fields, Guard, Side, Sql, Table, not_a_key,
             row::{about, of_field, whole},
         },
     },
@@ -150,28 +150,18 @@ impl Schema {
     /// The condition of a conditional write beside that on the key, and what it binds.
     ///
     /// # Errors
-    /// As [`Table::has_text`].
+    /// As [`Table::is_as`].
     fn condition(&self, guard: Guard<'_>) -> Result<Sql> {
         let mut sql = Sql::new(&self.dialect, "");
-        match guard {
-            Guard::Absent => drop(sql.push("1=0")),
-            Guard::Field(name, text) => {
-                self.table.has_text(&self.dialect, name, text, &mut sql)?;
+        let body = || {
+            let column = &self.fields.body[0];
+            let name = quote(&column.name);
+            match &column.holds {
+                Type::Bytes(..) => BlobColumn { bytes: Some(name), text: None },
+                _ => BlobColumn { bytes: None, text: Some(self.dialect.by_bytes(&name)) },
             }
-            Guard::Bytes(bytes) => {
-                let column = &self.fields.body[0];
-                let name = quote(&column.name);
-                match (&column.holds, str::from_utf8(bytes)) {
-                    (Type::Bytes(..), _) => {
-                        sql.push(&name).push(" = ").bind(Value::Bytes(bytes.to_vec()));
-                    }
-                    (_, Ok(text)) => {
-                        sql.push(&self.dialect.by_bytes(&name)).push(" = ").bind(text.into());
-                    }
-                    (_, Err(_)) => drop(sql.push("1=0")),
-                }
-            }
-        }
+        };
+        self.table.is_as(&self.dialect, guard, body, &mut sql)?;
         Ok(sql)
     }
 
@@ -179,7 +169,7 @@ impl Schema {
     /// none where the table cannot have the key.
     ///
     /// # Errors
-    /// As [`Table::has_text`].
+    /// As [`Table::is_as`].
     pub(super) fn of_key_if(
         &self,
         begin: &str,

@@ -14,12 +14,12 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     durability::Tier,
-    record::{Kind, Value},
+    record::Kind,
     store::{
         Column, Index, Key, Layout, Shape,
         sql::{
-            self, By, Described, Dialect, Fields, Guard, NO_INDEX, Names, Promise, Rules, Side,
-            Sorting, Sql, Table, check_name,
+            self, BlobColumn, By, Described, Dialect, Fields, Guard, NO_INDEX, Names, Promise,
+            Rules, Side, Sorting, Sql, Table, check_name,
             index::{On, hash, index_name, indexes},
             no_key, not_prepared, quote,
         },
@@ -253,30 +253,23 @@ impl Schema {
     /// already.
     ///
     /// # Errors
-    /// As [`Table::has_text`].
+    /// As [`Table::is_as`].
     pub(super) fn condition(&self, guard: Guard<'_>, before: usize) -> Result<Sql> {
         let mut sql = Sql::after(&self.dialect, " AND (", before);
-        match guard {
-            // No text there has a NUL.
-            Guard::Field(_, text) if text.contains('\0') => drop(sql.push("1=0")),
-            Guard::Field(name, text) => {
-                self.table.has_text(&self.dialect, name, text, &mut sql)?;
+        let guard = match guard {
+            // No text there has a NUL: no row is right.
+            Guard::Field(_, text) if text.contains('\0') => Guard::Absent,
+            guard => guard,
+        };
+        let body = || {
+            let column = &self.fields.body[0];
+            let name = quote(&column.name);
+            match column.wire {
+                Wire::Bytea => BlobColumn { bytes: Some(name), text: None },
+                _ => BlobColumn { bytes: None, text: Some(self.dialect.by_bytes(&name)) },
             }
-            Guard::Bytes(bytes) => {
-                let column = &self.fields.body[0];
-                let name = quote(&column.name);
-                match (column.wire, str::from_utf8(bytes)) {
-                    (Wire::Bytea, _) => {
-                        sql.push(&name).push(" = ").bind(Value::Bytes(bytes.to_vec()));
-                    }
-                    (_, Ok(text)) => {
-                        sql.push(&self.dialect.by_bytes(&name)).push(" = ").bind(text.into());
-                    }
-                    (_, Err(_)) => drop(sql.push("1=0")),
-                }
-            }
-            Guard::Absent => drop(sql.push("1=0")),
-        }
+        };
+        self.table.is_as(&self.dialect, guard, body, &mut sql)?;
         sql.push(")");
         Ok(sql)
     }

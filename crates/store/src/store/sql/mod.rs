@@ -28,7 +28,7 @@ mod table;
 
 pub(super) use blobs::BlobTable;
 pub(super) use columns::column;
-pub(super) use conditional::Guard;
+pub(super) use conditional::{BlobColumn, Guard};
 pub(super) use create::Rules;
 pub(super) use existing::{Described, Existing, Fields, holds};
 pub(super) use join::{OTHER, OWN, Others, Side, join};

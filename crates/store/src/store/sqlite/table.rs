@@ -15,11 +15,12 @@ use super::{
 };
 use crate::{
     Error, Result,
-    record::{Document, Value},
+    record::Document,
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
         sql::{
-            self, Dialect, Fields, Guard, Promise, Rules, Side, Sorting, Sql, Table, check_name,
+            self, BlobColumn, Dialect, Fields, Guard, Promise, Rules, Side, Sorting, Sql, Table,
+            check_name,
             index::{On, index_name, indexes},
             no_key, not_prepared, numbers_of_64_bits, only_read, quote,
             row::{about, of_field, of_key, whole},
@@ -303,24 +304,19 @@ impl Schema {
     /// The condition of a conditional write, which follows that on the key; none where no row must be there.
     ///
     /// # Errors
-    /// As [`Table::has_text`].
+    /// As [`Table::is_as`].
     pub(crate) fn condition(&self, guard: Guard<'_>) -> Result<Option<Sql>> {
-        let mut sql = Sql::new(&self.dialect, " AND (");
-        match guard {
-            Guard::Absent => return Ok(None),
-            Guard::Field(name, text) => {
-                self.table.has_text(&self.dialect, name, text, &mut sql)?;
-            }
-            Guard::Bytes(bytes) => {
-                let column = quote(&self.fields.body[0].name);
-                sql.push(&column).push(" = ").bind(Value::Bytes(bytes.to_vec()));
-                // In tables of other programs they may be kept as text.
-                if let Ok(text) = str::from_utf8(bytes) {
-                    sql.push(" OR ").push(&column).push(" = ").bind(text.into());
-                    sql.push(" COLLATE BINARY");
-                }
-            }
+        if matches!(guard, Guard::Absent) {
+            return Ok(None);
         }
+        let mut sql = Sql::new(&self.dialect, " AND (");
+        let body = || {
+            let name = quote(&self.fields.body[0].name);
+            // In tables of other programs they may be kept as text.
+            let text = format!("{name} COLLATE BINARY");
+            BlobColumn { bytes: Some(name), text: Some(text) }
+        };
+        self.table.is_as(&self.dialect, guard, body, &mut sql)?;
         sql.push(")");
         Ok(Some(sql))
     }
