@@ -114,11 +114,7 @@ fn what_is_kept_or_replaced_is_not_called_repaired() {
     let strict = desk.run("copy a.mrc c.mrc --strict");
     assert!(strict.err.contains("0 written, 1 rejected"), "{}", strict.err);
     // A character that MARC-8 does not have is written by a reference, which is read back.
-    record = steelyard::marc::Record::new();
-    record.set_leader(steelyard::marc::Leader::NEW.with_utf8(true));
-    record.push_data(*b"245", *b"10", &[(b'a', "smile 😀".as_bytes())]).unwrap();
-    bytes.clear();
-    steelyard::marc::iso2709::write(record.as_ref(), &mut bytes);
+    let bytes = titled("smile 😀".as_bytes());
     desk.write("a.mrc", &bytes);
     let copied = desk.run("copy a.mrc m.mrc --encoding marc8");
     assert!(copied.err.contains("reference: 245: MARC-8 has no '😀'"), "{}", copied.err);
