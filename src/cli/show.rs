@@ -1,4 +1,4 @@
-//! `steelyard show`: records for the eye.
+//! `steelyard show`: prints records for people to read.
 
 use std::{
     fmt::Write as _,

@@ -1,4 +1,4 @@
-//! Where a server listens, and what it is called on a ring.
+//! The address of a server, and its name on a ring.
 
 use std::{fmt, path::PathBuf, str::FromStr};
 

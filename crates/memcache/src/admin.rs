@@ -1,4 +1,4 @@
-//! Answers to commands that are about no key, for both shells.
+//! Answers to commands that are about no key, shared by both clients.
 
 use super::protocol::{
     Admin, Dialect,

@@ -1,4 +1,4 @@
-//! Calls as callers ask for them, for both shells.
+//! The calls of the public API, shared by both clients.
 
 use std::{borrow::Cow, time::Duration};
 

@@ -1,4 +1,4 @@
-//! The servers of a client, and where each key goes: what both shells share, without any I/O.
+//! The servers of a client, and the server of each key: what both clients share, without any I/O.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},

@@ -1,4 +1,4 @@
-//! Large values made small, and which they are.
+//! Compression of large values, and the flags that mark them.
 //!
 //! A value's flags say how it was packed. Ours are bits that no client named in `foreign.rs` uses:
 //! [`ZSTD`], [`ZLIB`]; the upper 16 bits are left to the caller, as are the lower eight.

@@ -1,4 +1,4 @@
-//! How an exchange with a server fails, and what is told of it.
+//! How an exchange with a server fails, and the error the caller gets.
 
 use std::{io, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Values of other clients: what their flags say of the bytes.
+//! Values written by other clients, decoded by their flags.
 //!
 //! - pymemcache 4 (`pymemcache/serde.py`) and pylibmc 1.6 (`_pylibmcmodule.h`), which follow
 //!   python-memcached: 1 pickle, 2 and 4 whole numbers, 8 zlib, 16 text, 0 bytes. pylibmc has truth

@@ -1,4 +1,4 @@
-//! Whether a server is there, as far as its connections tell.
+//! Whether a server is alive, judged by its connections.
 //!
 //! A server is dead after some failures in a row; from then on nobody waits for it. It is probed in
 //! the background, first soon, then more and more seldom, and is alive again when a probe is

@@ -1,4 +1,4 @@
-//! What becomes of a key on the wire: nothing that a caller passes can become a command.
+//! Keys on the wire: nothing that a caller passes can become a command.
 //!
 //! A line of the protocol ends a key at a blank and a command at a line feed, and has room for 250
 //! bytes of key. So a key is sent in one of three [`Form`]s: as it is, where it has no blank and no

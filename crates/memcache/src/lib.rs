@@ -1,6 +1,6 @@
 //! A client of memcached, and a model of its memory.
 //!
-//! [`Client`] waits for its answers, `AsyncClient` does not block; both are thin shells over the
+//! [`Client`] waits for its answers, `AsyncClient` does not block; both are thin layers over the
 //! same core, which does no I/O: `protocol/` (what is said and what answers mean), `ring/` (which
 //! server has a key), `cluster.rs` (where a key goes now), `health.rs` (who is dead), `key.rs`.
 //! [`slabs`] is the model.

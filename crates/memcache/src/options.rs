@@ -1,4 +1,4 @@
-//! How a client behaves.
+//! The options of a client.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What a client has done.
+//! Counters of a client.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

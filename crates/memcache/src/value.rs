@@ -1,4 +1,4 @@
-//! What is read, and what is stored.
+//! Values as read, and values to store.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Text inside of SVG and HTML: nothing that comes from results can be read as markup.
+//! Escapes text in SVG and HTML: nothing that comes from results can be read as markup.
 
 /// As text or as the value of an attribute in double quotes.
 pub(super) fn escaped(text: &str) -> String {

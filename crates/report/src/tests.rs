@@ -1,4 +1,4 @@
-//! Reports of fixed results, compared with what they were.
+//! Snapshot tests of reports on fixed results.
 
 use super::*;
 use steelyard_results::{

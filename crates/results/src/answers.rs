@@ -1,4 +1,4 @@
-//! What the comparisons of a run come to: one family, from which ranks, marks and verdicts are read.
+//! The outcome of a run's comparisons: one family, from which ranks, marks and verdicts are read.
 
 use serde::{Deserialize, Serialize};
 

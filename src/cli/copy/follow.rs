@@ -1,4 +1,4 @@
-//! What is told of a copy while it runs and when it is done, and where rejected records go.
+//! Reports on a copy while it runs and when it has ended, and writes rejected records.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! How records follow one another in a file. Pure: it looks at bytes and says where they part.
+//! Framing: how records follow one another in a file. Pure: it finds the boundaries between records in bytes.
 //!
 //! A [`Framer`] is handed the bytes that begin where it last stopped, and says what comes
 //! [`Next`]: a record, bytes that are none, a bad stretch after which reading goes on, or that it

@@ -1,4 +1,4 @@
-//! How values travel through serde, those too that serde has no word for.
+//! How values pass through serde, including those for which serde has no type.
 //!
 //! Serde knows no times, no decimals and no whole numbers beyond 128 bits. They travel under
 //! agreed names ([`TIME`], [`DECIMAL`], [`BIGINT`]):

@@ -1,4 +1,4 @@
-//! Numbers by their value: of whatever kind, and however they are written.
+//! Compares numbers by value, whatever their kind and spelling.
 //!
 //! A decimal number is the digits that it is written in. A float is the shortest decimal number that
 //! is read as this float: 0.1 is one tenth. Whole floats below 2^64 have all their digits, as they

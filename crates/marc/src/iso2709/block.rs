@@ -1,4 +1,4 @@
-//! Records in a block of memory: the fast way, for records whose counts and terminators agree.
+//! Reads the records in a block of memory: the fast path, for records whose counts and terminators agree.
 
 use super::{
     frame::between,

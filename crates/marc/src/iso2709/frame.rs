@@ -1,4 +1,4 @@
-//! Where a record ends, without looking inside: for splitting a file, and as the reader's first step.
+//! Finds the end of a record without parsing it: for splitting a file, and as the reader's first step.
 
 use super::{SHORTEST, number, start::next_start};
 use crate::{Frame, RECORD_END};

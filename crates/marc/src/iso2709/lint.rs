@@ -1,4 +1,4 @@
-//! What is odd about a record that can be read.
+//! Checks a readable record for deviations from the standard.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! One record by itself, into a [`Record`] that is used again.
+//! Reads one record into a [`Record`] that is reused.
 
 use super::{
     Records,

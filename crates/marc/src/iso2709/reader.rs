@@ -1,4 +1,4 @@
-//! Records of a stream and of a slice.
+//! Readers of the records of a stream and of a slice.
 
 use std::io::Read;
 

@@ -1,4 +1,4 @@
-//! What is wrong inside of fields that were found: the same for every format they come from.
+//! Finds faults inside fields, the same for every format they come from.
 
 use crate::{FIELD_END, FieldRef, RECORD_END, RecordRef, Trouble, TroubleKind as Kind};
 

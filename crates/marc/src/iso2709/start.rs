@@ -1,4 +1,4 @@
-//! Whether a record begins here: a leader and a directory, told from any other bytes.
+//! Decides whether a record begins at an offset: tells a leader and a directory from any other bytes.
 //!
 //! The digits of a directory alone do not tell: read some bytes too early or too late they are digits
 //! as well, of other fields. What tells is that the base address in the leader points right behind a

@@ -1,4 +1,4 @@
-//! What stands at the front of a stretch that is not one sound record.
+//! Classifies the beginning of a stretch of bytes that is not one valid record.
 
 use super::{
     block::Scratch,

@@ -1,4 +1,4 @@
-//! What can be wrong with MARC-8 bytes.
+//! The faults of MARC-8 bytes.
 
 use std::fmt;
 

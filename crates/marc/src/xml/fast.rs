@@ -1,4 +1,4 @@
-//! The usual fields, in the spelling that nearly all tools write.
+//! The fast path: fields in the spelling that nearly all tools write.
 //!
 //! It never decides that something is wrong: at whatever it does not expect, it goes back to the
 //! beginning of the field and leaves it to `general`.

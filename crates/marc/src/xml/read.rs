@@ -1,4 +1,4 @@
-//! One record element into a record.
+//! Reads one record element into a record.
 
 use super::{
     Framer,

@@ -1,4 +1,4 @@
-//! Both paths of the reader against each other, the writer against the reader, and all that is odd.
+//! Tests of both paths of the reader against each other, of the writer against the reader, and of unusual XML.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! XML in pieces: tags, attributes, text, references. What `general` reads with.
+//! A tokenizer for XML (tags, attributes, text, references), used by `general`.
 
 use super::{local, show};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! A record as one record element.
+//! Writes a record as one record element.
 
 use super::{
     MAX_ATTRIBUTE,

@@ -1,4 +1,4 @@
-//! What has come from a server and is not read yet.
+//! The buffer of bytes received from a server and not parsed yet.
 
 /// How much room there is at first.
 const ROOM: usize = 16 << 10;

@@ -1,4 +1,4 @@
-//! Many calls one behind another: their answers come in the same order.
+//! Pipelined calls: their replies come in the same order.
 
 use super::{Answer, CHUNK, Call, Exchange, Input, Sent};
 use crate::{Result, key::Form};

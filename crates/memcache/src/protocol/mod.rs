@@ -1,4 +1,4 @@
-//! The protocol of memcached, without any I/O: what is said, and how the answers are read.
+//! The protocol of memcached, without any I/O: requests are written to and replies parsed from buffers.
 //!
 //! A [`Call`] is one operation on one key. An [`Exchange`] is something that is said on one
 //! connection and answered there, whole: [`One`] call, [`Many`] calls one behind another, a

@@ -1,4 +1,4 @@
-//! Many items, counted by size.
+//! A count of items by size.
 
 use std::collections::HashMap;
 

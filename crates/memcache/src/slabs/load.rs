@@ -1,4 +1,4 @@
-//! Where many items are, and what that takes.
+//! The distribution of many items over slab classes, and the memory it takes.
 
 use super::{Census, Class, Classes, PAGE};
 

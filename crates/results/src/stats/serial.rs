@@ -1,4 +1,4 @@
-//! How much a round tells of the next one: rounds of one run are not independent.
+//! Serial correlation: rounds of one run are not independent.
 //!
 //! A machine that is slow for a minute is slow for several rounds. Ratios within a round cancel most
 //! of that, not all of it. Means of `n` rounds with lag-1 autocorrelation `r` are as uncertain as

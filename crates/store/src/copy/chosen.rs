@@ -1,4 +1,4 @@
-//! Which records go along: what the conditions mean for the records at hand.
+//! Selects the records to copy: what the conditions mean for the records of this source.
 
 use std::sync::{
     Mutex, PoisonError,

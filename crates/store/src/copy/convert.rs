@@ -1,4 +1,4 @@
-//! One batch from bytes to bytes: read, choose, recode, write.
+//! Converts one batch from bytes to bytes: read, select, recode, write.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What is made of records: bytes for a file, rows or blobs for a store.
+//! The output of a copy: bytes for a file, rows or blobs for a store.
 
 use std::ops::Range;
 

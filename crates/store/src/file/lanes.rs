@@ -1,4 +1,4 @@
-//! Work in several threads, its results in the order it was given out.
+//! Runs work in several threads and returns the results in order.
 //!
 //! Jobs go to the threads in turn, each over a channel of its own, and results are taken from
 //! them in the same turn: order costs nothing, and full channels hold whoever is too fast. The

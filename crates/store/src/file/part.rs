@@ -1,4 +1,4 @@
-//! One of several parts of a file, which together have each record once.
+//! One of several parts of a file, which together contain each record once.
 //!
 //! Where records can be found from the middle of a file (lines, MARC, elements) a part is a range
 //! of bytes; elsewhere, and in packed files, it is every n-th record.

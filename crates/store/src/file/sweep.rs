@@ -1,4 +1,4 @@
-//! Removing what processes left behind that were killed while they wrote a file.
+//! Removes the temporary files of processes that were killed while they wrote a file.
 //!
 //! Such a file is removed only where two signs agree: no process has the number in its name, and
 //! nobody holds its lock. A process in another container may seem to have ended, but holds its lock;

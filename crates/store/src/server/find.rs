@@ -1,4 +1,4 @@
-//! Where programs are.
+//! Finds programs on this machine.
 
 use std::{
     env,

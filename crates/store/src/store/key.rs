@@ -1,4 +1,4 @@
-//! What records are found by.
+//! The keys of records.
 
 use std::{fmt, ops::Deref};
 

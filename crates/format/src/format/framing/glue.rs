@@ -1,4 +1,4 @@
-//! What a writer puts before, between and after records.
+//! The bytes that a writer puts before, between and after records.
 
 use crate::{
     Error, ErrorKind, Result,

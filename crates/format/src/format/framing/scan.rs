@@ -1,4 +1,4 @@
-//! Where a JSON value ends: strings, brackets and their depth, and nothing else of the grammar.
+//! Finds the end of a JSON value by strings and nesting depth alone, without the rest of the grammar.
 
 use crate::{Error, Result, format::DEPTH};
 

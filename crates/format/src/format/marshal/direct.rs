@@ -1,4 +1,4 @@
-//! A MARC record straight from Marshal's bytes, where it is spelled as it nearly always is.
+//! Reads a MARC record directly from Marshal's bytes, where it has the usual encoding.
 //!
 //! Ruby's programs and our own write `{"leader" => text, "fields" => [{tag => text}, {tag => {"ind1"
 //! => text, "ind2" => text, "subfields" => [{code => text}]}}]}`, in this order; texts are strings,

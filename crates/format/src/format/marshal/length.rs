@@ -1,4 +1,4 @@
-//! Where a record ends: one pass over its bytes, no tables, no recursion.
+//! Finds the end of a record in one pass over its bytes, without tables or recursion.
 
 use crate::{Error, Result};
 

@@ -1,4 +1,4 @@
-//! Lists and maps on their way out, and which maps become Ruby objects.
+//! Writes lists and maps, and decides which maps become Ruby objects.
 //!
 //! Ruby's loader runs code of a class for what dumped itself (`u`, `U`), and nothing of a class for
 //! plain objects and structs. So only those two are ever written: records from strangers, copied

@@ -1,4 +1,4 @@
-//! Passing over values without recursion.
+//! Skips values without recursion.
 
 use super::{reader::Reader, text::Text};
 use crate::Result;

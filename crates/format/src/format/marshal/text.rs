@@ -1,4 +1,4 @@
-//! Strings and their encodings: most of what there is in most records, so read by short ways.
+//! Strings and their encodings. Most of most records is strings, so the common encodings have fast paths.
 
 use serde::de::Visitor;
 

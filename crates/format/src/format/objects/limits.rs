@@ -1,4 +1,4 @@
-//! Limits that hold whatever the bytes say.
+//! Limits on depth, size and counts, whatever the bytes claim.
 
 use crate::{Error, ErrorKind, Result, format::DEPTH};
 

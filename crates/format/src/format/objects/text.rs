@@ -1,4 +1,4 @@
-//! A look at a value that is text, before it is written.
+//! Inspects a text value before it is written.
 
 use serde::{
     Serialize,

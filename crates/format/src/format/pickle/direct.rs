@@ -1,4 +1,4 @@
-//! Straight from the bytes of a pickle to serde, for the plain ones.
+//! Reads plain pickles directly from their bytes into serde.
 //!
 //! Most pickles of records are lists and dicts, each filled right where it is made, of single values
 //! and texts. Their opcodes come in the order serde wants values in, so they need no stack. Whether

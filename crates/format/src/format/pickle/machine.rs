@@ -1,4 +1,4 @@
-//! Runs the opcodes for data.
+//! Executes the opcodes that build data.
 //!
 //! One pass, no recursion: each opcode that makes a value adds a node and puts its number on the
 //! stack; a list or map chains those that are put into it. At most one node, one stack entry and

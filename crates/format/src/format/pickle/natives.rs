@@ -1,4 +1,4 @@
-//! Times and decimals: the only calls in a pickle that are read.
+//! Times and decimals: the only calls in a pickle that are accepted.
 //!
 //! Python pickles a `datetime`, a `date` and a `Decimal` as calls of their classes, by name. The
 //! classes of this list, called as Python itself writes it, are data, and are made here from their

@@ -1,4 +1,4 @@
-//! What Python writes and reads, bytes known by heart; and bytes from strangers.
+//! Tests with fixed bytes that Python wrote and reads, and with malformed bytes.
 
 use std::{collections::BTreeMap, marker::PhantomData};
 

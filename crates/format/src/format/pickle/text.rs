@@ -1,4 +1,4 @@
-//! How text is handed out.
+//! How text is passed to serde: borrowed or copied.
 
 use serde::de::Visitor;
 

@@ -1,4 +1,4 @@
-//! MARC-8 to UTF-8, set by set and fault by fault.
+//! Tests of MARC-8 to UTF-8, for each character set and each fault.
 
 use super::*;
 

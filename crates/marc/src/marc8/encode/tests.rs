@@ -1,4 +1,4 @@
-//! UTF-8 to MARC-8, set by set, and what cannot be written.
+//! Tests of UTF-8 to MARC-8, for each character set, and of what cannot be written.
 
 use super::*;
 

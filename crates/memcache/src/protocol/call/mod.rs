@@ -1,4 +1,4 @@
-//! One operation on one key: how it is said in either dialect, and what its answers mean.
+//! One operation on one key: its request in either dialect, and the meaning of its replies.
 
 mod classic;
 mod meta;

@@ -1,4 +1,4 @@
-//! The first of the records that a server found, in the order that was asked for.
+//! The first N of the records that a server found, in the requested order.
 
 use crate::store::{Query, Row};
 

@@ -1,4 +1,4 @@
-//! How much to ask for at once, and how much to send.
+//! The size of requests: how many keys to ask for at once, and how many bytes to send.
 
 /// How many records to ask for at once, so that an answer has about a mebibyte, whatever the size
 /// of the records.

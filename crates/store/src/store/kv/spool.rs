@@ -1,4 +1,4 @@
-//! Keys that a server lists in one go, put by until they are asked for.
+//! A spool for keys that a server lists in one go, until they are read.
 //!
 //! A listing has to be read as fast as the server writes it: it would hold a connection otherwise,
 //! and memcached cuts one off that is read slowly. Many keys do not fit in steady memory, so beyond

@@ -1,4 +1,4 @@
-//! What went wrong at the server, in our kinds.
+//! Maps the server's errors to error kinds.
 
 use mongodb::error::ErrorKind as Theirs;
 

@@ -1,4 +1,4 @@
-//! Queries in MongoDB's words, made to mean what [`Query`] means.
+//! Translates queries into MongoDB's language, with the meaning of [`Query`].
 //!
 //! MongoDB's comparisons reach into arrays; ours do not. So each comparison comes with a guard: nothing
 //! on its path is an array. A decimal is compared with a float by all binary digits of the float, where

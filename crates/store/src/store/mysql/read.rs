@@ -1,4 +1,4 @@
-//! Rows on their way from the server: by key, by ranges of keys, by query.
+//! Reads rows by key, by range of keys, and by query.
 //!
 //! Streams ask for one page after the other, and hold no connection and no lock between them.
 

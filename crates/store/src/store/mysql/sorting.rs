@@ -1,4 +1,4 @@
-//! Orders of texts that are longer than what the server sorts by.
+//! Sorting by texts that are longer than the prefix by which the server sorts.
 //!
 //! It sorts by so many bytes of each value (`max_sort_length`), and what is alike in them is in any order. An answer
 //! that has no longer value is the right one: a record that belongs before one of its own could have been left out only

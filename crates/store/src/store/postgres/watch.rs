@@ -1,4 +1,4 @@
-//! What a server says while the client's crate reads it: no message may be longer than there is any use for.
+//! Limits the length of each message that the client's crate reads from the server.
 //!
 //! The crate makes room for a message when it has read its length, whatever that is, so a length is looked at
 //! before the crate sees it. The messages are those of

@@ -1,4 +1,4 @@
-//! Which records, in which order, how many, which of their fields.
+//! Queries: which records, in which order, how many, and which of their fields.
 //!
 //! A [`Query`] means the same in every store; what a store cannot do in that meaning it declares
 //! ([`Need`]). [`Query::matches`] is the meaning, and what the stores are tested

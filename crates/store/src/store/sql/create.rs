@@ -1,4 +1,4 @@
-//! What a table that is to be made must be like.
+//! The definition of a table that is to be created.
 
 use super::{Body, Table, index::indexes, table::Names};
 use crate::{

@@ -1,4 +1,4 @@
-//! What is said of SQLite's errors.
+//! Maps SQLite's errors to error kinds and messages.
 
 use rusqlite::{ErrorCode, ffi};
 

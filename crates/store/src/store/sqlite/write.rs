@@ -1,4 +1,4 @@
-//! Rows on their way into a table.
+//! Writes rows to a table.
 
 use std::{collections::HashMap, iter};
 

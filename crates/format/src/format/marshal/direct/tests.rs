@@ -1,4 +1,4 @@
-//! The direct way against the general one: what it reads, that reads equal.
+//! Tests of the direct reader: what it reads equals what the general reader reads.
 
 use super::*;
 use crate::{

@@ -1,4 +1,4 @@
-//! What real records have that the standard does not: at the rates they were counted.
+//! Deviations of real records from the standard, at the rates at which they were counted.
 //!
 //! Of structurally valid records from public repositories, so many have a leader that does not end
 //! in `4500`, a tag that is not a number, and so on. All of these are valid UTF-8 and come back byte

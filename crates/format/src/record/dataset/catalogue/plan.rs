@@ -1,4 +1,4 @@
-//! What is settled about a record before its first field: whose it is, what it describes.
+//! The plan of a record, made before its first field: which library it is from and what it describes.
 //!
 //! Records of a real collection come in runs from one library, each with habits of its own, and
 //! that is much of what makes them compress. So the library is drawn for a run of records, and

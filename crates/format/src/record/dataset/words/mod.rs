@@ -1,4 +1,4 @@
-//! Words, names and places of several languages, as many as one asks for.
+//! Words, names and places in several languages, in any number.
 //!
 //! A language is a text file here: a line for each list, entries between spaces (`houses`, which
 //! hold spaces, between `|`; elsewhere `_` stands for a space). An entry of a script other than

@@ -1,4 +1,4 @@
-//! Answers of MySQL: where they end, what they say, and what is none.
+//! Tests of parsing MySQL's answers: where they end, what they mean, and which are invalid.
 
 use proptest::prelude::*;
 
