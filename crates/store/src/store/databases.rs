@@ -20,6 +20,46 @@ pub struct Databases {
     pub drop: fn(Url, Common, name: String) -> Doing,
 }
 
+impl Databases {
+    /// The URL of the database of this name in the place of another URL; none where there can be no other.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) for a URL that is none.
+    pub fn own_url(text: &str, name: &str) -> Result<Option<String>> {
+        let url = Url::parse(text)?;
+        Ok(of(&url).and_then(|databases| (databases.url)(text, &url, name)))
+    }
+
+    /// Makes the database of this name in the place of another URL.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where this kind of store has no databases; as [`Scratch::make`].
+    pub async fn create(text: &str, name: &str) -> Result<()> {
+        match Scratch::make(text, name).await? {
+            Some(_) => Ok(()),
+            None => Err(none(text)),
+        }
+    }
+
+    /// Drops the database of this name in the place of another URL, with all in it.
+    ///
+    /// # Errors
+    /// As [`create`](Databases::create); of the connection and the server.
+    pub async fn remove(text: &str, name: &str) -> Result<()> {
+        let url = Url::parse(text)?;
+        let Some(databases) = of(&url) else { return Err(none(text)) };
+        let shown = url.to_string();
+        let (parts, common) = parts(url)?;
+        (databases.drop)(parts, common, name.to_owned()).await.map_err(|e| e.in_place(shown))
+    }
+}
+
+/// The error of a store that has no databases.
+fn none(text: &str) -> Error {
+    let scheme = text.split(':').next().unwrap_or_default();
+    Error::unsupported(format!("{scheme} has no databases that could be made"))
+}
+
 /// Something that is being done.
 pub(super) type Doing = BoxFuture<'static, Result<()>>;
 

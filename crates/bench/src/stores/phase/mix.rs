@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn mixes_have_their_shares_and_new_keys_once() {
-        let ops = drawn("mixed", "d");
+        let ops = drawn("mixed", "D read latest");
         let new: Vec<&str> = (ops.iter())
             .filter_map(|op| match op {
                 Op::Insert(row) => Some(&*row.key),
@@ -187,7 +187,7 @@ mod tests {
             .collect();
         assert!((2..30).contains(&new.len()), "{new:?} of {}", ops.len());
         assert_eq!(new[..2], ["503", "504"], "after 500 records and 3 of earlier phases");
-        let ops = drawn("mixed", "f");
+        let ops = drawn("mixed", "F read-modify-write");
         let changes = ops.iter().filter(|op| matches!(op, Op::Change(..))).count();
         assert!((90..160).contains(&changes), "{changes} of {}", ops.len());
     }

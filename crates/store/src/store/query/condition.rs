@@ -64,6 +64,17 @@ pub(super) enum Node {
 }
 
 impl Node {
+    fn has_patterns(&self) -> bool {
+        match self {
+            Node::All(nodes) | Node::Any(nodes) => nodes.iter().any(Node::has_patterns),
+            Node::Not(node) => node.has_patterns(),
+            Node::Test(clause) => {
+                clause.values.iter().any(|value| matches!(value.what, Word::Pattern { .. }))
+            }
+            Node::Json(filter) => filter.has_patterns(),
+        }
+    }
+
     /// Whether a path begins as those of MARC records do, so that its error is most likely theirs.
     fn names_a_tag(&self) -> bool {
         match self {
@@ -166,6 +177,11 @@ impl Fault {
 }
 
 impl Condition {
+    /// Whether it has a regular expression in it.
+    pub fn has_patterns(&self) -> bool {
+        self.root.has_patterns()
+    }
+
     /// The error of a fault, with a caret under its place.
     pub(super) fn error(text: &str, fault: &Fault) -> Error {
         let shown = |text: &str| -> String {

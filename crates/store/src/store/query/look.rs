@@ -214,6 +214,10 @@ impl Check {
 }
 
 impl Look {
+    pub(super) fn is_pattern(&self) -> bool {
+        matches!(self.check, Check::Text(TextTest::Matches(_)))
+    }
+
     /// That the text under the path contains this.
     pub(super) fn contains(path: &Path, text: &str) -> Look {
         let check = Check::Text(TextTest::Contains(Fold::new(text, false, Spelled::AsItIs)));

@@ -239,6 +239,16 @@ impl Filter {
         }
     }
 
+    /// Whether it has a regular expression in it.
+    pub(super) fn has_patterns(&self) -> bool {
+        match self {
+            Filter::All | Filter::Field(..) => false,
+            Filter::And(all) | Filter::Or(all) => all.iter().any(Filter::has_patterns),
+            Filter::Not(one) => one.has_patterns(),
+            Filter::Look(look) => look.is_pattern(),
+        }
+    }
+
     /// Calls `each` with every test of a field in it.
     #[doc(hidden)]
     pub fn tests<'a>(&'a self, each: &mut dyn FnMut(&'a Path, &'a Test)) {

@@ -1,0 +1,215 @@
+//! The catalog: which tenants there are, in which database each of them is, and which keys open it.
+//!
+//! It is two tables of any store with conditional writes, so several gateways and commands may share one: each change of a
+//! row names the revision it was made from, and of two that name the same one fails.
+
+mod key;
+mod table;
+mod tenant;
+
+use std::time::SystemTime;
+
+use futures_util::TryStreamExt;
+use steelyard_base::{Error, ErrorKind, Result};
+use steelyard_store::{
+    record::Time,
+    store::{self, Key, Place},
+};
+
+pub use key::{ApiKey, KeyRow, Pepper, Scope};
+pub use tenant::{DatabaseId, State, TenantLimits, TenantRow};
+
+use crate::names::TenantName;
+pub(crate) use table::Kept;
+use table::Table;
+
+/// The catalog.
+pub struct Catalog {
+    place: Place,
+    tenants: Table<TenantRow>,
+    keys: Table<KeyRow>,
+}
+
+impl Catalog {
+    /// Opens the catalog at the URL of a store, and makes its tables where they are not there.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where the store has no conditional writes; of the store.
+    pub async fn open(url: &str) -> Result<Catalog> {
+        let place = store::open(url).await?;
+        place.abilities().can_conditional()?;
+        let tenants = Table::open(&place, "steelyard_tenants").await?;
+        let keys = Table::open(&place, "steelyard_keys").await?;
+        Ok(Catalog { place, tenants, keys })
+    }
+
+    /// Its URL, without a password.
+    pub fn url(&self) -> String {
+        self.place.url().to_string()
+    }
+
+    /// The row of a tenant.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub(crate) async fn tenant(&self, name: &str) -> Result<Option<Kept<TenantRow>>> {
+        self.tenants.get(&Key::new(name)?).await
+    }
+
+    /// The row of a tenant that has to be there.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound); of the store.
+    pub(crate) async fn known(&self, name: &TenantName) -> Result<Kept<TenantRow>> {
+        let row = self.tenant(name.as_str()).await?;
+        row.ok_or_else(|| {
+            let what = format!("no tenant {:?} in the catalog", name.as_str());
+            Error::new(ErrorKind::NotFound, what).in_place(self.url())
+        })
+    }
+
+    /// All tenants, in the order of their names where the store has one.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn tenants(&self) -> Result<Vec<TenantRow>> {
+        Ok(self.tenants.all().await?.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Adds a tenant.
+    ///
+    /// # Errors
+    /// [`Conflict`](ErrorKind::Conflict) where there is one of this name, also one that was removed.
+    pub(crate) async fn add(&self, row: &TenantRow) -> Result<()> {
+        match self.tenants.add(&Key::new(&*row.name)?, row).await? {
+            true => Ok(()),
+            false => {
+                let what = format!("there is a tenant {:?} in the catalog already", row.name);
+                Err(Error::new(ErrorKind::Conflict, what).in_place(self.url()))
+            }
+        }
+    }
+
+    /// Puts another row in the place of one that was read.
+    ///
+    /// # Errors
+    /// [`Conflict`](ErrorKind::Conflict) where somebody else changed it meanwhile; of the store.
+    pub(crate) async fn change(&self, old: &Kept<TenantRow>, new: &TenantRow) -> Result<()> {
+        match self.tenants.replace(old, new).await? {
+            true => Ok(()),
+            false => {
+                let what = format!("somebody else changed tenant {:?} meanwhile", new.name);
+                Err(Error::new(ErrorKind::Conflict, what).with_hint("look at it, and try again"))
+            }
+        }
+    }
+
+    /// Forgets a tenant and its keys.
+    pub(crate) async fn forget(&self, old: &Kept<TenantRow>) -> Result<()> {
+        for (prefix, _) in self.keys_of(&old.row.name).await? {
+            self.keys.remove(&Key::new(prefix)?).await?;
+        }
+        self.tenants.remove(&old.key).await
+    }
+
+    /// Makes a key of a tenant. Only the answer has its secret.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn add_key(
+        &self,
+        tenant: &TenantName,
+        scope: Scope,
+        label: &str,
+        pepper: &Pepper,
+    ) -> Result<ApiKey> {
+        let key = ApiKey::fresh()?;
+        self.keep_key(&key, tenant, scope, label, pepper).await?;
+        Ok(key)
+    }
+
+    /// Keeps a key that was made elsewhere.
+    pub(crate) async fn keep_key(
+        &self,
+        key: &ApiKey,
+        tenant: &TenantName,
+        scope: Scope,
+        label: &str,
+        pepper: &Pepper,
+    ) -> Result<()> {
+        let row = KeyRow {
+            tenant: tenant.as_str().to_owned(),
+            mac: key.mac(pepper),
+            scope,
+            label: label.to_owned(),
+            created: now()?,
+            revoked: false,
+        };
+        match self.keys.add(&Key::new(key.prefix())?, &row).await? {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::Conflict, "a key of this prefix is there already")),
+        }
+    }
+
+    /// The row of a key, by its prefix.
+    pub(crate) async fn key(&self, prefix: &str) -> Result<Option<KeyRow>> {
+        Ok(self.keys.get(&Key::new(prefix)?).await?.map(|kept| kept.row))
+    }
+
+    /// The keys of a tenant, with their prefixes.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub async fn keys_of(&self, tenant: &str) -> Result<Vec<(String, KeyRow)>> {
+        let all = self.keys.all().await?;
+        Ok(all.into_iter().filter(|(_, row)| row.tenant == tenant).collect())
+    }
+
+    /// Revokes a key. Gateways that have it stop accepting it when their lease runs out.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) where the tenant has no such key; of the store.
+    pub async fn revoke_key(&self, tenant: &TenantName, prefix: &str) -> Result<()> {
+        let absent = || {
+            let what = format!("tenant {:?} has no key {prefix:?}", tenant.as_str());
+            Error::new(ErrorKind::NotFound, what)
+        };
+        let key = Key::new(prefix)?;
+        loop {
+            let Some(kept) = self.keys.get(&key).await? else { return Err(absent()) };
+            if kept.row.tenant != tenant.as_str() {
+                return Err(absent());
+            }
+            let row = KeyRow { revoked: true, ..kept.row.clone() };
+            if self.keys.replace(&kept, &row).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether the catalog answers.
+    pub(crate) async fn is_there(&self) -> Result<()> {
+        let range = store::KeyRange::all();
+        let mut rows = self.place.table("steelyard_tenants")?.scan(&range).await.map(drop);
+        if let Err(e) = &mut rows {
+            return Err(Error::new(e.kind(), e.reason()));
+        }
+        self.tenants.get(&Key::new("-")?).await.map(drop)
+    }
+}
+
+/// The time, as rows have it.
+pub(crate) fn now() -> Result<String> {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
+    Ok(Time::from_unix(seconds, 0)?.to_string())
+}
+
+/// All of a stream of batches.
+pub(crate) async fn collected(mut rows: store::Rows<'_>) -> Result<Vec<store::Row>> {
+    let mut all = Vec::new();
+    while let Some(batch) = rows.try_next().await? {
+        all.extend(batch);
+    }
+    Ok(all)
+}

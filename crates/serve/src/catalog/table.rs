@@ -1,0 +1,92 @@
+//! A table of the catalog: rows of one type, each with a revision that a change has to name.
+
+use std::{marker::PhantomData, sync::Arc};
+
+use serde::{Serialize, de::DeserializeOwned};
+use steelyard_base::{Error, Result};
+use steelyard_store::{
+    record::{self, Document, Value},
+    store::{Expected, Key, KeyRange, Layout, Place, Row, Store},
+};
+
+use super::collected;
+use crate::random;
+
+/// The field with the revision.
+const REVISION: &str = "revision";
+
+/// A row as it was read.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept<T> {
+    pub key: Key,
+    pub row: T,
+    revision: String,
+}
+
+/// A table of rows of one type.
+pub(super) struct Table<T> {
+    store: Arc<dyn Store>,
+    rows: PhantomData<fn(T) -> T>,
+}
+
+impl<T: Serialize + DeserializeOwned> Table<T> {
+    pub(super) async fn open(place: &Place, name: &str) -> Result<Table<T>> {
+        let store = place.table(name)?;
+        store.prepare(&Layout::plain()).await?;
+        Ok(Table { store, rows: PhantomData })
+    }
+
+    pub(super) async fn get(&self, key: &Key) -> Result<Option<Kept<T>>> {
+        let found = self.store.get(std::slice::from_ref(key)).await?.pop().flatten();
+        found.map(|document| read(key, document)).transpose()
+    }
+
+    /// Adds a row; `false` where there is one.
+    pub(super) async fn add(&self, key: &Key, row: &T) -> Result<bool> {
+        self.store.put_if(&written(key, row)?, &Expected::Absent).await
+    }
+
+    /// Puts a row in the place of the one that was read; `false` where it is another by now.
+    pub(super) async fn replace(&self, old: &Kept<T>, row: &T) -> Result<bool> {
+        self.store
+            .put_if(&written(&old.key, row)?, &Expected::field(REVISION, &*old.revision))
+            .await
+    }
+
+    pub(super) async fn remove(&self, key: &Key) -> Result<()> {
+        self.store.remove(std::slice::from_ref(key)).await.map(drop)
+    }
+
+    /// All rows, with their keys.
+    pub(super) async fn all(&self) -> Result<Vec<(String, T)>> {
+        let rows = collected(self.store.scan(&KeyRange::all()).await?).await?;
+        rows.into_iter()
+            .map(|row| Ok((row.key.to_string(), read::<T>(&row.key, row.record)?.row)))
+            .collect()
+    }
+}
+
+fn written<T: Serialize>(key: &Key, row: &T) -> Result<Row> {
+    let Value::Map(mut record) = record::to_value(row)? else {
+        return Err(Error::invalid("a row of the catalog is a map"));
+    };
+    record.insert(REVISION, random::hex::<16>()?);
+    Ok(Row { key: key.clone(), record })
+}
+
+fn read<T: DeserializeOwned>(key: &Key, mut record: Document) -> Result<Kept<T>> {
+    let revision = match record.remove(REVISION) {
+        Some(Value::Text(revision)) => revision,
+        _ => {
+            return Err(Error::malformed(format!(
+                "row {} of the catalog has no revision",
+                key.shown()
+            )));
+        }
+    };
+    let row = record::from_value(Value::Map(record)).map_err(|e| {
+        Error::malformed(format!("row {} of the catalog: {}", key.shown(), e.context()))
+            .with_source(e)
+    })?;
+    Ok(Kept { key: key.clone(), row, revision })
+}

@@ -1,0 +1,265 @@
+//! The configuration of a gateway, in TOML. A name that is not known is an error, so that a typo is not a default.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use serde::Deserialize;
+use steelyard_base::{Error, Result};
+use steelyard_store::store::{Databases, Url};
+
+/// Everything a gateway is told before it starts.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where it is listened for tenants.
+    #[serde(default)]
+    pub listen: Listen,
+    /// The URL of the store with the catalog.
+    pub catalog: String,
+    /// The file with the secret of this installation, of 32 bytes at least.
+    pub secret_file: PathBuf,
+    /// How long a process may go by what it read in the catalog, in seconds. A move, a frozen tenant and a revoked key take
+    /// effect everywhere within this time.
+    #[serde(default = "lease")]
+    pub lease_seconds: f64,
+    /// The places of the tenants' databases, by name.
+    #[serde(rename = "shard")]
+    pub shards: BTreeMap<String, Shard>,
+    /// Limits of what is asked.
+    #[serde(default)]
+    pub limits: Limits,
+}
+
+/// Where a gateway listens.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Listen {
+    /// For tenants: an address and port.
+    pub address: SocketAddr,
+    /// For operators: metrics and health, without a key. Not to be reached from outside.
+    pub operators: Option<SocketAddr>,
+}
+
+impl Default for Listen {
+    fn default() -> Self {
+        Listen { address: SocketAddr::from(([127, 0, 0, 1], 8080)), operators: None }
+    }
+}
+
+/// A place of databases of tenants.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Shard {
+    /// The URL of a store: of a server, or of a file beside which the files of the tenants are.
+    pub url: String,
+    /// How tenants lie in it.
+    #[serde(default)]
+    pub layout: TenantLayout,
+    /// How many of the new tenants it gets, beside the others. 0: none.
+    #[serde(default = "weight")]
+    pub weight: f64,
+}
+
+/// How the databases of tenants lie in a shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+#[non_exhaustive]
+pub enum TenantLayout {
+    /// A database of its own for each.
+    #[default]
+    Own,
+    /// The place itself is the database of one tenant.
+    Whole,
+}
+
+/// Limits of what is asked of a gateway.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Connections at once.
+    pub connections: usize,
+    /// Requests at once, of all tenants.
+    pub requests_at_once: usize,
+    /// Requests at once, of one tenant.
+    pub tenant_at_once: usize,
+    /// Requests a second, of one tenant and of one key.
+    pub requests_per_second: f64,
+    /// Seconds until a request is answered, or has begun to be.
+    pub request_seconds: f64,
+    /// Seconds until the head of a request has arrived, and until its body has.
+    pub arrival_seconds: f64,
+    /// Bytes of a document.
+    pub document_bytes: usize,
+    /// Bytes of a bulk request.
+    pub bulk_bytes: usize,
+    /// Documents of a bulk request.
+    pub bulk_documents: usize,
+    /// Documents of a page of a list.
+    pub page_documents: u64,
+    /// Collections of a tenant.
+    pub collections: u64,
+    /// Databases of tenants that are open at once; the least recently used are closed.
+    pub open_databases: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            connections: 1024,
+            requests_at_once: 256,
+            tenant_at_once: 64,
+            requests_per_second: 1000.0,
+            request_seconds: 30.0,
+            arrival_seconds: 15.0,
+            document_bytes: 1 << 20,
+            bulk_bytes: 16 << 20,
+            bulk_documents: 10_000,
+            page_documents: 1000,
+            collections: 100,
+            open_databases: 128,
+        }
+    }
+}
+
+fn lease() -> f64 {
+    2.0
+}
+
+fn weight() -> f64 {
+    1.0
+}
+
+impl Config {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// [`Invalid`](steelyard_base::ErrorKind::Invalid), with line and column, for anything that is not understood; of the
+    /// file.
+    pub fn from_file(path: &Path) -> Result<Config> {
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|e| Error::from(e).in_place(&*name))?;
+        let mut config = Config::from_toml(&text).map_err(|e| e.in_place(&*name))?;
+        // Relative to the configuration, wherever the gateway is started.
+        if let Some(folder) = path.parent() {
+            config.secret_file = folder.join(&config.secret_file);
+        }
+        Ok(config)
+    }
+
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// As [`from_file`](Config::from_file).
+    pub fn from_toml(text: &str) -> Result<Config> {
+        let config: Config = toml::from_str(text)
+            .map_err(|e| Error::invalid(e.to_string().trim_end().to_owned()))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Whether it makes sense, as far as that can be told without opening anything.
+    ///
+    /// # Errors
+    /// [`Invalid`](steelyard_base::ErrorKind::Invalid), naming the setting.
+    pub fn check(&self) -> Result<()> {
+        Url::parse(&self.catalog)
+            .map_err(|e| Error::invalid(format!("catalog: {}", e.reason())))?;
+        positive("lease_seconds", self.lease_seconds, 3600.0)?;
+        if self.shards.is_empty() {
+            return Err(Error::invalid("no shard; add [shard.NAME] with url = \"…\""));
+        }
+        for (name, shard) in &self.shards {
+            let wrong = |what: String| Err(Error::invalid(format!("shard.{name}: {what}")));
+            let url = match Url::parse(&shard.url) {
+                Ok(url) => url,
+                Err(e) => return wrong(e.reason()),
+            };
+            if shard.layout == TenantLayout::Own && Databases::own_url(&shard.url, "x")?.is_none() {
+                return wrong(format!(
+                    "{} has no databases to give each tenant one; layout = \"whole\"",
+                    url.scheme
+                ));
+            }
+            if !(shard.weight.is_finite() && shard.weight >= 0.0) {
+                return wrong(format!("weight = {}: it must be 0 or more", shard.weight));
+            }
+        }
+        self.limits.check()
+    }
+
+    /// The lease.
+    pub fn lease(&self) -> Duration {
+        Duration::from_secs_f64(self.lease_seconds)
+    }
+}
+
+impl Limits {
+    fn check(&self) -> Result<()> {
+        positive("limits.requests_per_second", self.requests_per_second, 1e9)?;
+        positive("limits.request_seconds", self.request_seconds, 86_400.0)?;
+        positive("limits.arrival_seconds", self.arrival_seconds, 86_400.0)?;
+        let counts = [
+            ("connections", self.connections as u64),
+            ("requests_at_once", self.requests_at_once as u64),
+            ("tenant_at_once", self.tenant_at_once as u64),
+            ("document_bytes", self.document_bytes as u64),
+            ("bulk_bytes", self.bulk_bytes as u64),
+            ("bulk_documents", self.bulk_documents as u64),
+            ("page_documents", self.page_documents),
+            ("collections", self.collections),
+            ("open_databases", self.open_databases),
+        ];
+        // What semaphores can count.
+        const MOST: u64 = 1 << 31;
+        match counts.iter().find(|(_, count)| !(1..=MOST).contains(count)) {
+            Some((name, count)) => {
+                Err(Error::invalid(format!("limits.{name} = {count}: it must be 1 to {MOST}")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn positive(name: &str, value: f64, most: f64) -> Result<()> {
+    match value.is_finite() && value >= 0.001 && value <= most {
+        true => Ok(()),
+        false => Err(Error::invalid(format!("{name} = {value}: it must be 0.001 to {most}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "catalog = \"sqlite:catalog.db\"\nsecret_file = \"secret\"\n[shard.a]\nurl = \"sqlite:a.db\"\n";
+
+    #[test]
+    fn a_typo_is_an_error_that_names_it() {
+        let config = Config::from_toml(GOOD).unwrap();
+        assert_eq!((config.lease(), config.limits), (Duration::from_secs(2), Limits::default()));
+        for (more, want) in [
+            ("weigth = 2", "weigth"),
+            ("weight = -1", "shard.a: weight = -1"),
+            ("layout = \"shard\"", "layout"),
+            ("[limits]\nconnections = 0", "limits.connections = 0"),
+            ("[limits]\nrequest_seconds = 0", "limits.request_seconds = 0"),
+            ("[limits]\nrequests_per_second = nan", "limits.requests_per_second"),
+            ("[listen]\naddress = \"localhost\"", "address"),
+            ("[shard.b]\nurl = \"memcached://h\"", "layout = \"whole\""),
+            ("[shard.b]\nurl = \"postgress://h\"", "shard.b"),
+        ] {
+            let error = Config::from_toml(&format!("{GOOD}{more}")).unwrap_err();
+            assert!(error.to_string().contains(want), "{more}: {error}");
+        }
+        let none = "catalog = \"sqlite:catalog.db\"\nsecret_file = \"secret\"\n[shard]\n";
+        assert!(Config::from_toml(none).unwrap_err().to_string().contains("no shard"));
+    }
+}

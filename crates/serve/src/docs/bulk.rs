@@ -1,0 +1,197 @@
+//! `POST /v1/docs/{collection}:bulk`: many writes in one request, with a status for each.
+
+use axum::{
+    http::{Method, header},
+    response::{IntoResponse, Response},
+};
+use bytes::Bytes;
+use futures_util::FutureExt;
+use steelyard_store::{
+    record::{Document, Value},
+    store::{Key, Row, Store},
+};
+
+use super::{
+    checked,
+    delete::remove,
+    head,
+    put::write,
+    revision::{self, Wanted},
+    strict,
+};
+use crate::{
+    http::{Answer, Call, Route, Sent},
+    names,
+    problem::Problem,
+    tenants::Access,
+};
+
+pub(super) const ROUTE: Route = Route {
+    method: Method::POST,
+    path: "/v1/docs/{collection}:bulk",
+    name: "bulk",
+    about: "Writes many documents: a line {\"id\": …, \"doc\": {…}} keeps one, {\"id\": …, \"delete\": true} deletes one; \
+            \"rev\" is the revision it must have, null for none. Each line has its own status in the answer.",
+    access: Access::Write,
+    params: &[],
+    sent: Some(Sent { media: &[super::LINES], schema: "Change" }),
+    answers: &[Answer {
+        status: 200,
+        about: "A status a line, in their order.",
+        media: &[super::LINES],
+        schema: Some("Changed"),
+    }],
+    call: |call| bulk(call).boxed(),
+};
+
+/// Documents that are written at once.
+const BATCH: usize = 500;
+
+/// A line of the request.
+struct Change {
+    id: Key,
+    /// None to delete.
+    document: Option<Document>,
+    wanted: Wanted,
+}
+
+async fn bulk(mut call: Call) -> Result<Response, Problem> {
+    let (bytes, documents) =
+        (call.gateway.config.limits.bulk_bytes, call.gateway.config.limits.bulk_documents);
+    let body = call.body(bytes).await?;
+    let lines: Vec<Bytes> = lines(&body).collect();
+    if lines.len() > documents {
+        return Err(Problem::too_large(format!("{documents} documents at most in a request")));
+    }
+    let largest = call.gateway.config.limits.document_bytes;
+    let collection = call.made().await?;
+    let store = &*collection.store;
+    let mut out = Vec::with_capacity(lines.len() * 64);
+    let mut waiting: Vec<Row> = Vec::new();
+    for line in lines {
+        let change = read(&line, largest);
+        // Those without a condition go together, until one comes that must not overtake them.
+        match change {
+            Ok(Change { id, document: Some(document), wanted: Wanted::Any })
+                if waiting.len() < BATCH && waiting.iter().all(|row| row.key != id) =>
+            {
+                let record = revision::given(document, &revision::fresh()?);
+                let row = Row { key: id, record };
+                match checked(store, &row) {
+                    Ok(()) => waiting.push(row),
+                    Err(e) => {
+                        written(&call, store, &mut waiting, &mut out).await;
+                        told(Some(&row.key), Err(e), &mut out);
+                    }
+                }
+            }
+            change => {
+                written(&call, store, &mut waiting, &mut out).await;
+                match change {
+                    Ok(change) => {
+                        let done = one(&call, store, &change).await;
+                        told(Some(&change.id), done, &mut out);
+                    }
+                    Err(problem) => told(None, Err(problem), &mut out),
+                }
+            }
+        }
+    }
+    written(&call, store, &mut waiting, &mut out).await;
+    Ok(([(header::CONTENT_TYPE, super::LINES)], out).into_response())
+}
+
+fn lines(body: &Bytes) -> impl Iterator<Item = Bytes> {
+    let lines = body.split(|&byte| byte == b'\n').map(|line| body.slice_ref(line));
+    lines.filter(|line| !line.trim_ascii().is_empty())
+}
+
+fn read(line: &[u8], largest: usize) -> Result<Change, Problem> {
+    if line.len() > largest {
+        return Err(Problem::too_large(format!("a document has {largest} bytes at most")));
+    }
+    strict::check(line)?;
+    let mut line = steelyard_store::format::Format::Json.decode_document(line)?;
+    let id = match line.remove("id") {
+        Some(Value::Text(id)) => names::id(&id)?,
+        _ => return Err(Problem::invalid("a line has an \"id\", which is text")),
+    };
+    let wanted = match line.remove("rev") {
+        None => Wanted::Any,
+        Some(Value::Null) => Wanted::Absent,
+        Some(Value::Text(revision)) => Wanted::OneOf(vec![revision]),
+        Some(_) => return Err(Problem::invalid("\"rev\" is text or null")),
+    };
+    let document = match (line.remove("doc"), line.remove("delete")) {
+        (Some(Value::Map(document)), None) => Some(document),
+        (None, Some(Value::Bool(true))) if wanted != Wanted::Absent => None,
+        _ => {
+            return Err(Problem::invalid(
+                "a line has either a \"doc\", which is a map, or \"delete\": true",
+            ));
+        }
+    };
+    if let Some((name, _)) = line.iter().next() {
+        return Err(Problem::invalid(format!(
+            "unknown name {name:?}; known: id, rev, doc, delete"
+        )));
+    }
+    document.as_ref().map_or(Ok(()), revision::refused)?;
+    Ok(Change { id, document, wanted })
+}
+
+async fn one(
+    call: &Call,
+    store: &dyn Store,
+    change: &Change,
+) -> Result<(u16, Option<String>), Problem> {
+    call.tenant.confirm(&call.gateway).await?;
+    let done = match &change.document {
+        Some(document) => {
+            let done = write(store, &change.id, document.clone(), &change.wanted).await?;
+            (if done.created { 201 } else { 200 }, Some(done.revision))
+        }
+        None => remove(store, &change.id, &change.wanted).await.map(|()| (204, None))?,
+    };
+    call.tenant.confirm(&call.gateway).await?;
+    Ok(done)
+}
+
+/// Writes what waits, all at once; where that fails, each by itself, so that each has its own status.
+async fn written(call: &Call, store: &dyn Store, waiting: &mut Vec<Row>, out: &mut Vec<u8>) {
+    let rows = std::mem::take(waiting);
+    if rows.is_empty() {
+        return;
+    }
+    let put = async |rows: &[Row]| {
+        // Before too: a long request does not go on where the tenant is not any more.
+        call.tenant.confirm(&call.gateway).await?;
+        store.put(rows).await?;
+        call.tenant.confirm(&call.gateway).await
+    };
+    let together = put(&rows).await;
+    for mut row in rows {
+        let done = match &together {
+            Ok(()) => Ok(()),
+            Err(_) => put(std::slice::from_ref(&row)).await,
+        };
+        let revision = revision::taken(&mut row.record);
+        told(Some(&row.key), done.map(|()| (200, revision)), out);
+    }
+}
+
+fn told(id: Option<&Key>, done: Result<(u16, Option<String>), Problem>, out: &mut Vec<u8>) {
+    let (status, revision, problem) = match done {
+        Ok((status, revision)) => (status, revision, None),
+        Err(problem) => (problem.status().as_u16(), None, Some(problem.to_json())),
+    };
+    match id {
+        Some(id) => head(id, revision.as_deref(), out),
+        None => out.extend_from_slice(b"{\"id\":null"),
+    }
+    out.extend_from_slice(format!(",\"status\":{status}").as_bytes());
+    if let Some(problem) = problem {
+        out.extend_from_slice(format!(",\"problem\":{problem}").as_bytes());
+    }
+    out.extend_from_slice(b"}\n");
+}

@@ -1,0 +1,97 @@
+//! `GET /v1/docs/{collection}/{id}`.
+
+use axum::{
+    body::Body,
+    http::{HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use steelyard_base::ErrorKind;
+
+use super::{
+    accept::{self, Chosen, STORED},
+    revision,
+};
+use crate::{
+    http::{Answer, Call, Param, Route},
+    problem::Problem,
+    tenants::Access,
+};
+
+pub(super) const ROUTE: Route = Route {
+    method: Method::GET,
+    path: "/v1/docs/{collection}/{id}",
+    name: "get",
+    about: "A document.",
+    access: Access::Read,
+    params: &[Param {
+        name: "If-None-Match",
+        place: "header",
+        kind: "string",
+        about: "An ETag that is known already.",
+    }],
+    sent: None,
+    answers: &[
+        Answer {
+            status: 200,
+            about: "The document; its ETag is its revision.",
+            media: &[
+                super::JSON,
+                "application/vnd.msgpack",
+                "application/cbor",
+                "application/bson",
+                STORED,
+            ],
+            schema: Some("Document"),
+        },
+        Answer { status: 304, about: "It is as it was.", media: &[], schema: None },
+    ],
+    call: |call| get(call).boxed(),
+};
+
+async fn get(call: Call) -> Result<Response, Problem> {
+    let (collection, id) = (call.existing()?, call.id()?);
+    let none = || Problem::not_found("no document of this id");
+    let chosen = accept::chosen(&call.headers, collection.store.blobs().is_some())?;
+    if let (Chosen::AsStored, Some((blobs, _))) = (&chosen, collection.store.blobs()) {
+        let found = blobs.get(std::slice::from_ref(&id)).await;
+        call.tenant.confirm(&call.gateway).await?;
+        let bytes = absent(found)?.and_then(|mut all| all.pop().flatten()).ok_or_else(none)?;
+        return Ok(([(header::CONTENT_TYPE, STORED)], bytes).into_response());
+    }
+    let Chosen::Format(format, media) = chosen else { return Err(none()) };
+    let found = collection.store.get(std::slice::from_ref(&id)).await;
+    call.tenant.confirm(&call.gateway).await?;
+    let mut document = absent(found)?.and_then(|mut all| all.pop().flatten()).ok_or_else(none)?;
+    let revision = revision::taken(&mut document);
+    let tag = revision::tag(revision.as_deref(), &document)?;
+    let mut response = match revision::is_known(&call.headers, &tag) {
+        true => StatusCode::NOT_MODIFIED.into_response(),
+        false => {
+            let mut bytes = Vec::with_capacity(1024);
+            format.encode_document(&document, &mut bytes)?;
+            let mut response = Response::new(Body::from(bytes));
+            response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+            response
+        }
+    };
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, value(&tag)?);
+    headers.insert(header::VARY, HeaderValue::from_static("authorization, accept"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    Ok(response)
+}
+
+/// A header's value, which is plain.
+pub(super) fn value(text: &str) -> Result<HeaderValue, Problem> {
+    HeaderValue::from_str(text).map_err(|_| Problem::internal("a revision that fits no header"))
+}
+
+/// Nothing, where the collection is not there.
+pub(super) fn absent<T>(found: steelyard_base::Result<T>) -> Result<Option<T>, Problem> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+        Err(e) => Err(e.into()),
+    }
+}

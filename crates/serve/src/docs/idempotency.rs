@@ -1,0 +1,225 @@
+//! Writes with a key, which are done once however often they are sent, also over a restart in the middle.
+//!
+//! A row in the tenant's own database says what is to be done before it is done: the revision that is there, and the one
+//! that the document will get. A repetition finds the row. Where it does not say that all was done, the document tells: it
+//! has the new revision (it was done), or the old one (it was not, and is done now, by a conditional write that only one
+//! of several can do). Where it has a third one, somebody else wrote meanwhile, and whether this write was done before
+//! cannot be known: the answer says so. It is never done twice.
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use steelyard_base::ErrorKind;
+use steelyard_store::{
+    record::{self, Document, Time, Value},
+    store::{Expected, Filter, Key, Row, Store, query::Test},
+};
+
+use super::{
+    put::{Done, found},
+    revision::{self, Found, Wanted},
+};
+use crate::{catalog, problem::Problem, random, tenants::TenantDb};
+
+/// The table of a tenant's keys.
+const TABLE: &str = "_idempotency";
+/// The longest key, in bytes.
+const LONGEST: usize = 128;
+/// How long a key is remembered, in seconds.
+const REMEMBERED: i64 = 24 * 3600;
+
+/// A write of one document.
+pub(super) struct Change<'a> {
+    pub store: &'a dyn Store,
+    pub id: &'a Key,
+    /// None to delete.
+    pub document: Option<Document>,
+    pub wanted: &'a Wanted,
+}
+
+/// What is kept of a key.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Begun {
+    /// A hash of what was asked.
+    request: String,
+    /// The revision that was there: empty for none, `-` for a document without one.
+    base: String,
+    /// The revision that is written.
+    planned: String,
+    /// Whether it was done, or refused for good.
+    state: State,
+    /// When it was begun.
+    at: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Begun,
+    Done,
+    Lost,
+}
+
+/// Does a change once for a key.
+pub(super) async fn once(
+    tenant: &TenantDb,
+    key: &str,
+    request: &[&[u8]],
+    change: Change<'_>,
+) -> Result<Done, Problem> {
+    if !(1..=LONGEST).contains(&key.len())
+        || !key.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
+    {
+        return Err(Problem::invalid(format!(
+            "Idempotency-Key is 1 to {LONGEST} printable characters"
+        )));
+    }
+    change.store.abilities().can_conditional()?;
+    if let Some(document) = &change.document {
+        // Before anything is begun.
+        let record = revision::given(document.clone(), &revision::fresh()?);
+        super::checked(change.store, &Row { key: change.id.clone(), record })?;
+    }
+    let (table, key) = (tenant.open().own_table(TABLE).await?, Key::new(key)?);
+    let request = hash(request, change.wanted);
+    // Another request with this key may begin between the two questions; then its row is there.
+    for _ in 0..2 {
+        if let Some(begun) = read(&*table, &key).await? {
+            if begun.request != request {
+                return Err(Problem::unprocessable(
+                    "this Idempotency-Key was used for another request",
+                ));
+            }
+            return finish(&*table, &key, begun, &change, true).await;
+        }
+        let there = found(change.store, change.id).await?;
+        if change.document.is_none() && there == Found::Absent {
+            return Err(Problem::not_found("no document of this id"));
+        }
+        change.wanted.fits(&there)?;
+        let base = match there {
+            Found::Absent => String::new(),
+            Found::Unversioned => "-".into(),
+            Found::Revision(revision) => revision,
+        };
+        let begun = Begun {
+            request: request.clone(),
+            base,
+            planned: revision::fresh()?,
+            state: State::Begun,
+            at: catalog::now()?,
+        };
+        if table.put_if(&row(&key, &begun)?, &Expected::Absent).await? {
+            forget_old(&*table).await;
+            return finish(&*table, &key, begun, &change, false).await;
+        }
+    }
+    Err(Problem::conflict("another request with this Idempotency-Key is in progress"))
+}
+
+/// Does what a row says, unless it is done.
+async fn finish(
+    table: &dyn Store,
+    key: &Key,
+    begun: Begun,
+    change: &Change<'_>,
+    repeated: bool,
+) -> Result<Done, Problem> {
+    let done = Done { revision: begun.planned.clone(), created: begun.base.is_empty(), repeated };
+    let state = match begun.state {
+        State::Done => return Ok(done),
+        State::Lost => State::Lost,
+        State::Begun => match apply(&begun, change).await? {
+            true => State::Done,
+            false => State::Lost,
+        },
+    };
+    if state != begun.state {
+        table.put(&[row(key, &Begun { state, ..begun })?]).await?;
+    }
+    match state {
+        State::Done => Ok(done),
+        _ => Err(Problem::conflict(
+            "somebody else wrote this document while the request was in progress; whether it was done before that is not \
+             known. Look at the document, and use a new Idempotency-Key",
+        )),
+    }
+}
+
+/// Whether the change is done, now or before.
+async fn apply(begun: &Begun, change: &Change<'_>) -> Result<bool, Problem> {
+    let (store, id) = (change.store, change.id);
+    let base = match &*begun.base {
+        "" => Found::Absent,
+        "-" => Found::Unversioned,
+        revision => Found::Revision(revision.to_owned()),
+    };
+    let is_done = |there: &Found| match change.document {
+        Some(_) => *there == Found::Revision(begun.planned.clone()),
+        None => *there == Found::Absent,
+    };
+    let changed = match (&change.document, base.expected()) {
+        (Some(document), expected) => {
+            let row =
+                Row { key: id.clone(), record: revision::given(document.clone(), &begun.planned) };
+            match expected {
+                Some(expected) => store.put_if(&row, &expected).await?,
+                // It has no revision to expect. Written again, it is the same.
+                None if found(store, id).await? == base => {
+                    store.put(&[row]).await?;
+                    true
+                }
+                None => false,
+            }
+        }
+        (None, Some(expected)) => store.remove_if(id, &expected).await?,
+        (None, None) if found(store, id).await? == base => {
+            store.remove(std::slice::from_ref(id)).await? > 0
+        }
+        (None, None) => false,
+    };
+    Ok(changed || is_done(&found(store, id).await?))
+}
+
+async fn read(table: &dyn Store, key: &Key) -> Result<Option<Begun>, Problem> {
+    let found = table.get(std::slice::from_ref(key)).await?.pop().flatten();
+    found.map(|record| Ok(record::from_value(Value::Map(record))?)).transpose()
+}
+
+fn row(key: &Key, begun: &Begun) -> Result<Row, Problem> {
+    match record::to_value(begun)? {
+        Value::Map(record) => Ok(Row { key: key.clone(), record }),
+        _ => Err(Problem::internal("a row that is no map")),
+    }
+}
+
+fn hash(request: &[&[u8]], wanted: &Wanted) -> String {
+    let mut hash = Sha256::new();
+    let wanted = format!("{wanted:?}");
+    for part in request.iter().copied().chain([wanted.as_bytes()]) {
+        hash.update((part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    random::as_hex(&hash.finalize())
+}
+
+/// Now and then, forgets the keys of the day before. Where that fails, they stay until the next time.
+async fn forget_old(table: &dyn Store) {
+    let one_in = |n: u8| random::bytes::<1>().is_ok_and(|[byte]| byte % n == 0);
+    if !one_in(64) {
+        return;
+    }
+    let old = catalog::now().and_then(|now| {
+        let (seconds, _) = now.parse::<Time>()?.to_unix();
+        let before = Time::from_unix(seconds - REMEMBERED, 0)?.to_string();
+        Filter::field("at", Test::Lt(Value::Text(before)))
+    });
+    let forgotten = match old {
+        Ok(old) => table.delete(&old).await.map(drop),
+        Err(e) => Err(e),
+    };
+    if let Err(e) = forgotten
+        && e.kind() != ErrorKind::Unsupported
+    {
+        tracing::warn!(target: "gateway", error = e.chain(), "old idempotency keys are still there");
+    }
+}

@@ -1,0 +1,233 @@
+//! `GET /v1/docs/{collection}` and `POST /v1/docs/{collection}:query`: a page of documents.
+
+use axum::{
+    http::{Method, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::{FutureExt, TryStreamExt};
+use steelyard_base::ErrorKind;
+use steelyard_store::store::{
+    Filter, Key, KeyRange, Row, Rows, Store,
+    query::{self, Order, Path, Query, Test},
+};
+
+use super::{
+    condition::Asked,
+    cursor::{From, MOST_SORTED, Scope},
+    item,
+};
+use crate::{
+    http::{Answer, Call, Param, Route, Sent},
+    problem::Problem,
+    tenants::Access,
+};
+
+const ANSWERS: &[Answer] = &[Answer {
+    status: 200,
+    about: "A page of documents.",
+    media: &[super::JSON],
+    schema: Some("Page"),
+}];
+
+pub(super) const LIST: Route = Route {
+    method: Method::GET,
+    path: "/v1/docs/{collection}",
+    name: "list",
+    about: "Documents that fit a condition, a page at a time. Without a sort they come in the order of their ids.",
+    access: Access::Read,
+    params: &[
+        Param {
+            name: "where",
+            place: "query",
+            kind: "string",
+            about: "A condition: age>=60 and name~Bob",
+        },
+        Param {
+            name: "sort",
+            place: "query",
+            kind: "string",
+            about: "Paths to sort by: -age,name",
+        },
+        Param {
+            name: "fields",
+            place: "query",
+            kind: "string",
+            about: "Only these fields: name,age",
+        },
+        Param {
+            name: "limit",
+            place: "query",
+            kind: "integer",
+            about: "Documents of a page at most.",
+        },
+        Param {
+            name: "cursor",
+            place: "query",
+            kind: "string",
+            about: "The next of the page before.",
+        },
+    ],
+    sent: None,
+    answers: ANSWERS,
+    call: |call| list(call).boxed(),
+};
+
+pub(super) const QUERY: Route = Route {
+    method: Method::POST,
+    path: "/v1/docs/{collection}:query",
+    name: "query",
+    about: "As list, with the parameters in a body; where may be a map: {\"age\": {\"$gte\": 60}}.",
+    access: Access::Read,
+    params: &[],
+    sent: Some(Sent { media: &[super::JSON], schema: "Query" }),
+    answers: ANSWERS,
+    call: |call| query(call).boxed(),
+};
+
+/// Documents of a page, where nothing is said.
+const USUAL: u64 = 100;
+/// Bytes of a query.
+const QUERY_BYTES: usize = 64 << 10;
+
+async fn list(call: Call) -> Result<Response, Problem> {
+    let text = |name| call.asked(name).unwrap_or_default().to_owned();
+    let limit =
+        call.asked("limit").map(|text| text.parse().map_err(|_| bad_limit(&call))).transpose()?;
+    let cursor = call.asked("cursor").map(str::to_owned);
+    let asked = Asked {
+        condition: text("where"),
+        sort: text("sort"),
+        fields: text("fields"),
+        limit,
+        cursor,
+    };
+    page(call, asked).await
+}
+
+async fn query(mut call: Call) -> Result<Response, Problem> {
+    let body = call.body(QUERY_BYTES).await?;
+    super::strict::check(&body)?;
+    let asked = Asked::of(&steelyard_store::format::Format::Json.decode_document(&body)?)?;
+    page(call, asked).await
+}
+
+fn bad_limit(call: &Call) -> Problem {
+    Problem::invalid(format!("limit must be 1 to {}", call.gateway.config.limits.page_documents))
+}
+
+async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
+    let collection = call.existing()?;
+    let most = call.gateway.config.limits.page_documents;
+    let limit = match asked.limit {
+        None => USUAL.min(most),
+        Some(limit) if (1..=most).contains(&limit) => limit,
+        Some(_) => return Err(bad_limit(&call)),
+    };
+    let scope = Scope {
+        pepper: &call.gateway.pepper,
+        tenant: call.tenant.principal().tenant(),
+        collection: collection.name.as_str(),
+        asked: &asked,
+    };
+    let from = scope.read()?;
+    let found = match wanted(&*collection.store, &asked, &from, limit).await {
+        // A collection that is not there has nothing in it.
+        Err(problem) if problem.status() == axum::http::StatusCode::NOT_FOUND => Vec::new(),
+        found => found?,
+    };
+    call.tenant.confirm(&call.gateway).await?;
+    // One more than the page was asked for, to know whether there is another.
+    let more = found.len() as u64 > limit;
+    let skipped = if let From::Skip(n) = from { n } else { 0 };
+    let mut body = b"{\"items\":[".to_vec();
+    let mut last: Option<Key> = None;
+    for (i, row) in found.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).enumerate()
+    {
+        if i > 0 {
+            body.push(b',');
+        }
+        last = Some(row.key.clone());
+        item(row, &mut body)?;
+    }
+    let next = match (more, asked.sort.trim().is_empty(), last) {
+        (false, ..) | (.., None) => None,
+        (true, true, Some(key)) => scope.write(&From::After(key)),
+        (true, false, Some(_)) => scope.write(&From::Skip(skipped + limit)),
+    };
+    body.extend_from_slice(b"],\"next\":");
+    body.extend_from_slice(serde_json::json!(next).to_string().as_bytes());
+    body.extend_from_slice(b"}");
+    Ok(([(header::CONTENT_TYPE, super::JSON), (header::CACHE_CONTROL, "private, no-cache")], body)
+        .into_response())
+}
+
+/// The documents of a page, and one more if there is one.
+async fn wanted(
+    store: &dyn Store,
+    asked: &Asked,
+    from: &From,
+    limit: u64,
+) -> Result<Vec<Row>, Problem> {
+    let mut query = asked.query(store).await?;
+    let most = usize::try_from(limit + 1).unwrap_or(usize::MAX);
+    if !query.sort.is_empty() {
+        let skip = if let From::Skip(n) = from { *n } else { 0 };
+        if skip + limit > MOST_SORTED {
+            let what = format!(
+                "a sorted list goes through {MOST_SORTED} documents at most; narrow it by a condition"
+            );
+            return Err(Problem::invalid(what));
+        }
+        let answer = query::find(store, &query.limited(skip + limit + 1)).await?;
+        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
+        return Ok(taken(answer.rows, most.saturating_add(skip))
+            .await?
+            .into_iter()
+            .skip(skip)
+            .collect());
+    }
+    let after = if let From::After(key) = from { Some(key) } else { None };
+    if !store.abilities().ordered {
+        return Err(Problem::unsupported(
+            "this store has no order of keys, so it cannot list in pages; use :each",
+        ));
+    }
+    if query.filter == Filter::All {
+        // The first key that may come after this one.
+        let from = after.map(|key| Key::new(format!("{key}\0"))).transpose()?;
+        let range = KeyRange { from, until: None };
+        let rows = taken(store.scan(&range).await?, most).await?;
+        return Ok(projected(rows, &query));
+    }
+    let key: Path = Path::KEY.parse()?;
+    if let Some(after) = after {
+        query.filter =
+            query.filter.and(Filter::Field(key.clone(), Test::Gt(after.as_str().into())));
+    }
+    query = query.sorted(key, Order::Ascending).limited(limit + 1);
+    let answer = query::find(store, &query).await.map_err(|e| match e.kind() {
+        ErrorKind::Unsupported => {
+            Problem::unsupported("this store cannot list what fits a condition in pages; use :each")
+        }
+        _ => e.into(),
+    })?;
+    Ok(taken(answer.rows, most).await?)
+}
+
+fn projected(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
+    for row in &mut rows {
+        row.record = query.project(std::mem::take(&mut row.record));
+    }
+    rows
+}
+
+async fn taken(mut rows: Rows<'_>, most: usize) -> steelyard_base::Result<Vec<Row>> {
+    let mut all = Vec::new();
+    while all.len() < most
+        && let Some(batch) = rows.try_next().await?
+    {
+        all.extend(batch);
+    }
+    all.truncate(most);
+    Ok(all)
+}

@@ -1,0 +1,162 @@
+//! `PUT /v1/docs/{collection}/{id}`.
+
+use axum::{
+    http::{HeaderValue, Method, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use futures_util::FutureExt;
+use sha2::{Digest, Sha256};
+use steelyard_store::{
+    record::Document,
+    store::{Key, Row, Store},
+};
+
+use super::{
+    accept, get,
+    idempotency::{self, Change},
+    revision::{self, Found, Wanted},
+};
+use crate::{
+    http::{Answer, Call, Param, Route, Sent},
+    problem::Problem,
+    tenants::Access,
+};
+
+pub(super) const ROUTE: Route = Route {
+    method: Method::PUT,
+    path: "/v1/docs/{collection}/{id}",
+    name: "put",
+    about: "Keeps a document, in place of one of the same id. The collection is made if it is not there.",
+    access: Access::Write,
+    params: &[IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY],
+    sent: Some(Sent {
+        media: &[super::JSON, "application/vnd.msgpack", "application/cbor", "application/bson"],
+        schema: "Document",
+    }),
+    answers: &[
+        Answer {
+            status: 200,
+            about: "It took the place of another; its ETag is its revision.",
+            media: &[],
+            schema: None,
+        },
+        Answer {
+            status: 201,
+            about: "It is new; its ETag is its revision.",
+            media: &[],
+            schema: None,
+        },
+    ],
+    call: |call| put(call).boxed(),
+};
+
+pub(super) const IF_MATCH: Param = Param {
+    name: "If-Match",
+    place: "header",
+    kind: "string",
+    about: "The ETag that the document must have; * for any document.",
+};
+pub(super) const IF_NONE_MATCH: Param = Param {
+    name: "If-None-Match",
+    place: "header",
+    kind: "string",
+    about: "*: there must be no document yet.",
+};
+pub(super) const IDEMPOTENCY_KEY: Param = Param {
+    name: "Idempotency-Key",
+    place: "header",
+    kind: "string",
+    about: "1 to 128 printable characters. A request that is repeated with the same key within 24 hours is done once.",
+};
+
+async fn put(mut call: Call) -> Result<Response, Problem> {
+    let id = call.id()?;
+    let wanted = Wanted::of(&call.headers)?;
+    let format = accept::sent(&call.headers)?;
+    let bytes = call.body(call.gateway.config.limits.document_bytes).await?;
+    let document = match format {
+        steelyard_store::format::Format::Json => super::document(&bytes)?,
+        other => {
+            let document = other.decode_document(&bytes)?;
+            revision::refused(&document)?;
+            document
+        }
+    };
+    let collection = call.made().await?;
+    let store = &*collection.store;
+    let done = match call.header(IDEMPOTENCY_KEY.name)? {
+        Some(key) => {
+            let request = [
+                b"put",
+                collection.name.as_str().as_bytes(),
+                id.as_bytes(),
+                &Sha256::digest(&bytes),
+            ];
+            let change = Change { store, id: &id, document: Some(document), wanted: &wanted };
+            idempotency::once(&call.tenant, key, &request, change).await?
+        }
+        None => write(store, &id, document, &wanted).await?,
+    };
+    call.tenant.confirm(&call.gateway).await?;
+    let status = if done.created { StatusCode::CREATED } else { StatusCode::OK };
+    let mut response = status.into_response();
+    let tag = format!("\"{}\"", done.revision);
+    response.headers_mut().insert(header::ETAG, get::value(&tag)?);
+    if done.repeated {
+        response.headers_mut().insert("idempotent-replayed", HeaderValue::from_static("true"));
+    }
+    Ok(response)
+}
+
+/// What a write did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Done {
+    pub revision: String,
+    pub created: bool,
+    /// It was done before.
+    pub repeated: bool,
+}
+
+/// How often a condition is tried again that other writers make untrue.
+const TRIES: usize = 100;
+
+/// Writes a document if what is there is as wanted.
+pub(super) async fn write(
+    store: &dyn Store,
+    id: &Key,
+    document: Document,
+    wanted: &Wanted,
+) -> Result<Done, Problem> {
+    let fresh = revision::fresh()?;
+    let row = Row { key: id.clone(), record: revision::given(document, &fresh) };
+    let done = |created| Done { revision: fresh.clone(), created, repeated: false };
+    super::checked(store, &row)?;
+    if *wanted != Wanted::Any {
+        store.abilities().can_conditional()?;
+    }
+    for _ in 0..TRIES {
+        let found = found(store, id).await?;
+        wanted.fits(&found)?;
+        let created = found == Found::Absent;
+        match (wanted, found.expected()) {
+            (Wanted::Any, _) | (Wanted::Present, None) => {
+                store.put(&[row]).await?;
+                return Ok(done(created));
+            }
+            (_, Some(expected)) => {
+                if store.put_if(&row, &expected).await? {
+                    return Ok(done(created));
+                }
+            }
+            // What has no revision fits no list of them.
+            (_, None) => break,
+        }
+    }
+    Err(Problem::conflict("other writers kept changing the document"))
+}
+
+/// What is there.
+pub(super) async fn found(store: &dyn Store, id: &Key) -> Result<Found, Problem> {
+    let found = get::absent(store.get(std::slice::from_ref(id)).await)?;
+    Ok(Found::of(found.and_then(|mut all| all.pop().flatten()).as_ref()))
+}

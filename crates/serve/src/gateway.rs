@@ -1,0 +1,148 @@
+//! A gateway: what all requests share, and the function that serves.
+
+use std::{future::Future, sync::Arc, time::Duration};
+
+use steelyard_base::{Error, ErrorKind, Result};
+use tokio::{net::TcpListener, sync::watch};
+
+use crate::{
+    catalog::{Catalog, Pepper},
+    clock::Clock,
+    config::{Config, Shard},
+    http,
+    limits::Gate,
+    metrics::Metrics,
+    problem::Problem,
+    tenants::{Grants, Opened, Principal, TenantDb},
+};
+
+/// A gateway before it listens.
+pub struct Gateway {
+    pub(crate) config: Config,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) pepper: Pepper,
+    pub(crate) clock: Clock,
+    pub(crate) gate: Gate,
+    pub(crate) grants: Grants,
+    pub(crate) opened: Opened,
+    pub(crate) metrics: Metrics,
+}
+
+impl Gateway {
+    /// A gateway of this configuration, with the secret of its file.
+    ///
+    /// # Errors
+    /// Of the configuration, the file, and the catalog.
+    pub async fn new(config: Config) -> Result<Gateway> {
+        let pepper = Pepper::from_file(&config.secret_file)?;
+        let catalog = Arc::new(Catalog::open(&config.catalog).await?);
+        Gateway::with(config, catalog, pepper, Clock::system())
+    }
+
+    /// A gateway of these parts.
+    ///
+    /// # Errors
+    /// Of the configuration.
+    pub fn with(
+        config: Config,
+        catalog: Arc<Catalog>,
+        pepper: Pepper,
+        clock: Clock,
+    ) -> Result<Gateway> {
+        config.check()?;
+        let grants = Grants::new(catalog.clone(), pepper.clone(), clock.clone(), config.lease());
+        Ok(Gateway {
+            gate: Gate::new(clock.clone(), config.limits.clone()),
+            opened: Opened::new(config.limits.open_databases),
+            metrics: Metrics::new(),
+            grants,
+            catalog,
+            pepper,
+            clock,
+            config,
+        })
+    }
+
+    pub(crate) fn arrival(&self) -> Duration {
+        Duration::from_secs_f64(self.config.limits.arrival_seconds)
+    }
+
+    pub(crate) fn patience(&self) -> Duration {
+        Duration::from_secs_f64(self.config.limits.request_seconds)
+    }
+
+    /// The database of a principal.
+    pub(crate) async fn tenant(&self, principal: Principal) -> Result<TenantDb, Problem> {
+        let row = &principal.grant().tenant;
+        let shard = shard(&self.config, &row.shard)?;
+        let db = self.opened.get(shard, row).await.map_err(|e| match e.kind() {
+            // There is a tenant, so its database has to be there.
+            ErrorKind::NotFound | ErrorKind::Mismatch | ErrorKind::Invalid => Problem::internal(
+                "the database of this tenant cannot be opened; the log of the gateway says why",
+            )
+            .because(&e),
+            _ => e.into(),
+        })?;
+        Ok(TenantDb::new(principal, db, self.clock.clone(), self.config.limits.collections))
+    }
+
+    /// The description of its API, of OpenAPI 3.1, as JSON.
+    pub fn description() -> String {
+        http::description().to_string()
+    }
+}
+
+/// The shard of this name.
+pub(crate) fn shard<'c>(config: &'c Config, name: &str) -> Result<&'c Shard> {
+    config.shards.get(name).ok_or_else(|| {
+        let known: Vec<_> = config.shards.keys().map(String::as_str).collect();
+        Error::invalid(format!(
+            "no shard {name:?} in the configuration; known: {}",
+            known.join(", ")
+        ))
+    })
+}
+
+/// Serves tenants on `listener`, and operators on `operators`, until `shutdown` is ready; then finishes what is in
+/// flight. The caller owns the sockets and says when to stop.
+///
+/// # Errors
+/// Of the sockets.
+pub async fn run(
+    listener: TcpListener,
+    operators: Option<TcpListener>,
+    gateway: Arc<Gateway>,
+    shutdown: impl Future<Output = ()>,
+) -> Result<()> {
+    let (stop, stopped) = watch::channel(false);
+    let until = |mut stopped: watch::Receiver<bool>| async move {
+        // Also where whoever would say so is gone.
+        let _ = stopped.wait_for(|stopped| *stopped).await;
+    };
+    let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
+    let router = http::router(gateway.clone());
+    let tenants = http::serve(listener, router, connections, arrival, until(stopped.clone()));
+    let operators = async {
+        match operators {
+            None => Ok(()),
+            Some(listener) => {
+                // Metrics answer while the last requests end.
+                const CONNECTIONS: usize = 16;
+                http::serve(
+                    listener,
+                    http::operators(gateway),
+                    CONNECTIONS,
+                    arrival,
+                    until(stopped),
+                )
+                .await
+            }
+        }
+    };
+    let signal = async {
+        shutdown.await;
+        let _ = stop.send(true);
+        Ok(())
+    };
+    tokio::try_join!(tenants, operators, signal).map(drop)
+}

@@ -1,0 +1,17 @@
+//! HTTP: which routes there are, what every request goes through, and connections.
+
+mod call;
+mod log;
+mod openapi;
+mod operators;
+mod pipeline;
+mod route;
+mod serving;
+
+pub(crate) use call::Call;
+pub(crate) use log::RequestId;
+pub(crate) use openapi::description;
+pub(crate) use operators::operators;
+pub(crate) use pipeline::router;
+pub(crate) use route::{Answer, Param, Route, Sent};
+pub(crate) use serving::serve;

@@ -1,0 +1,40 @@
+//! What operators ask, on a listener of its own and without a key: metrics and health.
+
+use std::sync::Arc;
+
+use axum::{
+    Router,
+    extract::State,
+    http::{StatusCode, header},
+    response::{IntoResponse, Response},
+    routing::get,
+};
+
+use crate::gateway::Gateway;
+
+pub(crate) fn operators(gateway: Arc<Gateway>) -> Router {
+    Router::new()
+        .route("/metrics", get(metrics))
+        .route("/healthz", get(async || "ok\n"))
+        .route("/readyz", get(ready))
+        .with_state(gateway)
+}
+
+async fn metrics(State(gateway): State<Arc<Gateway>>) -> Response {
+    const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, TEXT)], gateway.metrics.text(gateway.opened.count())).into_response()
+}
+
+/// Whether requests can be answered: whether the catalog can be read.
+async fn ready(State(gateway): State<Arc<Gateway>>) -> Response {
+    match tokio::time::timeout(gateway.patience(), gateway.catalog.is_there()).await {
+        Ok(Ok(())) => "ready\n".into_response(),
+        Ok(Err(e)) => {
+            tracing::warn!(target: "gateway", error = e.chain(), "not ready");
+            (StatusCode::SERVICE_UNAVAILABLE, "the catalog cannot be read\n").into_response()
+        }
+        Err(_) => {
+            (StatusCode::SERVICE_UNAVAILABLE, "the catalog does not answer\n").into_response()
+        }
+    }
+}

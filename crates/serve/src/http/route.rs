@@ -1,0 +1,65 @@
+//! What a route is. From the table of them come the router, the description of the API, and the tests that try each with
+//! another tenant's key.
+
+use axum::{http::Method, response::Response};
+use futures_util::future::BoxFuture;
+
+use super::Call;
+use crate::{problem::Problem, tenants::Access};
+
+/// An operation that tenants can ask for.
+pub(crate) struct Route {
+    pub method: Method,
+    /// Parts in braces are parameters. One may be followed by `:verb`.
+    pub path: &'static str,
+    /// The name of the operation, which no other has.
+    pub name: &'static str,
+    pub about: &'static str,
+    pub access: Access,
+    /// Query parameters and headers. Those of the path follow from it.
+    pub params: &'static [Param],
+    pub sent: Option<Sent>,
+    pub answers: &'static [Answer],
+    pub call: fn(Call) -> BoxFuture<'static, Result<Response, Problem>>,
+}
+
+/// A parameter.
+pub(crate) struct Param {
+    pub name: &'static str,
+    /// `query` or `header`.
+    pub place: &'static str,
+    /// A type of JSON Schema.
+    pub kind: &'static str,
+    pub about: &'static str,
+}
+
+/// The body of a request.
+pub(crate) struct Sent {
+    pub media: &'static [&'static str],
+    /// A schema of the description.
+    pub schema: &'static str,
+}
+
+/// An answer of a route.
+pub(crate) struct Answer {
+    pub status: u16,
+    pub about: &'static str,
+    pub media: &'static [&'static str],
+    /// A schema of the description; none where there is no body.
+    pub schema: Option<&'static str>,
+}
+
+impl Route {
+    /// The path as the router has it, and the verb behind a colon, if there is one.
+    pub(crate) fn split(&self) -> (&'static str, Option<&'static str>) {
+        match self.path.rsplit_once("}:") {
+            Some((head, verb)) => (&self.path[..=head.len()], Some(verb)),
+            None => (self.path, None),
+        }
+    }
+
+    /// The names of the parameters in the path.
+    pub(crate) fn in_path(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('{').skip(1).filter_map(|part| part.split_once('}').map(|(name, _)| name))
+    }
+}

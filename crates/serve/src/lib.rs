@@ -1,0 +1,42 @@
+//! An authenticated HTTP gateway before any store, with a database for each tenant.
+//!
+//! - [`run`] serves a [`Gateway`] on a listener until it is told to stop; the caller owns socket and stop signal.
+//! - [`Config`] is all it is told before; [`Catalog`] has the tenants and their keys.
+//! - [`Tenants`] adds, freezes, lists and removes tenants.
+//!
+//! This crate knows stores and formats, and nothing of measuring or the command line. It prints nothing: what there is to
+//! tell goes to `tracing`.
+
+mod catalog;
+mod clock;
+mod config;
+mod docs;
+mod gateway;
+mod http;
+mod limits;
+mod metrics;
+mod names;
+mod place;
+mod problem;
+mod quick;
+mod random;
+mod tenants;
+
+pub use catalog::{
+    ApiKey, Catalog, DatabaseId, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
+};
+pub use clock::Clock;
+pub use config::{Config, Limits, Listen, Shard, TenantLayout};
+pub use gateway::{Gateway, run};
+pub use names::{CollectionName, TenantName};
+pub use quick::Quick;
+pub use steelyard_base::{Error, ErrorKind, Result};
+pub use tenants::Tenants;
+
+/// Every route of tenants.
+const ROUTES: &[&http::Route] = docs::ROUTES;
+
+// The example of the README is compiled and run.
+#[doc = include_str!("../README.md")]
+#[cfg(doctest)]
+struct Readme;

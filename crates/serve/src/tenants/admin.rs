@@ -1,0 +1,206 @@
+//! What operators do with tenants.
+
+use std::sync::Arc;
+
+use steelyard_base::{Error, ErrorKind, Result};
+
+use super::open::{create, remove};
+use crate::{
+    catalog::{
+        ApiKey, Catalog, DatabaseId, Kept, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
+        now,
+    },
+    config::{Config, TenantLayout},
+    gateway::shard,
+    names::TenantName,
+    place,
+};
+
+/// The tenants of a configuration, for their operators.
+pub struct Tenants {
+    config: Config,
+    catalog: Arc<Catalog>,
+    pepper: Pepper,
+}
+
+impl Tenants {
+    /// Those of this configuration.
+    ///
+    /// # Errors
+    /// Of the secret's file and of the catalog.
+    pub async fn open(config: Config) -> Result<Tenants> {
+        let pepper = Pepper::from_file(&config.secret_file)?;
+        let catalog = Arc::new(Catalog::open(&config.catalog).await?);
+        Ok(Tenants::with(config, catalog, pepper))
+    }
+
+    /// Those of these parts.
+    pub fn with(config: Config, catalog: Arc<Catalog>, pepper: Pepper) -> Tenants {
+        Tenants { config, catalog, pepper }
+    }
+
+    /// Adds a tenant: makes its database on the shard named, or on the one that placement gives.
+    ///
+    /// # Errors
+    /// [`Conflict`](ErrorKind::Conflict) where the name is taken; of the shard and the catalog.
+    pub async fn add(
+        &self,
+        name: &TenantName,
+        on: Option<&str>,
+        limits: TenantLimits,
+    ) -> Result<TenantRow> {
+        if self.catalog.tenant(name.as_str()).await?.is_some() {
+            return Err(taken(name));
+        }
+        let on = match on {
+            Some(on) => on.to_owned(),
+            None => place::shard_of(&self.config.shards, name.as_str())?.to_owned(),
+        };
+        let shard = shard(&self.config, &on)?;
+        if shard.layout == TenantLayout::Whole {
+            let others = self.catalog.tenants().await?;
+            if let Some(other) =
+                others.iter().find(|row| row.shard == on && row.state != State::Removed)
+            {
+                let what =
+                    format!("shard {on:?} is one place for one tenant, and has {:?}", other.name);
+                return Err(Error::new(ErrorKind::Conflict, what));
+            }
+        }
+        let database = DatabaseId::fresh()?;
+        create(shard, &database).await?;
+        let row = TenantRow {
+            name: name.as_str().to_owned(),
+            shard: on,
+            database,
+            epoch: 1,
+            state: State::Active,
+            limits,
+            created: now()?,
+        };
+        match self.catalog.add(&row).await {
+            Ok(()) => Ok(row),
+            Err(e) => {
+                // Nobody has its name but this call.
+                let _ = remove(shard, &row.database).await;
+                Err(e)
+            }
+        }
+    }
+
+    /// All tenants.
+    ///
+    /// # Errors
+    /// Of the catalog.
+    pub async fn list(&self) -> Result<Vec<TenantRow>> {
+        self.catalog.tenants().await
+    }
+
+    /// A tenant.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound); of the catalog.
+    pub async fn show(&self, name: &TenantName) -> Result<TenantRow> {
+        Ok(self.catalog.known(name).await?.row)
+    }
+
+    /// Makes a tenant one that can only be read. Gateways keep to it within a lease.
+    ///
+    /// # Errors
+    /// As [`show`](Tenants::show); [`Conflict`](ErrorKind::Conflict) where it is being moved.
+    pub async fn freeze(&self, name: &TenantName) -> Result<()> {
+        self.turn(name, State::Active, State::Frozen).await
+    }
+
+    /// Makes a frozen tenant one that can be written again.
+    ///
+    /// # Errors
+    /// As [`freeze`](Tenants::freeze).
+    pub async fn thaw(&self, name: &TenantName) -> Result<()> {
+        self.turn(name, State::Frozen, State::Active).await
+    }
+
+    async fn turn(&self, name: &TenantName, from: State, to: State) -> Result<()> {
+        let old = self.catalog.known(name).await?;
+        match &old.row.state {
+            state if *state == to => Ok(()),
+            state if *state == from => self.change(&old, to).await.map(drop),
+            State::Moving { .. } => Err(Error::new(
+                ErrorKind::Conflict,
+                format!("tenant {:?} is being moved", name.as_str()),
+            )),
+            _ => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("tenant {:?} was removed", name.as_str()),
+            )),
+        }
+    }
+
+    async fn change(&self, old: &Kept<TenantRow>, state: State) -> Result<TenantRow> {
+        let new = TenantRow { state, epoch: old.row.epoch + 1, ..old.row.clone() };
+        self.catalog.change(old, &new).await?;
+        Ok(new)
+    }
+
+    /// Removes a tenant: no key opens it any more within a lease, and then its database is dropped with all in it. `wait`
+    /// is called for that lease.
+    ///
+    /// # Errors
+    /// As [`show`](Tenants::show); [`Conflict`](ErrorKind::Conflict) where it is being moved.
+    pub async fn remove(&self, name: &TenantName, wait: impl Future<Output = ()>) -> Result<()> {
+        let old = self.catalog.known(name).await?;
+        if let State::Moving { .. } = old.row.state {
+            return Err(Error::new(
+                ErrorKind::Conflict,
+                format!("tenant {:?} is being moved", name.as_str()),
+            ));
+        }
+        if old.row.state != State::Removed {
+            self.change(&old, State::Removed).await?;
+        }
+        wait.await;
+        let shard = shard(&self.config, &old.row.shard)?;
+        match remove(shard, &old.row.database).await {
+            // A run before this one was ended here.
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            done => done?,
+        }
+        let old = self.catalog.known(name).await?;
+        self.catalog.forget(&old).await
+    }
+
+    /// How long [`remove`](Tenants::remove) has to wait.
+    pub fn lease(&self) -> std::time::Duration {
+        self.config.lease()
+    }
+
+    /// Makes a key. Only the answer has its secret.
+    ///
+    /// # Errors
+    /// As [`show`](Tenants::show).
+    pub async fn add_key(&self, name: &TenantName, scope: Scope, label: &str) -> Result<ApiKey> {
+        self.catalog.known(name).await?;
+        self.catalog.add_key(name, scope, label, &self.pepper).await
+    }
+
+    /// The keys of a tenant, by their prefixes.
+    ///
+    /// # Errors
+    /// As [`show`](Tenants::show).
+    pub async fn keys(&self, name: &TenantName) -> Result<Vec<(String, KeyRow)>> {
+        self.catalog.known(name).await?;
+        self.catalog.keys_of(name.as_str()).await
+    }
+
+    /// Revokes a key. Gateways keep to it within a lease.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) where the tenant has no such key; of the catalog.
+    pub async fn revoke_key(&self, name: &TenantName, prefix: &str) -> Result<()> {
+        self.catalog.revoke_key(name, prefix).await
+    }
+}
+
+fn taken(name: &TenantName) -> Error {
+    Error::new(ErrorKind::Conflict, format!("there is a tenant {:?} already", name.as_str()))
+}

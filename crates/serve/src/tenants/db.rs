@@ -1,0 +1,128 @@
+//! The database of the tenant that is asking.
+
+use std::{sync::Arc, time::Duration};
+
+use steelyard_base::{ErrorKind, Result};
+use steelyard_store::store::Store;
+
+use super::{
+    Grant, Principal,
+    open::{OpenDb, Table},
+};
+use crate::{
+    catalog::State, clock::Clock, gateway::Gateway, names::CollectionName, problem::Problem,
+};
+
+/// What a request is to do with a database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Read,
+    Write,
+}
+
+/// The database of one tenant, for one request of its principal.
+pub(crate) struct TenantDb {
+    principal: Principal,
+    db: Arc<OpenDb>,
+    clock: Clock,
+    collections: u64,
+}
+
+/// A collection of it.
+pub(crate) struct Collection {
+    pub name: CollectionName,
+    pub store: Arc<dyn Store>,
+}
+
+impl TenantDb {
+    /// Whether the tenant may be read, or written.
+    pub(crate) fn may(principal: &Principal, access: Access) -> Result<(), Problem> {
+        if access == Access::Write && !principal.may_write() {
+            return Err(Problem::forbidden("this key may only read"));
+        }
+        match (&principal.grant().tenant.state, access) {
+            (State::Active, _) | (State::Frozen, Access::Read) => Ok(()),
+            (State::Frozen, Access::Write) => {
+                Err(Problem::forbidden("this tenant is frozen: it can only be read"))
+            }
+            (State::Moving { .. }, _) => {
+                Err(Problem::unavailable("this tenant is being moved")
+                    .retry(Duration::from_secs(1)))
+            }
+            (State::Removed, _) => Err(Problem::unauthorized("the key is not valid")),
+        }
+    }
+
+    pub(crate) fn new(
+        principal: Principal,
+        db: Arc<OpenDb>,
+        clock: Clock,
+        collections: u64,
+    ) -> TenantDb {
+        let own = principal.grant().tenant.limits.collections;
+        TenantDb { principal, db, clock, collections: own.unwrap_or(collections) }
+    }
+
+    pub(crate) fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    pub(crate) fn open(&self) -> &OpenDb {
+        &self.db
+    }
+
+    /// Whether what the store answered may be told: whether the tenant is where it was, by a lease that holds, or by
+    /// another look at the catalog. A tenant is moved only after every lease on its old place has run out, so what was done
+    /// by then is moved with it (docs/moving.md).
+    pub(crate) async fn confirm(&self, gateway: &Gateway) -> Result<(), Problem> {
+        let own = self.principal.grant();
+        if own.holds(&self.clock) {
+            return Ok(());
+        }
+        let now = gateway.grants.grant(self.principal.key(), &gateway.gate).await?;
+        let is_same =
+            |grant: &Grant| grant.tenant.epoch == own.tenant.epoch && grant.holds(&self.clock);
+        match now.is_some_and(|grant| is_same(&grant)) {
+            true => Ok(()),
+            false => {
+                let what = "this tenant was moved or frozen meanwhile; a write may or may not have been done";
+                Err(Problem::unavailable(what).retry(Duration::from_secs(1)))
+            }
+        }
+    }
+
+    /// A collection to read, which may not be there.
+    pub(crate) fn existing(&self, name: CollectionName) -> Result<Collection> {
+        let store = self.db.table(&name)?.store.clone();
+        Ok(Collection { name, store })
+    }
+
+    /// A collection to write, which is made if it is not there.
+    pub(crate) async fn made(&self, name: CollectionName) -> Result<Collection, Problem> {
+        let table: Arc<Table> = self.db.table(&name)?;
+        table.ready(self.may_make(&name)).await?;
+        Ok(Collection { name, store: table.store.clone() })
+    }
+
+    async fn may_make(&self, name: &CollectionName) -> Result<(), Problem> {
+        let names = match self.collections().await {
+            Ok(names) => names,
+            // A store that cannot list them has no limit.
+            Err(e) if e.kind() == ErrorKind::Unsupported => return Ok(()),
+            Err(e) => return Err(e.into()),
+        };
+        match names.contains(name) || (names.len() as u64) < self.collections {
+            true => Ok(()),
+            false => Err(Problem::quota(format!(
+                "this tenant may have {} collections",
+                self.collections
+            ))),
+        }
+    }
+
+    /// The names of the collections there are.
+    pub(crate) async fn collections(&self) -> Result<Vec<CollectionName>> {
+        let tables = self.db.store().tables().await?;
+        Ok(tables.iter().filter_map(|name| CollectionName::new(name).ok()).collect())
+    }
+}

@@ -1,0 +1,135 @@
+//! What the catalog says of a key and its tenant, and for how long a process may go by it.
+
+use std::{sync::Arc, time::Duration};
+
+use moka::future::Cache;
+use steelyard_base::Error;
+
+use crate::{
+    catalog::{ApiKey, Catalog, KeyRow, Pepper, Scope, State, TenantRow},
+    clock::Clock,
+    limits::Gate,
+    problem::Problem,
+};
+
+/// A key and its tenant, as the catalog had them.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub prefix: String,
+    pub key: KeyRow,
+    pub tenant: TenantRow,
+    /// Until when that holds, by the clock of this process.
+    until: Duration,
+}
+
+impl Grant {
+    pub(crate) fn holds(&self, clock: &Clock) -> bool {
+        clock.now() < self.until
+    }
+}
+
+/// Who is asking: made where a key was checked, and nowhere else.
+#[derive(Debug, Clone)]
+pub(crate) struct Principal(Arc<Grant>);
+
+impl Principal {
+    pub(crate) fn grant(&self) -> &Arc<Grant> {
+        &self.0
+    }
+
+    pub(crate) fn tenant(&self) -> &str {
+        &self.0.tenant.name
+    }
+
+    /// The part of its key that is no secret.
+    pub(crate) fn key(&self) -> &str {
+        &self.0.prefix
+    }
+
+    pub(crate) fn may_write(&self) -> bool {
+        self.0.key.scope == Scope::Write
+    }
+}
+
+/// Grants by the prefixes of keys, each until its lease runs out.
+pub(crate) struct Grants {
+    catalog: Arc<Catalog>,
+    pepper: Pepper,
+    clock: Clock,
+    lease: Duration,
+    known: Cache<String, Arc<Grant>>,
+}
+
+/// So many keys are remembered.
+const REMEMBERED: u64 = 10_000;
+
+impl Grants {
+    pub(crate) fn new(
+        catalog: Arc<Catalog>,
+        pepper: Pepper,
+        clock: Clock,
+        lease: Duration,
+    ) -> Grants {
+        Grants { catalog, pepper, clock, lease, known: Cache::new(REMEMBERED) }
+    }
+
+    /// The principal of a key, if it is one and its tenant is there.
+    pub(crate) async fn principal(&self, text: &str, gate: &Gate) -> Result<Principal, Problem> {
+        let wrong = || Problem::unauthorized("the key is not valid");
+        let key = ApiKey::read(text).ok_or_else(wrong)?;
+        let grant = self.grant(key.prefix(), gate).await?.ok_or_else(wrong)?;
+        let there = grant.tenant.state != State::Removed && !grant.key.revoked;
+        match key.fits(&grant.key, &self.pepper) && there {
+            true => Ok(Principal(grant)),
+            false => Err(wrong()),
+        }
+    }
+
+    /// What holds now of a key; none where it is not known.
+    pub(super) async fn grant(
+        &self,
+        prefix: &str,
+        gate: &Gate,
+    ) -> Result<Option<Arc<Grant>>, Problem> {
+        let old = self.known.get(prefix).await;
+        match &old {
+            // Half a lease is left to the request.
+            Some(grant) if self.clock.now() + self.lease / 2 < grant.until => return Ok(old),
+            Some(_) => self.known.invalidate(prefix).await,
+            None => gate.may_look_up()?,
+        }
+        // Asked for once, however many requests wait for it.
+        let read = self.known.try_get_with(prefix.to_owned(), self.read(prefix)).await;
+        match read {
+            Ok(grant) => Ok(Some(grant)),
+            Err(unread) => match (&*unread, old) {
+                (Unread::Absent, _) => Ok(None),
+                (Unread::Failed(_), Some(old)) if old.holds(&self.clock) => Ok(Some(old)),
+                (Unread::Failed(e), _) => {
+                    let problem = Problem::unavailable("the catalog of tenants cannot be read");
+                    Err(problem.retry(Duration::from_secs(1)).because(e))
+                }
+            },
+        }
+    }
+
+    async fn read(&self, prefix: &str) -> Result<Arc<Grant>, Unread> {
+        // The lease counts from before the catalog is asked: what it answers was true later than this.
+        let until = self.clock.now() + self.lease;
+        let key = self.catalog.key(prefix).await?.ok_or(Unread::Absent)?;
+        let tenant = self.catalog.tenant(&key.tenant).await?.ok_or(Unread::Absent)?.row;
+        Ok(Arc::new(Grant { prefix: prefix.to_owned(), key, tenant, until }))
+    }
+}
+
+/// Why there is no grant.
+enum Unread {
+    Absent,
+    Failed(Error),
+}
+
+impl From<Error> for Unread {
+    fn from(error: Error) -> Unread {
+        Unread::Failed(error)
+    }
+}

@@ -1,0 +1,149 @@
+//! What strangers send: nothing leaks, nothing fails within, nothing is found that was not named.
+
+use super::client::{Running, raw};
+
+#[tokio::test]
+async fn names_that_lead_elsewhere_are_refused() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", "{}").await.is(201);
+    for path in [
+        "/v1/docs/../c/x",
+        "/v1/docs/%2e%2e/x",
+        "/v1/docs/%252e%252e/x",
+        "/v1/docs/_steelyard/database",
+        "/v1/docs/_idempotency/x",
+        "/v1/docs/sqlite_master/x%00",
+        "/v1/docs/c%2Fx",
+        "/v1/docs/c/..",
+        "/v1/docs/c/%2e%2e",
+        "/v1/docs/c/%252e%252e",
+        "/v1/docs/c/a%00b",
+        "/v1/docs/c/a%5Cb",
+        "/v1/docs/c/%FF",
+        "/v1/docs/c;drop/x",
+        "/v1/docs/c'--/x",
+        "/v1/docs/c:each/x",
+        "/v1/docs/:each",
+        "/v1/docs/c:nothing",
+        "/v1/docs//x",
+        "/v1/docs/c/",
+        "//v1/docs/c/x",
+        "/v1/docs/%63/%78/y",
+    ] {
+        for method in ["GET", "PUT", "DELETE", "POST"] {
+            let answer = gateway.ask(&gateway.a, method, path, "", "{}").await;
+            assert!((400..500).contains(&answer.status), "{method} {path}: {answer:?}");
+            let shown = answer.text();
+            assert!(
+                !shown.contains(gateway.folder.path().to_str().unwrap()),
+                "{method} {path}: {shown}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn conditions_are_those_of_the_grammar_alone() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", r#"{"name":"bob","age":7}"#).await.is(201);
+    let deep = format!("{}age=1{}", "(not ".repeat(20), ")".repeat(20));
+    let many = vec!["age=1"; 100].join(" or ");
+    let list = format!("age in ({})", vec!["1"; 2000].join(","));
+    let long = format!("name=\"{}\"", "x".repeat(9000));
+    for condition in [
+        r#"{"$where":"sleep(1000)"}"#,
+        r#"{"age":{"$function":{"body":"x"}}}"#,
+        r#"{"name":{"$regex":"(a+)+$"}}"#,
+        r#"{"$and":[{"name":{"$regex":"^b"}}]}"#,
+        r#"{"age":{"$ne":{"$gt":0}}}"#,
+        r#"{"name":{"a":1}}"#,
+        "name~/(a+)+$/",
+        "not name~/b/",
+        "age=1; drop table c",
+        "age=",
+        &deep,
+        &many,
+        &list,
+        &long,
+    ] {
+        let body = serde_json::json!({ "where": condition }).to_string();
+        let answer = gateway.ask(&gateway.a, "POST", "/v1/docs/c:query", "", &body).await.is(400);
+        assert_eq!(answer.header("content-type"), Some("application/problem+json"), "{condition}");
+    }
+    // What looks like SQL is a value.
+    let body = serde_json::json!({ "where": "name=\"x' or '1'='1\"" }).to_string();
+    let none = gateway.ask(&gateway.a, "POST", "/v1/docs/c:query", "", &body).await.is(200);
+    assert_eq!(none.json()["items"], serde_json::json!([]));
+    for body in [
+        r#"{"where":{"$where":"1"}}"#,
+        r#"{"where":7}"#,
+        r#"{"limit":0}"#,
+        r#"{"limit":1e9}"#,
+        r#"{"sort":{"a":1}}"#,
+        r#"{"sort":"a,b,c,d,e"}"#,
+        r#"{"cursor":"x"}"#,
+        r#"{"wehre":"age=7"}"#,
+        r#"{"where":"age=7","where":"age=8"}"#,
+        "[]",
+        "",
+    ] {
+        gateway.ask(&gateway.a, "POST", "/v1/docs/c:query", "", body).await.is(400);
+    }
+    for query in [
+        "limit=0",
+        "limit=1001",
+        "limit=x",
+        "wehre=age=7",
+        "where=age=7&where=age=8",
+        "where=%FF",
+        "cursor=%00",
+    ] {
+        gateway.get(&gateway.a, &format!("/v1/docs/c?{query}")).await.is(400);
+    }
+}
+
+#[tokio::test]
+async fn fields_of_the_server_and_names_twice_are_refused() {
+    let gateway = Running::start("").await;
+    let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
+    for body in [
+        r#"{"_rev":"1"}"#,
+        r#"{"_key":"1"}"#,
+        r#"{"admin":false,"admin":true}"#,
+        r#"{"a":{"b":1,"\u0062":2}}"#,
+        r#"{"a":1}{"b":2}"#,
+        r#"{"a":1"#,
+        "[1]",
+        "7",
+        "",
+        &format!("{{\"a\":{deep}}}"),
+        "{\"a\":\"\u{0}\"}",
+    ] {
+        gateway.put(&gateway.a, "/v1/docs/c/x", "", body).await.is(400);
+    }
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+}
+
+/// Requests that two programs could understand in two ways.
+#[tokio::test]
+async fn requests_of_two_lengths_are_refused() {
+    let gateway = Running::start("").await;
+    let key = format!("Authorization: Bearer {}\r\n", gateway.a.reveal());
+    for lengths in [
+        "Content-Length: 2\r\nContent-Length: 30\r\n",
+        "Transfer-Encoding: chunked, identity\r\n",
+        "Transfer-Encoding: x\r\n",
+        "Content-Length: -1\r\n",
+        "Content-Length: 1e3\r\n",
+    ] {
+        let request = format!(
+            "PUT /v1/docs/c/x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{key}{lengths}\r\n{{}}"
+        );
+        let answer = raw(&gateway.address, request.as_bytes()).await;
+        assert_eq!(answer.status, 400, "{lengths}: {answer:?}");
+    }
+    let long =
+        format!("GET /v1/docs/c/x HTTP/1.1\r\nHost: h\r\n{key}X: {}\r\n\r\n", "y".repeat(100_000));
+    assert_eq!(raw(&gateway.address, long.as_bytes()).await.status, 431);
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+}

@@ -1,0 +1,107 @@
+//! Limits: of size, of requests a second, of time; and how a gateway ends.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+};
+
+use super::client::Running;
+
+#[tokio::test]
+async fn what_is_too_large_is_refused_and_nothing_of_it_kept() {
+    let gateway = Running::start(
+        "document_bytes = 100\nbulk_bytes = 1000\nbulk_documents = 3\ncollections = 2",
+    )
+    .await;
+    let long = format!("{{\"x\":\"{}\"}}", "y".repeat(100));
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", &long).await.is(413);
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+    let line = "{\"id\":\"x\",\"doc\":{}}\n";
+    gateway.ask(&gateway.a, "POST", "/v1/docs/c:bulk", "", &line.repeat(4)).await.is(413);
+    gateway.ask(&gateway.a, "POST", "/v1/docs/c:bulk", "", &line.repeat(60)).await.is(413);
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+    for (collection, status) in [("one", 201), ("two", 201), ("three", 507), ("one", 200)] {
+        gateway.put(&gateway.a, &format!("/v1/docs/{collection}/x"), "", "{}").await.is(status);
+    }
+}
+
+#[tokio::test]
+async fn a_tenant_has_its_requests_a_second_and_not_those_of_another() {
+    let gateway = Running::start("requests_per_second = 5").await;
+    for _ in 0..5 {
+        gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+    }
+    let more = gateway.get(&gateway.a, "/v1/docs/c/x").await.is(429);
+    assert_eq!(more.header("retry-after"), Some("1"));
+    // The tenant's other key shares its rate; another tenant has its own.
+    gateway.get(&gateway.reader, "/v1/docs/c/x").await.is(429);
+    gateway.get(&gateway.b, "/v1/docs/c/x").await.is(404);
+    gateway.clock.advance(Duration::from_millis(200));
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(429);
+}
+
+#[tokio::test]
+async fn keys_that_are_not_known_cost_a_bounded_number_of_lookups() {
+    let gateway = Running::start("").await;
+    let (mut refused, mut limited) = (0, 0);
+    for i in 0..150 {
+        let key = format!("Authorization: Bearer unknown{i:05}.{}\r\n", "x".repeat(43));
+        match gateway.send("GET", "/v1/docs", &key, b"").await.status {
+            401 => refused += 1,
+            429 => limited += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert_eq!((refused, limited), (100, 50));
+    // Who has a key that is known goes on.
+    gateway.clock.advance(Duration::from_millis(20));
+    gateway.get(&gateway.a, "/v1/docs").await.is(200);
+}
+
+#[tokio::test]
+async fn a_head_or_a_body_that_does_not_arrive_ends() {
+    let gateway = Running::start("arrival_seconds = 0.2").await;
+    let read = async |sent: &str| {
+        let mut stream = TcpStream::connect(&gateway.address).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    };
+    let head = read("GET /v1/docs HTTP/1.1\r\nHost: h\r\nX-Slow: ").await;
+    assert!(head.is_empty() || head.starts_with("HTTP/1.1 408"), "{head}");
+    let key = gateway.a.reveal();
+    let body = format!(
+        "PUT /v1/docs/c/x HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {key}\r\nContent-Length: 9\r\n\r\n{{"
+    );
+    let body = read(&body).await;
+    assert!(body.starts_with("HTTP/1.1 400") && body.contains("in time"), "{body}");
+    gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+}
+
+#[tokio::test]
+async fn a_stop_lets_what_is_in_flight_end() {
+    let mut gateway = Running::start("").await;
+    let key = gateway.a.clone();
+    let mut stream = TcpStream::connect(&gateway.address).await.unwrap();
+    let head = format!(
+        "PUT /v1/docs/c/x HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {}\r\nContent-Length: 7\r\n\r\n",
+        key.reveal()
+    );
+    stream.write_all(head.as_bytes()).await.unwrap();
+    // Until the gateway has it: another request behind it on the same machine was answered.
+    gateway.get(&key, "/v1/docs/c/x").await.is(404);
+    let stopped = gateway.stop();
+    tokio::task::yield_now().await;
+    stream.write_all(b"{\"n\":1}").await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+    stopped.await.unwrap().unwrap();
+    assert!(TcpStream::connect(&gateway.address).await.is_err());
+    gateway.restart_after_stop().await;
+    assert_eq!(gateway.get(&key, "/v1/docs/c/x").await.is(200).text(), r#"{"n":1}"#);
+}

@@ -1,0 +1,12 @@
+//! A gateway on a socket, as clients see it.
+
+// What modules of a program of tests share is `pub` as in a library.
+#![allow(unreachable_pub)]
+
+mod client;
+mod documents;
+mod hostile;
+mod limits;
+mod model;
+mod operators;
+mod tenants;

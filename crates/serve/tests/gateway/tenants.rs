@@ -1,0 +1,150 @@
+//! No tenant reaches what another has, whatever it asks: every route that there is, by the description of the API.
+
+use serde_json::Value;
+use steelyard_serve::{Gateway, Scope, TenantLimits};
+
+use super::client::{Running, name};
+
+/// Every operation: its method, its path with a collection and an id of the other tenant, and a body that it takes.
+fn operations() -> Vec<(String, String, &'static str)> {
+    let description: Value = serde_json::from_str(&Gateway::description()).unwrap();
+    let mut all = Vec::new();
+    for (path, methods) in description["paths"].as_object().unwrap() {
+        for (method, operation) in methods.as_object().unwrap() {
+            let path = path.replace("{collection}", "secrets").replace("{id}", "plan");
+            assert!(!path.contains('{'), "a parameter that is not filled in: {path}");
+            let schema = &operation["requestBody"]["content"];
+            let body = match () {
+                () if schema["application/x-ndjson"].is_object() => {
+                    "{\"id\":\"plan\",\"delete\":true}\n"
+                }
+                () if schema["application/json"].is_object() => "{}",
+                () => "",
+            };
+            all.push((method.to_uppercase(), path, body));
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn every_route_shows_a_tenant_only_its_own() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    let secret = r#"{"plan":"attack at dawn"}"#;
+    let put = gateway.put(&gateway.b, "/v1/docs/secrets/plan", "", secret).await.is(201);
+    let operations = operations();
+    assert!(operations.len() >= 9, "{operations:?}");
+    for (method, path, body) in &operations {
+        let answer = gateway.ask(&gateway.a, method, path, "", body).await;
+        assert!(!answer.text().contains("dawn"), "{method} {path}: {answer:?}");
+        match &**method {
+            // What names a document of the other tenant is not found.
+            "GET" | "DELETE" if path.ends_with("/plan") => drop(answer.is(404)),
+            // What writes, writes to the tenant's own.
+            _ => assert!(answer.status < 300, "{method} {path}: {answer:?}"),
+        }
+        // Without a key, with half a key, and with one that may only read.
+        gateway.send(method, path, "", body.as_bytes()).await.is(401);
+        let half = &gateway.b.reveal()[..30];
+        for bad in [
+            format!("Bearer {half}"),
+            format!("Bearer {}.{}", gateway.a.prefix(), &gateway.b.reveal()[13..]),
+        ] {
+            gateway
+                .send(method, path, &format!("Authorization: {bad}\r\n"), body.as_bytes())
+                .await
+                .is(401);
+        }
+        let read = gateway.ask(&gateway.reader, method, path, "", body).await;
+        let writes = matches!(&**method, "PUT" | "DELETE") || path.ends_with(":bulk");
+        assert_eq!(read.status == 403, writes, "{method} {path}: {read:?}");
+    }
+    let there = gateway.get(&gateway.b, "/v1/docs/secrets/plan").await.is(200);
+    assert_eq!((there.tag(), there.text().as_str()), (put.tag(), secret));
+}
+
+#[tokio::test]
+async fn nothing_but_the_key_chooses_the_tenant() {
+    let gateway = Running::start("").await;
+    gateway.put(&gateway.b, "/v1/docs/c/x", "", r#"{"of":"b"}"#).await.is(201);
+    for headers in [
+        "X-Tenant: b\r\n",
+        "Host: b\r\n",
+        "X-Forwarded-Host: b.example.com\r\n",
+        "Cookie: tenant=b\r\n",
+    ] {
+        gateway.ask(&gateway.a, "GET", "/v1/docs/c/x", headers, "").await.is(404);
+    }
+    gateway.get(&gateway.a, "/v1/docs/c/x?tenant=b").await.is(400);
+    // Two keys are none.
+    let two = format!("Authorization: Bearer {}\r\n", gateway.b.reveal());
+    gateway.ask(&gateway.a, "GET", "/v1/docs/c/x", &two, "").await.is(401);
+}
+
+#[tokio::test]
+async fn what_operators_change_takes_effect_within_a_lease() {
+    let gateway = Running::start("").await;
+    let lease = gateway.admin.lease();
+    let (key, path) = (&gateway.a, "/v1/docs/c/x");
+    gateway.put(key, path, "", r#"{"n":1}"#).await.is(201);
+    gateway.admin.freeze(&name("a")).await.unwrap();
+    // Within the lease it may go by what it knew, and what it then acknowledges is there.
+    gateway.put(key, path, "", r#"{"n":2}"#).await.is(200);
+    gateway.clock.advance(lease);
+    gateway.put(key, path, "", r#"{"n":3}"#).await.is(403);
+    assert_eq!(gateway.get(key, path).await.is(200).text(), r#"{"n":2}"#);
+    gateway.admin.thaw(&name("a")).await.unwrap();
+    gateway.clock.advance(lease);
+    gateway.put(key, path, "", r#"{"n":3}"#).await.is(200);
+
+    gateway.admin.revoke_key(&name("a"), gateway.reader.prefix()).await.unwrap();
+    gateway.clock.advance(lease);
+    gateway.get(&gateway.reader, path).await.is(401);
+    gateway.get(key, path).await.is(200);
+    assert!(gateway.admin.revoke_key(&name("b"), key.prefix()).await.is_err());
+
+    gateway.admin.remove(&name("a"), async { gateway.clock.advance(lease) }).await.unwrap();
+    gateway.get(key, path).await.is(401);
+    gateway.get(&gateway.b, path).await.is(404);
+    let names: Vec<String> = std::fs::read_dir(gateway.folder.path())
+        .unwrap()
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .filter(|name| {
+            name.contains("steelyard_") && name.ends_with(|c: char| c.is_ascii_hexdigit())
+        })
+        .collect();
+    assert_eq!(names.len(), 1, "of b alone: {names:?}");
+    // Its name is free again, and what the new one has is its own.
+    gateway.admin.add(&name("a"), None, TenantLimits::default()).await.unwrap();
+    let new = gateway.admin.add_key(&name("a"), Scope::Read, "").await.unwrap();
+    gateway.get(&new, path).await.is(404);
+    gateway.get(key, path).await.is(401);
+}
+
+/// A catalog that names the database of another tenant shows nothing of it.
+#[tokio::test]
+async fn a_database_that_is_not_that_of_the_catalog_is_not_opened() {
+    let gateway = Running::start("").await;
+    for (key, text) in [(&gateway.a, r#"{"of":"a"}"#), (&gateway.b, r#"{"of":"b"}"#)] {
+        gateway.put(key, "/v1/docs/c/x", "", text).await.is(201);
+    }
+    let file = |row: &steelyard_serve::TenantRow| {
+        gateway.folder.path().join(format!("{}.db.{}", row.shard, row.database))
+    };
+    let (a, b) = (
+        gateway.admin.show(&name("a")).await.unwrap(),
+        gateway.admin.show(&name("b")).await.unwrap(),
+    );
+    let (from, to) = (file(&b), file(&a));
+    let mut gateway = gateway;
+    gateway.stop().await.unwrap().unwrap();
+    std::fs::copy(from, to).unwrap();
+    gateway.restart_after_stop().await;
+    let answer = gateway.get(&gateway.a, "/v1/docs/c/x").await.is(500);
+    assert!(
+        !answer.text().contains("\"b\"") && !answer.text().contains("steelyard_"),
+        "{}",
+        answer.text()
+    );
+    gateway.get(&gateway.b, "/v1/docs/c/x").await.is(200);
+}
