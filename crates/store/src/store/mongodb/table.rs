@@ -23,6 +23,7 @@ use crate::{
         Client as Speaks, Common, Description, Key, KeyRange, Shape, counts,
         key::padded,
         limits::{Limits, unconnected},
+        net::{SEVERAL, too_long},
         onward::{Dry, Onward},
         pool::{Pool, Turns},
         within,
@@ -133,6 +134,35 @@ impl Table {
         };
         let done = within(self.server.common.timeout, what, done).await;
         done.map_err(|e| self.server.told(e))
+    }
+
+    /// The names of the collections of the database, in the order of their bytes: no views, nor what `table` does not open.
+    pub(super) async fn names(&self) -> Result<Vec<String>> {
+        let database = self.server.client.database(&self.server.database);
+        let list = async {
+            let command = doc! {"listCollections": 1, "nameOnly": true, "cursor": {}};
+            let mut cursor = database.run_cursor_command(command).await.map_err(ours)?;
+            let (mut names, mut bytes) = (Vec::new(), 0);
+            while cursor.advance().await.map_err(ours)? {
+                let document = cursor.current();
+                bytes += document.as_bytes().len();
+                if bytes > SEVERAL {
+                    return Err(too_long("listCollections", SEVERAL));
+                }
+                let name = document.get_str("name").map_err(malformed)?;
+                let is_view = document.get_str("type").is_ok_and(|kind| kind == "view");
+                if !is_view && connect::check_table(&self.server.database, name).is_ok() {
+                    names.push(name.to_owned());
+                }
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        // One deadline for all batches.
+        self.in_turn("listCollections", list).await.map_err(|e| match e.kind() {
+            crate::ErrorKind::Malformed => self.placed(e),
+            _ => e,
+        })
     }
 
     /// Makes the collection, unless it is there.
