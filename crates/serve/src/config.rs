@@ -138,6 +138,9 @@ fn weight() -> f64 {
 }
 
 impl Config {
+    /// A configuration with every setting, and its default.
+    pub const EXAMPLE: &str = include_str!("config.toml");
+
     /// Reads a configuration file.
     ///
     /// # Errors
@@ -195,6 +198,11 @@ impl Config {
         self.limits.check()
     }
 
+    /// The shards, by their names.
+    pub fn shards(&self) -> impl Iterator<Item = (&str, &Shard)> {
+        self.shards.iter().map(|(name, shard)| (name.as_str(), shard))
+    }
+
     /// The lease.
     pub fn lease(&self) -> Duration {
         Duration::from_secs_f64(self.lease_seconds)
@@ -240,6 +248,25 @@ mod tests {
     use super::*;
 
     const GOOD: &str = "catalog = \"sqlite:catalog.db\"\nsecret_file = \"secret\"\n[shard.a]\nurl = \"sqlite:a.db\"\n";
+
+    #[test]
+    fn the_example_of_the_program_is_valid_and_shows_the_defaults() {
+        let text = Config::EXAMPLE;
+        let whole: String = text
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(setting) if setting.contains(" = ") => format!("{setting}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        for text in [text, &whole] {
+            let config = Config::from_toml(text).unwrap();
+            assert_eq!(
+                (config.lease(), &config.limits),
+                (Duration::from_secs(2), &Limits::default())
+            );
+        }
+    }
 
     #[test]
     fn a_typo_is_an_error_that_names_it() {

@@ -8,5 +8,6 @@ mod documents;
 mod hostile;
 mod limits;
 mod model;
+mod moves;
 mod operators;
 mod tenants;
