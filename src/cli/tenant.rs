@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use serde_json::json;
 use steelyard::{
     Error, Result,
-    serve::{Config, Scope, State, TenantLimits, TenantName, TenantRow, Tenants},
+    format::Wrapped,
+    serve::{Config, Course, Scope, State, TenantLimits, TenantName, TenantRow, Tenants},
 };
 
-use super::{Outcome, parsed, print, say, stores::Stores};
+use super::{Outcome, parsed, print, progress::count, say, stores::Stores};
 
-/// Adds, lists, freezes and removes the tenants of a gateway, and makes their keys.
+/// Adds, lists, freezes, moves, backs up and removes the tenants of a gateway, and makes their keys.
 ///
 /// Gateways that run notice within the lease of the configuration.
 #[derive(clap::Args)]
@@ -29,6 +30,10 @@ Examples:
   steelyard tenant key add austin --scope read --label reports
   steelyard tenant list
   steelyard tenant freeze austin
+  steelyard tenant move austin --to second
+  steelyard tenant backup austin austin.cbor.zst
+  steelyard tenant restore austin2 austin.cbor.zst
+  steelyard tenant export austin exported --to csv
   steelyard tenant remove austin --yes";
 
 #[derive(clap::Subcommand)]
@@ -47,6 +52,62 @@ enum Act {
     Remove(Remove),
     /// Makes, lists and revokes keys.
     Key(Keys),
+    /// Moves a tenant to another shard; it is not served meanwhile.
+    Move(Move),
+    /// Writes all records of a tenant to a file. The tenant can only be read meanwhile.
+    Backup(Backup),
+    /// Makes a new tenant of a backup.
+    Restore(Restore),
+    /// Writes each collection of a tenant to a file of a folder.
+    Export(Export),
+}
+
+#[derive(clap::Args)]
+struct Move {
+    /// The tenant.
+    name: String,
+    /// The shard it goes to.
+    #[arg(long, value_name = "SHARD")]
+    to: String,
+    /// Go on with a move that was ended before it was done.
+    #[arg(long)]
+    resume: bool,
+    /// Give such a move up: the tenant is served where it was.
+    #[arg(long, conflicts_with = "resume")]
+    back: bool,
+}
+
+#[derive(clap::Args)]
+struct Backup {
+    /// The tenant.
+    name: String,
+    /// The file; its name tells the format: austin.cbor.zst keeps every kind of value.
+    file: String,
+    /// Do not freeze the tenant: what is written meanwhile may or may not be in the file.
+    #[arg(long)]
+    online: bool,
+}
+
+#[derive(clap::Args)]
+struct Restore {
+    /// The name of the new tenant.
+    name: String,
+    /// The file.
+    file: String,
+    /// The shard of its database [default: by the weights of the shards].
+    #[arg(long, value_name = "SHARD")]
+    shard: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct Export {
+    /// The tenant.
+    name: String,
+    /// The folder; it is created if it does not exist.
+    folder: PathBuf,
+    /// The format of the files.
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parsed::<Wrapped>)]
+    to: Wrapped,
 }
 
 #[derive(clap::Args)]
@@ -152,12 +213,63 @@ pub fn run(args: Args) -> Result<Outcome> {
                     format!("this drops the database of tenant {:?} with all in it", remove.name);
                 return Err(Error::invalid(what).with_hint("--yes says that this is meant"));
             }
-            let wait = tokio::time::sleep(tenants.lease());
-            stores.wait(async { tenants.remove(&TenantName::new(&remove.name)?, wait).await })?;
+            let name = TenantName::new(&remove.name)?;
+            stores
+                .wait(tenants.remove(&name, async { tokio::time::sleep(tenants.lease()).await }))?;
         }
         Act::Key(keys) => return key(&stores, &tenants, keys.act),
+        Act::Move(go) => return moved(&stores, &tenants, &go),
+        Act::Backup(backup) => {
+            let name = TenantName::new(&backup.name)?;
+            let records = stores.wait(tenants.backup(
+                &name,
+                &backup.file,
+                !backup.online,
+                tokio::time::sleep,
+            ))?;
+            say(format_args!("{} in {}", count(records, "record"), backup.file));
+        }
+        Act::Restore(restore) => {
+            let name = TenantName::new(&restore.name)?;
+            let limits = TenantLimits::default();
+            let records = stores.wait(tenants.restore(
+                &name,
+                restore.shard.as_deref(),
+                &restore.file,
+                limits,
+            ))?;
+            say(format_args!("{} in tenant {name}", count(records, "record")));
+            say(format_args!("hint: it has no key yet: steelyard tenant key add {name}"));
+        }
+        Act::Export(export) => {
+            let name = TenantName::new(&export.name)?;
+            let records = stores.wait(tenants.export(&name, &export.folder, &export.to))?;
+            say(format_args!("{} in {}", count(records, "record"), export.folder.display()));
+        }
     }
     Ok(Outcome::Well)
+}
+
+fn moved(stores: &Stores, tenants: &Tenants, go: &Move) -> Result<Outcome> {
+    let name = TenantName::new(&go.name)?;
+    let course = match (go.resume, go.back) {
+        (true, _) => Course::Resume,
+        (_, true) => Course::Back,
+        _ => Course::Begin,
+    };
+    let moved = stores.wait(tenants.move_to(&name, &go.to, course, tokio::time::sleep))?;
+    match course {
+        Course::Back => say(format_args!("tenant {name} is served where it was")),
+        _ => say(format_args!(
+            "tenant {name} is on shard {}, with {}",
+            go.to,
+            count(moved.records, "record")
+        )),
+    }
+    for left in &moved.left {
+        say(format_args!("warning: not dropped: {left}"));
+    }
+    Ok(if moved.left.is_empty() { Outcome::Well } else { Outcome::Found })
 }
 
 fn key(stores: &Stores, tenants: &Tenants, act: KeyAct) -> Result<Outcome> {

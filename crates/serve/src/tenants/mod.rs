@@ -6,6 +6,7 @@
 mod admin;
 mod backup;
 mod db;
+mod export;
 mod grant;
 mod mover;
 mod open;
