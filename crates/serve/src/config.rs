@@ -42,13 +42,25 @@ pub struct Config {
 pub struct Listen {
     /// For tenants: an address and port.
     pub address: SocketAddr,
+    /// For tenants: a Unix socket, in place of the address.
+    pub unix: Option<PathBuf>,
+    /// The certificate of TLS, in PEM, with those of its authorities behind it. Read again when it changes.
+    pub certificate: Option<PathBuf>,
+    /// The private key of the certificate, in PEM.
+    pub private_key: Option<PathBuf>,
     /// For operators: metrics and health, without a key. Not to be reached from outside.
     pub operators: Option<SocketAddr>,
 }
 
 impl Default for Listen {
     fn default() -> Self {
-        Listen { address: SocketAddr::from(([127, 0, 0, 1], 8080)), operators: None }
+        Listen {
+            address: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            unix: None,
+            certificate: None,
+            private_key: None,
+            operators: None,
+        }
     }
 }
 
@@ -153,6 +165,10 @@ impl Config {
         // Relative to the configuration, wherever the gateway is started.
         if let Some(folder) = path.parent() {
             config.secret_file = folder.join(&config.secret_file);
+            let Listen { unix, certificate, private_key, .. } = &mut config.listen;
+            for path in [unix, certificate, private_key].into_iter().flatten() {
+                *path = folder.join(&*path);
+            }
         }
         Ok(config)
     }
@@ -176,6 +192,13 @@ impl Config {
         Url::parse(&self.catalog)
             .map_err(|e| Error::invalid(format!("catalog: {}", e.reason())))?;
         positive("lease_seconds", self.lease_seconds, 3600.0)?;
+        let Listen { unix, certificate, private_key, .. } = &self.listen;
+        if certificate.is_some() != private_key.is_some() {
+            return Err(Error::invalid("listen: certificate and private_key come together"));
+        }
+        if unix.is_some() && certificate.is_some() {
+            return Err(Error::invalid("listen: TLS is not possible on a Unix socket"));
+        }
         if self.shards.is_empty() {
             return Err(Error::invalid("no shard; add [shard.NAME] with url = \"…\""));
         }
@@ -255,7 +278,10 @@ mod tests {
         let whole: String = text
             .lines()
             .map(|line| match line.strip_prefix("# ") {
-                Some(setting) if setting.contains(" = ") => format!("{setting}\n"),
+                // Either a Unix socket or TLS.
+                Some(setting) if setting.contains(" = ") && !setting.starts_with("unix") => {
+                    format!("{setting}\n")
+                }
                 _ => format!("{line}\n"),
             })
             .collect();
@@ -280,6 +306,11 @@ mod tests {
             ("[limits]\nrequest_seconds = 0", "limits.request_seconds = 0"),
             ("[limits]\nrequests_per_second = nan", "limits.requests_per_second"),
             ("[listen]\naddress = \"localhost\"", "address"),
+            ("[listen]\ncertificate = \"a.pem\"", "come together"),
+            (
+                "[listen]\nunix = \"s\"\ncertificate = \"a.pem\"\nprivate_key = \"b.pem\"",
+                "Unix socket",
+            ),
             ("[shard.b]\nurl = \"memcached://h\"", "layout = \"whole\""),
             ("[shard.b]\nurl = \"postgress://h\"", "shard.b"),
         ] {

@@ -9,7 +9,7 @@ use crate::{
     catalog::{Catalog, Pepper},
     clock::Clock,
     config::{Config, Shard},
-    http,
+    http::{self, Socket},
     limits::Gate,
     metrics::Metrics,
     problem::Problem,
@@ -109,7 +109,7 @@ pub(crate) fn shard<'c>(config: &'c Config, name: &str) -> Result<&'c Shard> {
 /// # Errors
 /// Of the sockets.
 pub async fn run(
-    listener: TcpListener,
+    listener: impl Into<Socket>,
     operators: Option<TcpListener>,
     gateway: Arc<Gateway>,
     shutdown: impl Future<Output = ()>,
@@ -121,7 +121,8 @@ pub async fn run(
     };
     let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
     let router = http::router(gateway.clone());
-    let tenants = http::serve(listener, router, connections, arrival, until(stopped.clone()));
+    let tenants =
+        http::serve(listener.into(), router, connections, arrival, until(stopped.clone()));
     let operators = async {
         match operators {
             None => Ok(()),
@@ -129,7 +130,7 @@ pub async fn run(
                 // Metrics answer while the last requests end.
                 const CONNECTIONS: usize = 16;
                 http::serve(
-                    listener,
+                    listener.into(),
                     http::operators(gateway),
                     CONNECTIONS,
                     arrival,

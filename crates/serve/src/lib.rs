@@ -28,6 +28,9 @@ pub use catalog::{
 pub use clock::Clock;
 pub use config::{Config, Limits, Listen, Shard, TenantLayout};
 pub use gateway::{Gateway, run};
+#[cfg(feature = "tls")]
+pub use http::Certificates;
+pub use http::Socket;
 pub use names::{CollectionName, TenantName};
 pub use quick::Quick;
 pub use steelyard_base::{Error, ErrorKind, Result};

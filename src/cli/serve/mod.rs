@@ -2,15 +2,20 @@
 
 mod log;
 
-use std::{fs, net::SocketAddr, path::PathBuf, sync::Arc};
+use std::{
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use steelyard::{
     Error, Result,
     copy::KeyRule,
-    serve::{self, Config, Gateway, Quick, Scope},
+    serve::{self, Config, Gateway, Listen, Quick, Scope, Socket},
     store::{self, Layout, Place, Row, is_url},
 };
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, UnixListener};
 
 use super::{Outcome, interrupt, parsed, print, rows, say, stores::Stores};
 pub use log::Form;
@@ -79,16 +84,20 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
         log::begin(args.log.unwrap_or(Form::Json));
         let (listen, gateway) = (config.listen.clone(), stores.wait(Gateway::new(config))?);
-        let listener = stores.wait(bind(listen.address))?;
+        let (socket, address) = stores.wait(socket(&listen))?;
         let operators = match listen.operators {
             Some(address) => Some(stores.wait(bind(address))?),
             None => None,
         };
-        say(format_args!("serving on http://{}", local(&listener)?));
+        say(format_args!("serving on {address}"));
         if let Some(operators) = &operators {
             say(format_args!("metrics on http://{}/metrics", local(operators)?));
         }
-        return until_stopped(&stores, listener, operators, gateway);
+        let done = until_stopped(&stores, socket, operators, gateway);
+        if let Some(path) = &listen.unix {
+            let _ = fs::remove_file(path);
+        }
+        return done;
     }
     log::begin(args.log.unwrap_or(Form::Text));
     let folder = tempfile(args.demo)?;
@@ -130,14 +139,14 @@ pub fn run(args: Args) -> Result<Outcome> {
             key.reveal()
         ))?;
     }
-    let done = until_stopped(&stores, listener, None, gateway);
+    let done = until_stopped(&stores, listener.into(), None, gateway);
     drop(kept);
     done
 }
 
 fn until_stopped(
     stores: &Stores,
-    listener: TcpListener,
+    socket: Socket,
     operators: Option<TcpListener>,
     gateway: Gateway,
 ) -> Result<Outcome> {
@@ -146,8 +155,39 @@ fn until_stopped(
         stop.wait().await;
         say("ending when the requests in flight are answered; Ctrl-C again quits");
     };
-    stores.wait(serve::run(listener, operators, Arc::new(gateway), shutdown))?;
+    stores.wait(serve::run(socket, operators, Arc::new(gateway), shutdown))?;
     Ok(Outcome::Well)
+}
+
+/// The socket of a configuration, and how it is reached.
+async fn socket(listen: &Listen) -> Result<(Socket, String)> {
+    if let Some(path) = &listen.unix {
+        let listener = UnixListener::bind(path).map_err(|e| {
+            let hint = format!("if no gateway runs: rm {}", path.display());
+            Error::from(e).in_place(path.display().to_string()).with_hint(hint)
+        })?;
+        return Ok((Socket::Unix(listener), path.display().to_string()));
+    }
+    let listener = bind(listen.address).await?;
+    let address = local(&listener)?;
+    match (&listen.certificate, &listen.private_key) {
+        (Some(certificate), Some(key)) => {
+            Ok((tls(listener, certificate, key)?, format!("https://{address}")))
+        }
+        _ => Ok((listener.into(), format!("http://{address}"))),
+    }
+}
+
+#[cfg(feature = "tls")]
+fn tls(listener: TcpListener, certificate: &Path, key: &Path) -> Result<Socket> {
+    let certificates = serve::Certificates::new(certificate, key)?;
+    Ok(Socket::Tls(listener, Arc::new(certificates)))
+}
+
+#[cfg(not(feature = "tls"))]
+fn tls(_: TcpListener, _: &Path, _: &Path) -> Result<Socket> {
+    Err(Error::unsupported("this build has no TLS")
+        .with_hint("build it with --features tls, or --features full"))
 }
 
 async fn bind(address: SocketAddr) -> Result<TcpListener> {
@@ -183,9 +223,7 @@ fn check(stores: &Stores, config: &Config) -> Result<Outcome> {
 /// Reads a file into a table that is named after it.
 fn load(stores: &Stores, file: &str, rule: KeyRule, place: Option<&Place>) -> Result<()> {
     let Some(place) = place else { return Ok(()) };
-    let stem = std::path::Path::new(file)
-        .file_name()
-        .map_or("records".into(), |name| name.to_string_lossy());
+    let stem = Path::new(file).file_name().map_or("records".into(), |name| name.to_string_lossy());
     let stem = stem.split('.').next().unwrap_or("records");
     let plain: String =
         stem.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();

@@ -7,6 +7,9 @@ mod operators;
 mod pipeline;
 mod route;
 mod serving;
+mod socket;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub(crate) use call::Call;
 pub(crate) use log::RequestId;
@@ -15,3 +18,6 @@ pub(crate) use operators::operators;
 pub(crate) use pipeline::router;
 pub(crate) use route::{Answer, Param, Route, Sent};
 pub(crate) use serving::serve;
+pub use socket::Socket;
+#[cfg(feature = "tls")]
+pub use tls::Certificates;
