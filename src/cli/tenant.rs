@@ -39,26 +39,49 @@ Examples:
 #[derive(clap::Subcommand)]
 enum Act {
     /// Adds a tenant with a database of its own, and prints a key that may write.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant add austin\n  steelyard tenant add dallas --shard second --requests-per-second 100"
+    )]
     Add(Add),
     /// Lists the tenants.
+    #[command(after_help = "Examples:\n  steelyard tenant list\n  steelyard tenant list --json")]
     List(List),
     /// Shows a tenant, as JSON.
+    #[command(after_help = "Examples:\n  steelyard tenant show austin")]
     Show(Named),
     /// Makes a tenant one that can only be read.
+    #[command(after_help = "Examples:\n  steelyard tenant freeze austin")]
     Freeze(Named),
     /// Makes a frozen tenant one that can be written again.
+    #[command(after_help = "Examples:\n  steelyard tenant thaw austin")]
     Thaw(Named),
     /// Removes a tenant, its keys, and its database with all in it.
+    #[command(after_help = "Examples:\n  steelyard tenant remove austin --yes")]
     Remove(Remove),
     /// Makes, lists and revokes keys.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant key add austin --scope read --label reports\n  steelyard tenant key list austin\n  steelyard tenant key revoke austin 4Jx2p9_fRk1Q"
+    )]
     Key(Keys),
     /// Moves a tenant to another shard; it is not served meanwhile.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant move austin --to second\n  steelyard tenant move austin --to second --resume"
+    )]
     Move(Move),
     /// Writes all records of a tenant to a file. The tenant can only be read meanwhile.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant backup austin austin.cbor.zst\n  steelyard tenant backup austin austin.json.gz --online"
+    )]
     Backup(Backup),
     /// Makes a new tenant of a backup.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant restore austin2 austin.cbor.zst\n  steelyard tenant restore austin2 austin.cbor.zst --shard second"
+    )]
     Restore(Restore),
     /// Writes each collection of a tenant to a file of a folder.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant export austin exported\n  steelyard tenant export austin exported --to csv"
+    )]
     Export(Export),
 }
 
@@ -156,10 +179,15 @@ struct Keys {
 #[derive(clap::Subcommand)]
 enum KeyAct {
     /// Makes a key, and prints it once.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant key add austin --scope read --label reports"
+    )]
     Add(AddKey),
     /// Lists the keys of a tenant, without their secrets.
+    #[command(after_help = "Examples:\n  steelyard tenant key list austin")]
     List(Named),
     /// Revokes a key.
+    #[command(after_help = "Examples:\n  steelyard tenant key revoke austin 4Jx2p9_fRk1Q")]
     Revoke(Revoke),
 }
 
