@@ -78,6 +78,13 @@ enum Act {
         after_help = "Examples:\n  steelyard tenant restore austin2 austin.cbor.zst\n  steelyard tenant restore austin2 austin.cbor.zst --shard second"
     )]
     Restore(Restore),
+    /// Makes the indexes of the configuration in the databases of all tenants.
+    ///
+    /// What is there stays, so it can be repeated. The exit status is 1 if it failed for a tenant; the others are done.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant apply\n  steelyard tenant apply --at-once 16"
+    )]
+    Apply(Apply),
     /// Writes each collection of a tenant to a file of a folder.
     #[command(
         after_help = "Examples:\n  steelyard tenant export austin exported\n  steelyard tenant export austin exported --to csv"
@@ -120,6 +127,13 @@ struct Restore {
     /// The shard of its database [default: by the weights of the shards].
     #[arg(long, value_name = "SHARD")]
     shard: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct Apply {
+    /// How many tenants at once.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    at_once: usize,
 }
 
 #[derive(clap::Args)]
@@ -268,6 +282,18 @@ pub fn run(args: Args) -> Result<Outcome> {
             ))?;
             say(format_args!("{} in tenant {name}", count(records, "record")));
             say(format_args!("hint: it has no key yet: steelyard tenant key add {name}"));
+        }
+        Act::Apply(apply) => {
+            let applied = stores.wait(tenants.apply(apply.at_once))?;
+            for (tenant, e) in &applied.failed {
+                say(format_args!("error: tenant {tenant}: {}", e.chain()));
+            }
+            say(format_args!(
+                "{} done, {} failed",
+                count(applied.done, "tenant"),
+                applied.failed.len()
+            ));
+            return Ok(if applied.failed.is_empty() { Outcome::Well } else { Outcome::Found });
         }
         Act::Export(export) => {
             let name = TenantName::new(&export.name)?;

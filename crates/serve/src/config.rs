@@ -4,12 +4,18 @@ use std::{
     collections::BTreeMap,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
 use serde::Deserialize;
 use steelyard_base::{Error, Result};
-use steelyard_store::store::{Databases, Url};
+use steelyard_store::{
+    record::Kind,
+    store::{Databases, Layout, Url},
+};
+
+use crate::names::CollectionName;
 
 /// Everything a gateway is told before it starts.
 #[derive(Debug, Clone, Deserialize)]
@@ -33,6 +39,50 @@ pub struct Config {
     /// Limits of what is asked.
     #[serde(default)]
     pub limits: Limits,
+    /// What collections of these names have, in each tenant's database.
+    #[serde(default, rename = "collection")]
+    pub collections: BTreeMap<String, CollectionShape>,
+}
+
+/// What collections of one name have beside their documents.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[non_exhaustive]
+pub struct CollectionShape {
+    /// Indexes: a path, and the kind of value it leads to: `age = "int"`.
+    #[serde(default)]
+    pub index: BTreeMap<String, String>,
+}
+
+impl CollectionShape {
+    fn layout(&self) -> Result<Layout> {
+        self.index.iter().try_fold(Layout::plain(), |layout, (path, kind)| {
+            let found = Kind::ALL.into_iter().find(|known| known.name() == kind);
+            let kind = found.ok_or_else(|| {
+                let known: Vec<_> = Kind::ALL.iter().map(|kind| kind.name()).collect();
+                Error::invalid(format!(
+                    "index.{path} = {kind:?}: unknown kind; known: {}",
+                    known.join(", ")
+                ))
+            })?;
+            Ok(layout.with_index(path.parse()?, kind))
+        })
+    }
+}
+
+/// How collections lie in a store, by their names; plainly where nothing is said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Layouts(Arc<BTreeMap<String, Layout>>);
+
+impl Layouts {
+    pub(crate) fn of(&self, collection: &str) -> Layout {
+        self.0.get(collection).cloned().unwrap_or_default()
+    }
+
+    /// The names of collections that something is said of.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
 }
 
 /// Where a gateway listens.
@@ -218,7 +268,19 @@ impl Config {
                 return wrong(format!("weight = {}: it must be 0 or more", shard.weight));
             }
         }
+        self.layouts()?;
         self.limits.check()
+    }
+
+    pub(crate) fn layouts(&self) -> Result<Layouts> {
+        let of = |(name, shape): (&String, &CollectionShape)| {
+            CollectionName::new(name)?;
+            let layout = shape.layout();
+            let layout =
+                layout.map_err(|e| Error::invalid(format!("collection.{name}: {}", e.reason())))?;
+            Ok((name.clone(), layout))
+        };
+        Ok(Layouts(Arc::new(self.collections.iter().map(of).collect::<Result<_>>()?)))
     }
 
     /// The shards, by their names.
@@ -301,6 +363,8 @@ mod tests {
         for (more, want) in [
             ("weigth = 2", "weigth"),
             ("weight = -1", "shard.a: weight = -1"),
+            ("[collection.people]\nindex = { age = \"number\" }", "collection.people: index.age"),
+            ("[collection.\"a b\"]\nindex = { age = \"int\" }", "a b"),
             ("layout = \"shard\"", "layout"),
             ("[limits]\nconnections = 0", "limits.connections = 0"),
             ("[limits]\nrequest_seconds = 0", "limits.request_seconds = 0"),

@@ -53,7 +53,7 @@ impl Gateway {
         let grants = Grants::new(catalog.clone(), pepper.clone(), clock.clone(), config.lease());
         Ok(Gateway {
             gate: Gate::new(clock.clone(), config.limits.clone()),
-            opened: Opened::new(config.limits.open_databases),
+            opened: Opened::new(config.limits.open_databases, config.layouts()?),
             metrics: Metrics::new(),
             grants,
             catalog,

@@ -26,7 +26,7 @@ pub use catalog::{
     Abandoned, ApiKey, Catalog, DatabaseId, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
 };
 pub use clock::Clock;
-pub use config::{Config, Limits, Listen, Shard, TenantLayout};
+pub use config::{CollectionShape, Config, Limits, Listen, Shard, TenantLayout};
 pub use gateway::{Gateway, run};
 #[cfg(feature = "tls")]
 pub use http::Certificates;
@@ -34,7 +34,7 @@ pub use http::Socket;
 pub use names::{CollectionName, TenantName};
 pub use quick::Quick;
 pub use steelyard_base::{Error, ErrorKind, Result};
-pub use tenants::{Course, Moved, Tenants};
+pub use tenants::{Applied, Course, Moved, Tenants};
 
 /// Every route of tenants.
 const ROUTES: &[&http::Route] = docs::ROUTES;

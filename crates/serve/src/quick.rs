@@ -73,6 +73,7 @@ impl Quick {
             lease_seconds: 2.0,
             shards: BTreeMap::from([(NAME.to_owned(), shard.clone())]),
             limits: Limits::default(),
+            collections: BTreeMap::new(),
         };
         let (catalog, pepper) = (Arc::new(Catalog::open(catalog).await?), Pepper::fresh()?);
         let admin = Tenants::with(config.clone(), catalog.clone(), pepper.clone());

@@ -124,7 +124,8 @@ impl Tenants {
             store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
         let mut frames = Frames::open(file, &Reading::default())?;
         let mut coder = Coder::new(frames.format().clone())?;
-        let mut filling = Filling::new(&place);
+        let layouts = self.config.layouts()?;
+        let mut filling = Filling::new(&place, &layouts);
         let (mut table, mut waiting, mut end) = (String::new(), Vec::new(), None);
         let mut head = false;
         while let Some(frame) = frames.next()? {

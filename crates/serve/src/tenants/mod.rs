@@ -4,6 +4,7 @@
 //! to a collection, and nothing that a request names besides its key chooses the tenant.
 
 mod admin;
+mod apply;
 mod backup;
 mod db;
 mod export;
@@ -13,6 +14,7 @@ mod open;
 mod transfer;
 
 pub use admin::Tenants;
+pub use apply::Applied;
 pub(crate) use db::{Access, Collection, TenantDb};
 pub(crate) use grant::{Grant, Grants, Principal};
 pub use mover::{Course, Moved};

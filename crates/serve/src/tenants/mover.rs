@@ -134,11 +134,9 @@ impl Tenants {
         };
         let (source, target) = (shard(&self.config, &claimed.shard)?, shard(&self.config, to)?);
         create(target, database).await?;
-        let tally = transfer::copy(
-            &database_url(source, &claimed.database)?,
-            &database_url(target, database)?,
-        )
-        .await?;
+        let (from, to_url) =
+            (database_url(source, &claimed.database)?, database_url(target, database)?);
+        let tally = transfer::copy(&from, &to_url, &self.config.layouts()?).await?;
         let now = self.catalog.known(name).await?;
         if now.row.state != claimed.state {
             let what = format!("somebody else took over the move of tenant {:?}", claimed.name);

@@ -14,7 +14,7 @@ use steelyard_store::{
 
 use crate::{
     catalog::{DatabaseId, TenantRow},
-    config::{Shard, TenantLayout},
+    config::{Layouts, Shard, TenantLayout},
     names::CollectionName,
 };
 
@@ -24,12 +24,14 @@ pub(super) const MARKER: &str = "_steelyard";
 /// An open database.
 pub(crate) struct OpenDb {
     place: Place,
+    layouts: Layouts,
     tables: Mutex<HashMap<CollectionName, Arc<Table>>>,
 }
 
 /// A table of it.
 pub(crate) struct Table {
     pub store: Arc<dyn Store>,
+    layout: Layout,
     ready: tokio::sync::OnceCell<()>,
 }
 
@@ -51,7 +53,8 @@ impl OpenDb {
         if tables.len() >= TABLES {
             tables.clear();
         }
-        let table = Arc::new(Table { store, ready: tokio::sync::OnceCell::new() });
+        let layout = self.layouts.of(name.as_str());
+        let table = Arc::new(Table { store, layout, ready: tokio::sync::OnceCell::new() });
         tables.insert(name.clone(), table.clone());
         Ok(table)
     }
@@ -72,7 +75,7 @@ impl Table {
     ) -> Result<(), E> {
         let made = self.ready.get_or_try_init(async || {
             allowed.await?;
-            self.store.prepare(&Layout::plain()).await.map_err(E::from)
+            self.store.prepare(&self.layout).await.map_err(E::from)
         });
         made.await.map(drop)
     }
@@ -80,12 +83,13 @@ impl Table {
 
 /// The open databases.
 pub(crate) struct Opened {
+    layouts: Layouts,
     open: Cache<DatabaseId, Arc<OpenDb>>,
 }
 
 impl Opened {
-    pub(crate) fn new(most: u64) -> Opened {
-        Opened { open: Cache::new(most) }
+    pub(crate) fn new(most: u64, layouts: Layouts) -> Opened {
+        Opened { open: Cache::new(most), layouts }
     }
 
     /// How many are open.
@@ -95,8 +99,13 @@ impl Opened {
 
     /// The database of a tenant. Its name is in the key of the cache, and in the marker that is read when it is opened.
     pub(crate) async fn get(&self, shard: &Shard, tenant: &TenantRow) -> Result<Arc<OpenDb>> {
-        let opened =
-            self.open.try_get_with(tenant.database.clone(), open(shard, &tenant.database)).await;
+        let opened = self
+            .open
+            .try_get_with(
+                tenant.database.clone(),
+                open(shard, &tenant.database, self.layouts.clone()),
+            )
+            .await;
         opened.map_err(|e| Error::new(e.kind(), e.chain()))
     }
 }
@@ -111,7 +120,7 @@ pub(crate) fn database_url(shard: &Shard, database: &DatabaseId) -> Result<Strin
     }
 }
 
-async fn open(shard: &Shard, database: &DatabaseId) -> Result<Arc<OpenDb>> {
+async fn open(shard: &Shard, database: &DatabaseId, layouts: Layouts) -> Result<Arc<OpenDb>> {
     let place = store::open(&database_url(shard, database)?).await?;
     if shard.layout != TenantLayout::Whole {
         let marker = marker(database)?;
@@ -122,7 +131,7 @@ async fn open(shard: &Shard, database: &DatabaseId) -> Result<Arc<OpenDb>> {
             return Err(Error::new(ErrorKind::Mismatch, what).in_place(place.url().to_string()));
         }
     }
-    Ok(Arc::new(OpenDb { place, tables: Mutex::default() }))
+    Ok(Arc::new(OpenDb { place, layouts, tables: Mutex::default() }))
 }
 
 fn marker(database: &DatabaseId) -> Result<Row> {

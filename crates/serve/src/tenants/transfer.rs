@@ -8,10 +8,11 @@ use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     format::Format,
     record::{Document, Value},
-    store::{self, Key, KeyRange, Layout, Place, Row, Store},
+    store::{self, Key, KeyRange, Place, Row, Store},
 };
 
 use super::open::MARKER;
+use crate::config::Layouts;
 
 /// How many records there are, and a sum of their hashes, which is the same in any order.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -94,19 +95,20 @@ pub(super) async fn tally(place: &Place) -> Result<Tally> {
 /// Writes tables of a database, in the order in which their records come.
 pub(super) struct Filling<'p> {
     place: &'p Place,
+    layouts: &'p Layouts,
     table: Option<(String, Arc<dyn Store>)>,
     pub tally: Tally,
 }
 
 impl<'p> Filling<'p> {
-    pub(super) fn new(place: &'p Place) -> Filling<'p> {
-        Filling { place, table: None, tally: Tally::default() }
+    pub(super) fn new(place: &'p Place, layouts: &'p Layouts) -> Filling<'p> {
+        Filling { place, layouts, table: None, tally: Tally::default() }
     }
 
     pub(super) async fn put(&mut self, name: &str, rows: &[Row]) -> Result<()> {
         if self.table.as_ref().is_none_or(|(open, _)| open != name) {
             let table = self.place.table(name)?;
-            table.prepare(&Layout::plain()).await?;
+            table.prepare(&self.layouts.of(name)).await?;
             self.table = Some((name.to_owned(), table));
         }
         rows.iter().try_for_each(|row| self.tally.add(name, &row.key, &row.record))?;
@@ -122,7 +124,7 @@ impl<'p> Filling<'p> {
 ///
 /// # Errors
 /// [`Mismatch`](ErrorKind::Mismatch) where they differ in the end.
-pub(super) async fn copy(from: &str, to: &str) -> Result<Tally> {
+pub(super) async fn copy(from: &str, to: &str, layouts: &Layouts) -> Result<Tally> {
     /// A write that was on its way when the tenant was frozen, and that nobody acknowledged, may still arrive.
     const TRIES: usize = 3;
     let (source, target) = (store::open(from).await?, store::open(to).await?);
@@ -131,7 +133,7 @@ pub(super) async fn copy(from: &str, to: &str) -> Result<Tally> {
         for name in tables(&target).await? {
             target.table(&name)?.drop_table().await?;
         }
-        let mut filling = Filling::new(&target);
+        let mut filling = Filling::new(&target, layouts);
         each(&source, async |name, rows| filling.put(name, &rows).await).await?;
         found = (tally(&source).await?, tally(&target).await?);
         if found.0 == found.1 {

@@ -85,6 +85,19 @@ impl Running {
         self.restart_after_stop().await;
     }
 
+    /// The same with more of a configuration, for operators and gateway.
+    pub async fn configure(&mut self, more: &str) {
+        let path = self.folder.path().display();
+        let config = format!(
+            "catalog = \"sqlite:{path}/catalog.db\"\nsecret_file = \"-\"\n[shard.one]\nurl = \"sqlite:{path}/one.db\"\n\
+             [shard.two]\nurl = \"sqlite:{path}/two.db\"\n{more}"
+        );
+        self.config = Config::from_toml(&config).unwrap();
+        let catalog = Arc::new(Catalog::open(&self.config.catalog).await.unwrap());
+        self.admin = Tenants::with(self.config.clone(), catalog, self.pepper.clone());
+        self.restart().await;
+    }
+
     pub async fn restart_after_stop(&mut self) {
         let (address, operators, stop, task) = serve(&self.config, &self.pepper, &self.clock).await;
         (self.address, self.operators, self.stop, self.task) =

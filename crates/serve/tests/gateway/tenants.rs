@@ -148,3 +148,43 @@ async fn a_database_that_is_not_that_of_the_catalog_is_not_opened() {
     );
     gateway.get(&gateway.b, "/v1/docs/c/x").await.is(200);
 }
+
+/// Indexes of the configuration, in tenants that had the collection before, and in those that get it afterwards.
+#[tokio::test]
+async fn indexes_are_made_in_all_databases_and_move_along() {
+    let mut gateway = Running::start("").await;
+    let body = r#"{"age":7}"#;
+    for key in [&gateway.a, &gateway.b] {
+        gateway.put(key, "/v1/docs/people/x", "", body).await.is(201);
+    }
+    gateway.configure("[collection.people]\nindex = { age = \"int\" }").await;
+    let indexes = |name_of: &str| {
+        let row = name_of.to_owned();
+        let gateway = &gateway;
+        async move {
+            let row = gateway.admin.show(&name(&row)).await.unwrap();
+            let file = gateway.folder.path().join(format!("{}.db.{}", row.shard, row.database));
+            let place =
+                steelyard_store::store::open(&format!("sqlite:{}", file.display())).await.unwrap();
+            let table = place.table("people").unwrap();
+            let query = steelyard_store::store::Query::new("age=7".parse().unwrap());
+            let plan = table
+                .explain(steelyard_store::store::Request::Find(&query))
+                .await
+                .unwrap()
+                .unwrap();
+            format!("{plan:?}").contains("USING INDEX")
+        }
+    };
+    assert!(!indexes("a").await && !indexes("b").await);
+    let applied = gateway.admin.apply(2).await.unwrap();
+    assert_eq!((applied.done, applied.failed.len()), (2, 0));
+    assert!(indexes("a").await && indexes("b").await);
+    let on = gateway.admin.show(&name("a")).await.unwrap().shard;
+    let to = if on == "one" { "two" } else { "one" };
+    let wait = async |lease| gateway.clock.advance(lease);
+    gateway.admin.move_to(&name("a"), to, steelyard_serve::Course::Begin, wait).await.unwrap();
+    assert!(indexes("a").await);
+    gateway.clock.advance(gateway.admin.lease());
+    gateway.get(&gateway.a, "/v1/docs/people?where=age%3D7").await.is(200);
+}
