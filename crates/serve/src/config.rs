@@ -44,11 +44,18 @@ pub struct Listen {
     pub address: SocketAddr,
     /// For operators: metrics and health, without a key. Not to be reached from outside.
     pub operators: Option<SocketAddr>,
+    /// Names of the gateway, as browsers ask for it. Where it listens on this machine alone, the page is shown under
+    /// these, `localhost` and the loopback addresses only: a name of another's that leads here is refused.
+    pub names: Vec<String>,
 }
 
 impl Default for Listen {
     fn default() -> Self {
-        Listen { address: SocketAddr::from(([127, 0, 0, 1], 8080)), operators: None }
+        Listen {
+            address: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            operators: None,
+            names: Vec::new(),
+        }
     }
 }
 

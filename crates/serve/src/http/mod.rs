@@ -8,10 +8,10 @@ mod pipeline;
 mod route;
 mod serving;
 
-pub(crate) use call::Call;
+pub(crate) use call::{Call, parameters, whole};
 pub(crate) use log::RequestId;
 pub(crate) use openapi::description;
 pub(crate) use operators::operators;
-pub(crate) use pipeline::router;
-pub(crate) use route::{Answer, Param, Route, Sent};
+pub(crate) use pipeline::{Served, let_in, router};
+pub(crate) use route::{Answer, Manner, Open, Param, Route, Seen, Sent, Visit};
 pub(crate) use serving::serve;
