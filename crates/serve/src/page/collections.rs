@@ -49,7 +49,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         h1 { "Collections" }
         @if names.is_empty() {
             p { "There is none yet. The first document that is written makes its collection:" }
-            pre tabindex="0" {
+            pre class="flow" tabindex="0" {
                 code { (text::first_write(super::guard::plain_host(&call.headers))) }
             }
         } @else {

@@ -59,6 +59,23 @@ fn formats() -> impl Iterator<Item = (&'static str, Format)> {
     all.map(|format| (if format == Format::Json { "jsonl" } else { format.name() }, format))
 }
 
+/// What people call it.
+fn label(format: Format) -> &'static str {
+    match format {
+        Format::Json => "JSON lines",
+        Format::Csv => "CSV",
+        Format::Msgpack => "MessagePack",
+        Format::Cbor => "CBOR",
+        Format::Bson => "BSON",
+        Format::Pickle => "Python pickle",
+        Format::Marshal => "Ruby marshal",
+        Format::Marc21 => "MARC 21 (ISO 2709)",
+        Format::Marcxml => "MARCXML",
+        Format::Line => "MARC, a field a line",
+        other => other.name(),
+    }
+}
+
 /// The form that asks for a file. It offers what can hold the records shown.
 pub(super) fn form(collection: &str, asked: &Asked, shown: &[Row]) -> Markup {
     // Enough to see of which kind they are.
@@ -71,19 +88,6 @@ pub(super) fn form(collection: &str, asked: &Asked, shown: &[Row]) -> Markup {
             record.and_then(|record| format.encode_document(&record, &mut scratch)).is_ok()
         })
     };
-    let label = |name: &'static str| match name {
-        "jsonl" => "JSON lines",
-        "csv" => "CSV",
-        "msgpack" => "MessagePack",
-        "cbor" => "CBOR",
-        "bson" => "BSON",
-        "pickle" => "Python pickle",
-        "marshal" => "Ruby marshal",
-        "marc21" => "MARC 21 (ISO 2709)",
-        "marcxml" => "MARCXML",
-        "line" => "MARC, a field a line",
-        other => other,
-    };
     let mut offered: Vec<(&str, Format)> = formats().filter(|(_, format)| holds(*format)).collect();
     // The two that most want, first.
     offered.sort_by_key(|(name, _)| !matches!(*name, "jsonl" | "csv"));
@@ -95,9 +99,9 @@ pub(super) fn form(collection: &str, asked: &Asked, shown: &[Row]) -> Markup {
                 @for (name, value) in &hidden { input type="hidden" name=(name) value=(value); }
                 label for="format" class="hidden" { "Format" }
                 select id="format" name="format" {
-                    @for (name, _) in &offered { option value=(name) { (label(name)) } }
+                    @for (name, format) in &offered { option value=(name) { (label(*format)) } }
                 }
-                button type="submit" { "Download" }
+                button class="plain" type="submit" { "Download" }
                 span class="quiet" {
                     @if shown.len() == 1 && asked.condition.starts_with(Path::KEY) { "This record." }
                     @else if asked.condition.is_empty() { "All records of the collection." }
@@ -231,7 +235,11 @@ async fn held(collection: &Collection, query: &Query, format: Format) -> Result<
                 format.encode_document(&record, &mut scratch)
             });
             tried.map_err(|e| {
-                let what = format!("{} cannot hold record {id}: {}", format.name(), e.reason());
+                let what = format!(
+                    "{} cannot hold the record {id}: {}. Take another format, or only some of the records or fields",
+                    label(format),
+                    e.reason()
+                );
                 Problem::unprocessable(what)
             })?;
         }
@@ -269,5 +277,30 @@ impl Writer for Export {
 
     fn end(&mut self, out: &mut Vec<u8>) {
         self.glue.finish(out);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use steelyard_store::store::Key;
+
+    use super::*;
+
+    /// Between the two passes somebody may write.
+    #[test]
+    fn what_does_not_fit_the_columns_is_an_error() {
+        let columns = Some(vec![Path::KEY.to_owned(), "a".to_owned(), "b".to_owned()]);
+        let glue = Glue::new(&Format::Csv.into());
+        let mut export = Export { format: Format::Csv, glue, columns };
+        let row = |fields: &[(&str, i64)]| Row {
+            key: Key::new("k").unwrap(),
+            record: Document::from_iter(fields.iter().copied()),
+        };
+        let mut out = Vec::new();
+        export.row(row(&[("b", 2)]), &mut out).unwrap();
+        export.row(row(&[("b", 3), ("a", 1)]), &mut out).unwrap();
+        assert!(export.row(row(&[("a", 1), ("c", 1)]), &mut out).is_err());
+        assert!(export.row(row(&[(Path::KEY, 1)]), &mut out).is_err());
+        assert_eq!(String::from_utf8(out).unwrap(), "_key,a,b\nk,,2\nk,1,3\n");
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn command(curl: &str) -> Markup {
     html! {
         section aria-labelledby="command" {
             h2 id="command" { "The same with curl" }
-            pre tabindex="0" { code { (curl) } }
+            pre class="flow" tabindex="0" { code { (curl) } }
             p class="quiet" { "Put an API key in place of " code { "$KEY" } ", or set the variable." }
         }
     }

@@ -56,7 +56,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
             }
             div { dt { "Fields" } dd { (text::grouped(fields as u64)) } }
         }
-        pre class="json" role="region" aria-label="The record as JSON" tabindex="0" {
+        pre class="json flow" role="region" aria-label="The record as JSON" tabindex="0" {
             code {
                 @for piece in &pieces {
                     @match piece {

@@ -142,8 +142,8 @@ impl View<'_> {
         for row in &mut rows {
             revision_taken(&mut row.record);
         }
-        let (columns, fields) = columns(&rows);
         let asked = self.asked;
+        let (columns, fields) = columns(&rows, &asked.fields);
         let first = asked.cursor.is_none();
         let command =
             text::curl(host, &format!("/v1/docs/{}", self.collection), &text::parameters(asked));
@@ -252,9 +252,9 @@ impl View<'_> {
     }
 }
 
-/// The fields that most of the records have, in the order in which they come, and how many fields there are. One that only
-/// repeats the id is left out.
-fn columns(rows: &[Row]) -> (Vec<Column>, usize) {
+/// The fields that most of the records have, in the order that was asked for or in which they come, and how many fields
+/// there are. One that only repeats the id is left out.
+fn columns(rows: &[Row], asked: &str) -> (Vec<Column>, usize) {
     struct Seen {
         times: usize,
         numbers: bool,
@@ -273,6 +273,8 @@ fn columns(rows: &[Row]) -> (Vec<Column>, usize) {
         }
     }
     names.retain(|name| !seen[name].is_id);
+    // Those that were not asked for by name stay in their order.
+    names.sort_by_key(|name| asked.split(',').position(|asked| asked.trim() == *name));
     let fields = names.len();
     let mut often: Vec<&str> = names.clone();
     often.sort_by_key(|name| std::cmp::Reverse(seen[name].times));

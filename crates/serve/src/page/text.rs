@@ -228,9 +228,8 @@ pub(super) fn curl(host: Option<&str>, path: &str, parameters: &[(&str, String)]
 pub(super) fn first_write(host: Option<&str>) -> String {
     let host = host.unwrap_or("$HOST");
     let url = format!("http://{host}/v1/docs/people/bob");
-    format!(
-        "curl -X PUT -H \"Authorization: Bearer $KEY\" \"{url}\" \\\n  -d '{{\"name\":\"Bob\",\"age\":61}}'"
-    )
+    let json = "-H \"Content-Type: application/json\" -d '{\"name\":\"Bob\",\"age\":61}'";
+    format!("curl -X PUT -H \"Authorization: Bearer $KEY\" \"{url}\" \\\n  {json}")
 }
 
 /// A word of a POSIX shell.

@@ -9,4 +9,6 @@ mod hostile;
 mod limits;
 mod model;
 mod operators;
+mod page;
+mod page_files;
 mod tenants;
