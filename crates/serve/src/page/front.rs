@@ -5,9 +5,9 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use maud::html;
+use maud::html as markup;
 
-use super::{MANNER, collections, guard, html::page, session};
+use super::{MANNER, collections, guard, html, session};
 use crate::{
     catalog::ApiKey,
     gateway::Gateway,
@@ -132,10 +132,10 @@ fn to_home(cookie: HeaderValue) -> Response {
 
 /// The form to sign in.
 pub(super) fn sign_in(wrong: Option<&str>, from_elsewhere: bool) -> Response {
-    let main = html! {
+    let main = markup! {
         div class="door" {
             h1 { "Sign in" }
-            @if let Some(wrong) = wrong { p class="wrong" role="alert" { (wrong) } }
+            @if let Some(wrong) = wrong { (html::wrong(wrong)) }
             @if from_elsewhere {
                 p { "A link led here. If you are signed in already, " a href="/" { "go to the collections" } "." }
             }
@@ -152,5 +152,5 @@ pub(super) fn sign_in(wrong: Option<&str>, from_elsewhere: bool) -> Response {
             }
         }
     };
-    page("Sign in", None, main)
+    html::page("Sign in", None, main)
 }

@@ -81,6 +81,17 @@ pub(super) fn command(curl: &str) -> Markup {
     }
 }
 
+/// What went wrong. Where a place in a condition is pointed at, that keeps its columns.
+pub(super) fn wrong(detail: &str) -> Markup {
+    let (what, place) = detail.split_once('\n').unwrap_or((detail, ""));
+    html! {
+        div id="wrong" class="wrong" role="alert" {
+            p { (what) }
+            @if !place.is_empty() { pre tabindex="0" { (place) } }
+        }
+    }
+}
+
 /// A problem as a page. Where nobody is signed in, that is the form to do so.
 pub(super) fn told(problem: Problem, seen: &Seen) -> Response {
     let (status, detail) = (problem.status(), text::sentence(problem.detail()));
@@ -111,8 +122,7 @@ fn failed(status: StatusCode, detail: &str, seen: &Seen) -> Response {
     };
     let main = html! {
         h1 { (title) }
-        @if detail.contains('\n') { pre class="wrong" tabindex="0" { (detail) } }
-        @else { p class="wrong" { (detail) } }
+        (wrong(detail))
         p { a href="/" { "To the collections" } }
         p class="quiet" { "Status " (status.as_u16()) }
     };

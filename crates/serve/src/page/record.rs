@@ -66,7 +66,9 @@ async fn show(call: Call) -> Result<Response, Problem> {
                 }
             }
         }
-        @if cut { p class="wrong" { "This is the beginning; indented, the record is too long for a page. The command has all of it." } }
+        @if cut {
+            (html::wrong("This is the beginning: indented, the record is too long for a page. The command below has all of it."))
+        }
         (export::form(name, &asked, &[Row { key: id, record }]))
         (html::command(&command))
     };

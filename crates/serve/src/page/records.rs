@@ -125,9 +125,7 @@ impl View<'_> {
                     a href=(self.path) { "Clear" }
                 }
             }
-            @if let Some(wrong) = wrong {
-                pre id="wrong" class="wrong" role="alert" tabindex="0" { (text::sentence(wrong.detail())) }
-            }
+            @if let Some(wrong) = wrong { (html::wrong(&text::sentence(wrong.detail()))) }
         }
     }
 

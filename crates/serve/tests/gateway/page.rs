@@ -358,7 +358,7 @@ async fn lists_are_those_of_the_api() {
     }
     // What the API refuses, the page does, beside its form.
     for (query, shown) in [
-        ("where=n%3E%3E1", "  n&gt;&gt;1\n    ^"),
+        ("where=n%3E%3E1", "<pre tabindex=\"0\">  n&gt;&gt;1\n    ^"),
         ("where=t~/x/", "expressions are not served"),
         ("limit=0", "1 to 1000"),
         ("limit=1001", "1 to 1000"),
