@@ -11,6 +11,7 @@
 //! - [`memcache`]: a client of memcached, and a model of its memory.
 //! - [`store`]: databases, caches and folders behind one interface; [`copy`]: from any place to any place.
 //! - [`server`]: private servers for tests and measurements; [`durability`]: what a write has survived.
+//! - `serve` (with the feature of this name): a gateway before any store, with a database for each tenant.
 //! - [`bench`](mod@bench): what it costs; [`report`]: results as people read them.
 
 pub use steelyard_base::{Error, ErrorKind, Result, error};
@@ -19,6 +20,8 @@ pub use steelyard_format::{format, record};
 pub use steelyard_marc as marc;
 pub use steelyard_memcache as memcache;
 pub use steelyard_report as report;
+#[cfg(feature = "serve")]
+pub use steelyard_serve as serve;
 pub use steelyard_store::{copy, durability, file, link, server, store};
 pub use store::open;
 

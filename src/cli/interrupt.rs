@@ -111,6 +111,13 @@ pub fn at_first() -> Stop {
     stop.clone()
 }
 
+/// From now on the first signal only sets what is returned, however long the verb then takes. A second one ends the
+/// process.
+#[cfg(feature = "serve")]
+pub fn gracefully() -> Stop {
+    STOP.get_or_init(Stop::default).clone()
+}
+
 /// The file of results that a bench keeps up to date: named where the process ends without a report.
 pub fn keeps(results: PathBuf) {
     let _ = RESULTS.set((results, SystemTime::now()));

@@ -23,10 +23,15 @@ mod last;
 mod progress;
 mod put;
 mod report;
+mod rows;
+#[cfg(feature = "serve")]
+mod serve;
 mod servers;
 mod show;
 mod slabs;
 mod stores;
+#[cfg(feature = "serve")]
+mod tenant;
 
 use std::{
     fmt::Display,
@@ -43,7 +48,7 @@ use steelyard::{
     store::is_url,
 };
 
-/// Measures formats and stores on your own records, moves the records, and keeps them.
+/// Measures formats and stores on your own records, moves the records, keeps them, and serves them.
 ///
 /// Exit status: 0 all is well; 1 done, but something was found (bad records, a difference, a regression); 2 the
 /// command line is wrong; 3 it failed; 4 two runs could not be compared (with --fail-on-regression). After a
@@ -66,6 +71,7 @@ Examples:
   steelyard copy catalog.mrc catalog.xml.gz   convert it
   steelyard copy orders.json sqlite:shop.db --key id
   steelyard each sqlite:shop.db --where 'total>=100'
+  steelyard serve sqlite:shop.db              over HTTP
   steelyard help copy                         all about a verb";
 
 #[derive(Subcommand)]
@@ -77,6 +83,10 @@ enum Verb {
     Get(get::Args),
     Each(each::Args),
     Delete(delete::Args),
+    #[cfg(feature = "serve")]
+    Serve(serve::Args),
+    #[cfg(feature = "serve")]
+    Tenant(tenant::Args),
     Check(check::Args),
     Show(show::Args),
     Generate(generate::Args),
@@ -113,6 +123,10 @@ pub fn run() -> ExitCode {
         Verb::Get(args) => get::run(args),
         Verb::Each(args) => each::run(args),
         Verb::Delete(args) => delete::run(args),
+        #[cfg(feature = "serve")]
+        Verb::Serve(args) => serve::run(args),
+        #[cfg(feature = "serve")]
+        Verb::Tenant(args) => tenant::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Show(args) => show::run(args),
         Verb::Generate(args) => generate::run(args),

@@ -4,14 +4,11 @@ use futures_util::TryStreamExt;
 use steelyard::{
     Error, ErrorKind, Result,
     copy::KeyRule,
-    file::Reading,
-    format::{Coder, Takes, Wrapped},
-    marc::Record,
-    record::{self, Document, Value},
-    store::{Key, KeyRange, Layout, Row, Shape},
+    format::Wrapped,
+    store::{KeyRange, Layout, Row, Shape},
 };
 
-use super::{Outcome, files, parsed, print, progress::count, say, stores::Stores};
+use super::{Outcome, parsed, print, progress::count, rows, say, stores::Stores};
 
 /// Stores records, replacing those with the same keys.
 ///
@@ -48,7 +45,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     let stores = Stores::new()?;
     let place = stores.open(&args.url)?;
     let in_place = |e: Error| e.in_place(place.url().to_string());
-    let (mut rows, mut given, mut kept, mut ready) = (Vec::new(), String::new(), 0, false);
+    let (mut waiting, mut given, mut kept, mut ready) = (Vec::new(), String::new(), 0, false);
     let mut send = |rows: &mut Vec<Row>, given: &mut String| -> Result<()> {
         stores.wait(async {
             if !ready {
@@ -63,47 +60,23 @@ pub fn run(args: Args) -> Result<Outcome> {
         print(std::mem::take(given))
     };
     for file in &args.files {
-        // What standard input holds is read as it comes, not guessed from its first bytes.
-        let usual = (file == "-").then(|| steelyard::format::Format::Json.into());
-        let reading = Reading { format: args.from.clone().or(usual), ..Reading::default() };
-        let mut frames = files::open(file, &reading)?;
-        let mut coder = Coder::new(frames.format().clone())?;
-        while let Some(frame) = frames.next()? {
-            let (number, offset) = (frame.number, frame.offset);
-            let at = |e: Error| e.at(offset).at_record(number).in_place(file);
-            if let Some(bad) = frame.bad {
-                return Err(bad);
-            }
-            let mut record = document(&mut coder, frame.bytes).map_err(at)?;
-            let key = rule.take(&mut record).map_err(at)?.unwrap_or_else(|| {
-                let key = Key::fresh();
-                given += key.as_str();
+        rows::each(file, args.from.as_ref(), &rule, |row, is_new| {
+            if is_new {
+                given += row.key.as_str();
                 given.push('\n');
-                key
-            });
-            rows.push(Row { key, record });
-            if rows.len() == BATCH {
-                send(&mut rows, &mut given).map_err(in_place)?;
             }
-        }
+            waiting.push(row);
+            match waiting.len() == BATCH {
+                true => send(&mut waiting, &mut given).map_err(in_place),
+                false => Ok(()),
+            }
+        })?;
     }
-    if !rows.is_empty() {
-        send(&mut rows, &mut given).map_err(in_place)?;
+    if !waiting.is_empty() {
+        send(&mut waiting, &mut given).map_err(in_place)?;
     }
     say(format_args!("{} stored", count(kept, "record")));
     Ok(Outcome::Well)
-}
-
-fn document(coder: &mut Coder, bytes: &[u8]) -> Result<Document> {
-    if coder.wrapped().format.info().takes != Takes::Marc {
-        return coder.decode_document(bytes);
-    }
-    let mut marc = Record::new();
-    coder.decode_marc(bytes, &mut marc)?;
-    match record::to_value(&marc)? {
-        Value::Map(record) => Ok(record),
-        _ => unreachable!("a MARC record is a map"),
-    }
 }
 
 /// Makes the table, if it is not there.

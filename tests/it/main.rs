@@ -7,6 +7,7 @@ mod durability;
 mod files;
 mod formats;
 mod framing;
+mod gateway;
 mod in_process;
 mod iso2709;
 mod marc8;

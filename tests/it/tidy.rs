@@ -19,13 +19,14 @@ use std::{
 use source::Source;
 
 /// Crates that are one room: what they may use is in their Cargo.toml.
-const WHOLE: [&str; 6] = [
+const WHOLE: [&str; 7] = [
     "crates/base/",
     "crates/bench/",
     "crates/marc/",
     "crates/memcache/",
     "crates/report/",
     "crates/results/",
+    "crates/serve/",
 ];
 /// The rooms of the other crates, and what each may use: another room, or a part of it.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -57,6 +58,7 @@ const ROOMS: &[(&str, &[&str])] = &[
             "copy",
             "bench",
             "report",
+            "serve",
         ],
     ),
 ];

@@ -6,7 +6,10 @@
 
 use std::{
     fs::{self, File},
+    mem,
+    os::unix::process::CommandExt,
     path::Path,
+    process::{Command, Stdio},
     sync::Arc,
     thread,
     time::Duration,
@@ -41,7 +44,10 @@ impl Scratch {
         sweep(&parent);
         let folder = Arc::new(PrivateFolder::make(&parent, NAME).map_err(failed)?);
         let made = Arc::clone(&folder);
-        let due = cleanup::due(move || remove(&made));
+        let due = cleanup::due(move || {
+            remove_after_the_end(made.path());
+            remove(&made);
+        });
         let lock = folder.lock().map_err(failed)?;
         Ok(Scratch { folder, _lock: lock, _due: due })
     }
@@ -68,6 +74,23 @@ fn remove(folder: &PrivateFolder) {
         }
         thread::sleep(PAUSE);
     }
+}
+
+/// Leaves the removal of a folder to a process that begins when this one ends: there may be more files than can be removed
+/// before that, and threads that still make some.
+fn remove_after_the_end(folder: &Path) {
+    if let Ok(child) = removal(folder).spawn() {
+        // Its input ends with this process. Where it was not started, the next run sweeps.
+        mem::forget(child.stdin);
+    }
+}
+
+/// What removes a folder when its input ends.
+fn removal(folder: &Path) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg("read end; exec rm -rf -- \"$0\"").arg(folder).process_group(0);
+    shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    shell
 }
 
 /// Removes the folders in `parent` that are this user's and that nobody has locked.
@@ -150,6 +173,16 @@ mod tests {
         assert!(open.join("data").exists() && locked.join("data").exists());
         assert!(fs::symlink_metadata(at("steelyard-bench-link")).is_ok());
         assert!(stranger.is_none_or(|folder| folder.join("data").exists()));
+    }
+
+    #[test]
+    fn what_a_process_has_no_time_to_remove_is_removed_after_its_end() {
+        let parent = tempfile::tempdir().unwrap();
+        let folder = left(parent.path(), "it's -a \"$folder\"", 0o700);
+        let mut shell = removal(&folder).spawn().unwrap();
+        assert!(folder.exists());
+        drop(shell.stdin.take());
+        assert!(shell.wait().unwrap().success() && !folder.exists());
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub struct Config {
 pub struct Listen {
     /// For tenants: an address and port.
     pub address: SocketAddr,
+    /// For tenants: a Unix socket, in place of the address.
+    pub unix: Option<PathBuf>,
+    /// The certificate of TLS, in PEM, with those of its authorities behind it. Read again when it changes.
+    pub certificate: Option<PathBuf>,
+    /// The private key of the certificate, in PEM.
+    pub private_key: Option<PathBuf>,
     /// For operators: metrics and health, without a key. Not to be reached from outside.
     pub operators: Option<SocketAddr>,
     /// Names of the gateway, as browsers ask for it. Where it listens on this machine alone, the page is shown under
@@ -53,6 +59,9 @@ impl Default for Listen {
     fn default() -> Self {
         Listen {
             address: SocketAddr::from(([127, 0, 0, 1], 8080)),
+            unix: None,
+            certificate: None,
+            private_key: None,
             operators: None,
             names: Vec::new(),
         }
@@ -145,6 +154,9 @@ fn weight() -> f64 {
 }
 
 impl Config {
+    /// A configuration with every setting, and its default.
+    pub const EXAMPLE: &str = include_str!("config.toml");
+
     /// Reads a configuration file.
     ///
     /// # Errors
@@ -157,6 +169,10 @@ impl Config {
         // Relative to the configuration, wherever the gateway is started.
         if let Some(folder) = path.parent() {
             config.secret_file = folder.join(&config.secret_file);
+            let Listen { unix, certificate, private_key, .. } = &mut config.listen;
+            for path in [unix, certificate, private_key].into_iter().flatten() {
+                *path = folder.join(&*path);
+            }
         }
         Ok(config)
     }
@@ -180,6 +196,13 @@ impl Config {
         Url::parse(&self.catalog)
             .map_err(|e| Error::invalid(format!("catalog: {}", e.reason())))?;
         positive("lease_seconds", self.lease_seconds, 3600.0)?;
+        let Listen { unix, certificate, private_key, .. } = &self.listen;
+        if certificate.is_some() != private_key.is_some() {
+            return Err(Error::invalid("listen: certificate and private_key come together"));
+        }
+        if unix.is_some() && certificate.is_some() {
+            return Err(Error::invalid("listen: TLS is not possible on a Unix socket"));
+        }
         if self.shards.is_empty() {
             return Err(Error::invalid("no shard; add [shard.NAME] with url = \"…\""));
         }
@@ -200,6 +223,11 @@ impl Config {
             }
         }
         self.limits.check()
+    }
+
+    /// The shards, by their names.
+    pub fn shards(&self) -> impl Iterator<Item = (&str, &Shard)> {
+        self.shards.iter().map(|(name, shard)| (name.as_str(), shard))
     }
 
     /// The lease.
@@ -249,6 +277,28 @@ mod tests {
     const GOOD: &str = "catalog = \"sqlite:catalog.db\"\nsecret_file = \"secret\"\n[shard.a]\nurl = \"sqlite:a.db\"\n";
 
     #[test]
+    fn the_example_of_the_program_is_valid_and_shows_the_defaults() {
+        let text = Config::EXAMPLE;
+        let whole: String = text
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                // Either a Unix socket or TLS.
+                Some(setting) if setting.contains(" = ") && !setting.starts_with("unix") => {
+                    format!("{setting}\n")
+                }
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        for text in [text, &whole] {
+            let config = Config::from_toml(text).unwrap();
+            assert_eq!(
+                (config.lease(), &config.limits),
+                (Duration::from_secs(2), &Limits::default())
+            );
+        }
+    }
+
+    #[test]
     fn a_typo_is_an_error_that_names_it() {
         let config = Config::from_toml(GOOD).unwrap();
         assert_eq!((config.lease(), config.limits), (Duration::from_secs(2), Limits::default()));
@@ -260,6 +310,11 @@ mod tests {
             ("[limits]\nrequest_seconds = 0", "limits.request_seconds = 0"),
             ("[limits]\nrequests_per_second = nan", "limits.requests_per_second"),
             ("[listen]\naddress = \"localhost\"", "address"),
+            ("[listen]\ncertificate = \"a.pem\"", "come together"),
+            (
+                "[listen]\nunix = \"s\"\ncertificate = \"a.pem\"\nprivate_key = \"b.pem\"",
+                "Unix socket",
+            ),
             ("[shard.b]\nurl = \"memcached://h\"", "layout = \"whole\""),
             ("[shard.b]\nurl = \"postgress://h\"", "shard.b"),
         ] {

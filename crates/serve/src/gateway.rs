@@ -9,7 +9,7 @@ use crate::{
     catalog::{ApiKey, Catalog, Pepper},
     clock::Clock,
     config::{Config, Shard},
-    http,
+    http::{self, Socket},
     limits::Gate,
     metrics::Metrics,
     page::Sessions,
@@ -120,7 +120,7 @@ pub(crate) fn shard<'c>(config: &'c Config, name: &str) -> Result<&'c Shard> {
 /// # Errors
 /// Of the sockets.
 pub async fn run(
-    listener: TcpListener,
+    listener: impl Into<Socket>,
     operators: Option<TcpListener>,
     gateway: Arc<Gateway>,
     shutdown: impl Future<Output = ()>,
@@ -131,9 +131,9 @@ pub async fn run(
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
-    let local = listener.local_addr().is_ok_and(|address| address.ip().is_loopback());
-    let router = http::router(gateway.clone(), local);
-    let tenants = http::serve(listener, router, connections, arrival, until(stopped.clone()));
+    let socket = listener.into();
+    let router = http::router(gateway.clone(), socket.reached());
+    let tenants = http::serve(socket, router, connections, arrival, until(stopped.clone()));
     let operators = async {
         match operators {
             None => Ok(()),
@@ -141,7 +141,7 @@ pub async fn run(
                 // Metrics answer while the last requests end.
                 const CONNECTIONS: usize = 16;
                 http::serve(
-                    listener,
+                    listener.into(),
                     http::operators(gateway),
                     CONNECTIONS,
                     arrival,

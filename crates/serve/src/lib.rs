@@ -24,15 +24,18 @@ mod random;
 mod tenants;
 
 pub use catalog::{
-    ApiKey, Catalog, DatabaseId, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
+    Abandoned, ApiKey, Catalog, DatabaseId, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
 };
 pub use clock::Clock;
 pub use config::{Config, Limits, Listen, Shard, TenantLayout};
 pub use gateway::{Gateway, run};
+#[cfg(feature = "tls")]
+pub use http::Certificates;
+pub use http::Socket;
 pub use names::{CollectionName, TenantName};
 pub use quick::Quick;
 pub use steelyard_base::{Error, ErrorKind, Result};
-pub use tenants::Tenants;
+pub use tenants::{Course, Moved, Tenants};
 
 /// Every route of tenants.
 const ROUTES: &[&http::Route] = docs::ROUTES;

@@ -149,7 +149,9 @@ impl Pepper {
     /// [`Invalid`](steelyard_base::ErrorKind::Invalid) where it has fewer than 32 bytes, or others may read it; of the file.
     pub fn from_file(path: &Path) -> Result<Pepper> {
         let named = |e: Error| e.in_place(path.display().to_string());
-        let metadata = std::fs::metadata(path).map_err(|e| named(e.into()))?;
+        let make =
+            format!("head -c 32 /dev/urandom | base64 > {0} && chmod 600 {0}", path.display());
+        let metadata = std::fs::metadata(path).map_err(|e| named(e.into()).with_hint(&*make))?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -170,7 +172,7 @@ impl Pepper {
             short => Err(named(Error::invalid(format!(
                 "a secret of {short} bytes; it must have at least 32"
             )))
-            .with_hint(format!("head -c 32 /dev/urandom | base64 > {}", path.display()))),
+            .with_hint(make)),
         }
     }
 

@@ -17,7 +17,7 @@ use steelyard_store::{
 };
 
 pub use key::{ApiKey, KeyRow, Pepper, Scope};
-pub use tenant::{DatabaseId, State, TenantLimits, TenantRow};
+pub use tenant::{Abandoned, DatabaseId, State, TenantLimits, TenantRow};
 
 use crate::names::TenantName;
 pub(crate) use table::Kept;

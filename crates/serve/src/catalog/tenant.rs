@@ -96,6 +96,19 @@ pub struct TenantRow {
     pub limits: TenantLimits,
     /// When it was added, in RFC 3339.
     pub created: String,
+    /// Databases that were the tenant's, or were to be, and are to be dropped.
+    #[serde(default)]
+    pub abandoned: Vec<Abandoned>,
+}
+
+/// A database that nobody uses any more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Abandoned {
+    /// The shard that has it.
+    pub shard: String,
+    /// The database.
+    pub database: DatabaseId,
 }
 
 /// Limits of one tenant, in place of those of the configuration.

@@ -74,6 +74,10 @@ pub(super) fn sent(headers: &HeaderMap) -> Result<Format, Problem> {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return Ok(Format::Json) };
     let text = value.to_str().unwrap_or_default();
     let media = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    // What `curl -d` says of whatever it is given. Forms have no meaning here, so nothing else can be meant.
+    if media == "application/x-www-form-urlencoded" {
+        return Ok(Format::Json);
+    }
     let known = FORMATS.iter().find(|(_, known)| *known == media);
     known.map(|(format, _)| *format).ok_or_else(|| {
         let known: Vec<_> = FORMATS.iter().map(|(_, media)| *media).collect();

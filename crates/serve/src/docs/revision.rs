@@ -16,7 +16,7 @@ use steelyard_store::{
 use crate::{problem::Problem, random};
 
 /// The field with the revision.
-pub(super) const FIELD: &str = "_rev";
+pub(crate) const FIELD: &str = "_rev";
 
 /// What a write expects to find.
 #[derive(Debug, Clone, PartialEq, Eq)]

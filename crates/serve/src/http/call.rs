@@ -11,6 +11,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use steelyard_store::store::Key;
 
+use super::Reached;
 use crate::{
     gateway::Gateway,
     names::{self, CollectionName},
@@ -21,6 +22,7 @@ use crate::{
 /// A request of a tenant.
 pub(crate) struct Call {
     pub gateway: Arc<Gateway>,
+    pub reached: Reached,
     pub tenant: TenantDb,
     pub headers: HeaderMap,
     /// In a lock that nobody waits for: a body can be sent to another thread, but not shared.

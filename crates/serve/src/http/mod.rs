@@ -7,6 +7,9 @@ mod operators;
 mod pipeline;
 mod route;
 mod serving;
+mod socket;
+#[cfg(feature = "tls")]
+mod tls;
 
 pub(crate) use call::{Call, parameters, whole};
 pub(crate) use log::RequestId;
@@ -15,3 +18,7 @@ pub(crate) use operators::operators;
 pub(crate) use pipeline::{Served, let_in, router};
 pub(crate) use route::{Answer, Manner, Open, Param, Route, Seen, Sent, Visit};
 pub(crate) use serving::serve;
+pub(crate) use socket::Reached;
+pub use socket::Socket;
+#[cfg(feature = "tls")]
+pub use tls::Certificates;

@@ -20,7 +20,7 @@ use axum::{
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{
-    Call, Manner, Open, RequestId, Route, Seen, Visit,
+    Call, Manner, Open, Reached, RequestId, Route, Seen, Visit,
     call::parameters,
     log::{REQUEST_ID, trace},
 };
@@ -72,8 +72,8 @@ static PROGRAMS: Manner = Manner {
     last: |_| {},
 };
 
-/// The router of all that tenants can ask for. `local` is whether it is reached by this machine alone.
-pub(crate) fn router(gateway: Arc<Gateway>, local: bool) -> Router {
+/// The router of all that tenants can ask for.
+pub(crate) fn router(gateway: Arc<Gateway>, reached: Reached) -> Router {
     let programs = ROUTES.iter().map(|route| (&PROGRAMS, Served::Tenants(route)));
     let browsers = page::SERVED.iter().map(|served| (&page::MANNER, *served));
     let mut paths: BTreeMap<&'static str, (&Manner, BTreeMap<String, Verbs>)> = BTreeMap::new();
@@ -99,7 +99,7 @@ pub(crate) fn router(gateway: Arc<Gateway>, local: bool) -> Router {
                     params.iter().map(part).collect()
                 });
                 let params = params.map_err(|_| Problem::invalid("the path is not UTF-8"));
-                answered(gateway, manner, local, verbs.clone(), params, request)
+                answered(gateway, manner, reached, verbs.clone(), params, request)
             };
             answering = answering.on(method, answer);
         }
@@ -139,7 +139,7 @@ fn plain(manner: &Manner, request: &Request, problem: Problem) -> Response {
 async fn answered(
     gateway: Arc<Gateway>,
     manner: &'static Manner,
-    local: bool,
+    reached: Reached,
     verbs: Arc<Verbs>,
     path: Result<Vec<(String, String)>, Problem>,
     request: Request,
@@ -153,14 +153,14 @@ async fn answered(
         Err(problem) => (Vec::new(), Some(problem)),
     };
     let served = chosen(&verbs, &mut path);
-    let refused = broken.or_else(|| (manner.first)(&gateway, request.headers(), local).err());
+    let refused = broken.or_else(|| (manner.first)(&gateway, request.headers(), reached).err());
     let done = match (refused, served) {
         (Some(problem), _) => Err(problem),
         (None, Some(Served::Tenants(route))) => {
-            let_in(&gateway, manner, route, path, request, &mut seen).await
+            let_in(&gateway, manner, reached, route, path, request, &mut seen).await
         }
         (None, Some(Served::Anyone(open))) => {
-            (open.call)(Visit { gateway: &gateway, request, seen: &mut seen }).await
+            (open.call)(Visit { gateway: &gateway, reached, request, seen: &mut seen }).await
         }
         (None, None) => Err(nothing()),
     };
@@ -205,6 +205,7 @@ fn chosen(verbs: &Verbs, path: &mut [(String, String)]) -> Option<Served> {
 pub(crate) async fn let_in(
     gateway: &Arc<Gateway>,
     manner: &Manner,
+    reached: Reached,
     route: &'static Route,
     path: Vec<(String, String)>,
     request: Request,
@@ -227,6 +228,7 @@ pub(crate) async fn let_in(
         let tenant = gateway.tenant(principal).await?;
         let call = Call {
             gateway: gateway.clone(),
+            reached,
             tenant,
             headers: head.headers,
             body: body.into(),

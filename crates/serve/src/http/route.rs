@@ -10,13 +10,13 @@ use axum::{
 };
 use futures_util::future::BoxFuture;
 
-use super::Call;
+use super::{Call, Reached};
 use crate::{gateway::Gateway, problem::Problem, tenants::Access};
 
 /// How those who ask say who they are, and how they are told what went wrong.
 pub(crate) struct Manner {
-    /// Whether the request is answered at all. The flag: only this machine reaches the listener.
-    pub first: fn(&Gateway, &HeaderMap, bool) -> Result<(), Problem>,
+    /// Whether the request is answered at all.
+    pub first: fn(&Gateway, &HeaderMap, Reached) -> Result<(), Problem>,
     /// The text of the key.
     pub key: fn(&Gateway, &Request) -> Result<String, Problem>,
     pub told: fn(Problem, &Seen) -> Response,
@@ -43,6 +43,7 @@ pub(crate) struct Open {
 /// A request of anyone.
 pub(crate) struct Visit<'v> {
     pub gateway: &'v Arc<Gateway>,
+    pub reached: Reached,
     pub request: Request,
     pub seen: &'v mut Seen,
 }

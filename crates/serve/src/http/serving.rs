@@ -1,4 +1,4 @@
-//! Connections: so many at once, each with a time for the head of a request, until they are to end.
+//! Connections: so many at once, each with a time for its handshake and for the head of a request, until they are to end.
 
 use std::{future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -9,19 +9,18 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use steelyard_base::Result;
-use tokio::{
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-};
+use tokio::sync::Semaphore;
+
+use super::socket::{Incoming, Socket};
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 32 << 10;
 /// How long what is in flight may take after the signal to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Serves a router on a listener until `shutdown` is ready; then finishes what is in flight.
+/// Serves a router on a socket until `shutdown` is ready; then finishes what is in flight.
 pub(crate) async fn serve(
-    listener: TcpListener,
+    socket: Socket,
     router: Router,
     connections: usize,
     arrival: Duration,
@@ -34,15 +33,15 @@ pub(crate) async fn serve(
         let accepted = async {
             // Closed never: it is ours.
             let place = place.await.ok();
-            (listener.accept().await, place)
+            (socket.accept().await, place)
         };
         let (accepted, place) = tokio::select! {
             biased;
             () = &mut shutdown => break,
             accepted = accepted => accepted,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let incoming = match accepted {
+            Ok(incoming) => incoming,
             // Of this one connection, or of no more files for any: that passes.
             Err(e) => {
                 tracing::warn!(target: "gateway", error = %e, "cannot accept a connection");
@@ -50,28 +49,31 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let connection = connection(stream, router.clone(), arrival);
-        let watched = graceful.watch(connection);
+        let (router, watcher) = (router.clone(), graceful.watcher());
         tokio::spawn(async move {
-            // A client that hangs up is no error of ours.
-            let _ = watched.await;
+            // A client that hangs up, or does not speak TLS, is no error of ours.
+            if let Some(stream) = ready(incoming, arrival).await {
+                let service = TowerToHyperService::new(router);
+                let _ = watcher
+                    .watch(http(arrival).serve_connection(TokioIo::new(stream), service))
+                    .await;
+            }
             drop(place);
         });
     }
-    drop(listener);
+    drop(socket);
     if tokio::time::timeout(GRACE, graceful.shutdown()).await.is_err() {
         tracing::warn!(target: "gateway", "requests in flight did not end within {} s", GRACE.as_secs());
     }
     Ok(())
 }
 
-fn connection(
-    stream: TcpStream,
-    router: Router,
-    arrival: Duration,
-) -> hyper::server::conn::http1::Connection<TokioIo<TcpStream>, TowerToHyperService<Router>> {
-    let _ = stream.set_nodelay(true);
+async fn ready(incoming: Incoming, arrival: Duration) -> Option<Box<dyn super::socket::Io>> {
+    tokio::time::timeout(arrival, incoming.ready()).await.ok()?.ok()
+}
+
+fn http(arrival: Duration) -> hyper::server::conn::http1::Builder {
     let mut http = hyper::server::conn::http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(arrival).max_buf_size(HEAD);
-    http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
+    http
 }

@@ -7,7 +7,7 @@ use futures_util::{FutureExt, StreamExt, stream};
 use maud::html;
 use tokio::time::Instant;
 
-use super::{html::page, text};
+use super::{guard, html::page, text};
 use crate::{
     docs::absent,
     http::{Call, Route},
@@ -50,7 +50,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         @if names.is_empty() {
             p { "There is none yet. The first document that is written makes its collection:" }
             pre class="flow" tabindex="0" {
-                code { (text::first_write(super::guard::plain_host(&call.headers))) }
+                code { (text::first_write(guard::origin(&call).as_deref())) }
             }
         } @else {
             ul class="index" {

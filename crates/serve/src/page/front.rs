@@ -11,7 +11,7 @@ use super::{MANNER, collections, guard, html, session};
 use crate::{
     catalog::ApiKey,
     gateway::Gateway,
-    http::{Open, Visit, let_in, parameters, whole},
+    http::{Open, Reached, Visit, let_in, parameters, whole},
     problem::Problem,
 };
 
@@ -60,7 +60,7 @@ async fn file(
 }
 
 async fn home(visit: Visit<'_>) -> Result<Response, Problem> {
-    let Visit { gateway, request, seen } = visit;
+    let Visit { gateway, reached, request, seen } = visit;
     let headers = request.headers();
     let asked = parameters(request.uri().query(), &["token"])?;
     if let Some((_, token)) = asked.first() {
@@ -74,20 +74,20 @@ async fn home(visit: Visit<'_>) -> Result<Response, Problem> {
                 "This link was opened before, or is older than ten minutes. Sign in with a key, or ask for another link.",
             )
         })?;
-        return signed_in(gateway, headers, key);
+        return signed_in(gateway, reached, headers, key);
     }
     if session::id(headers).is_none() {
         // From another site the browser sends no cookie, but it may have one.
         let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
         return Ok(sign_in(None, from_elsewhere));
     }
-    let_in(gateway, &MANNER, &collections::ROUTE, Vec::new(), request, seen).await
+    let_in(gateway, &MANNER, reached, &collections::ROUTE, Vec::new(), request, seen).await
 }
 
 async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     /// Bytes of the form.
     const MOST: usize = 1 << 10;
-    let Visit { gateway, request, seen } = visit;
+    let Visit { gateway, reached, request, seen } = visit;
     let _permit = gateway.gate.enter()?;
     guard::is_own(request.headers())?;
     let (head, body) = request.into_parts();
@@ -106,21 +106,26 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     })?;
     seen.tenant = principal.tenant().to_owned();
     seen.key = principal.key().to_owned();
-    signed_in(gateway, &head.headers, key)
+    signed_in(gateway, reached, &head.headers, key)
 }
 
 async fn logout(visit: Visit<'_>) -> Result<Response, Problem> {
-    let Visit { gateway, request, .. } = visit;
+    let Visit { gateway, reached, request, .. } = visit;
     guard::is_own(request.headers())?;
     gateway.sessions.end(request.headers());
-    Ok(to_home(session::cookie(None)))
+    Ok(to_home(session::cookie(None, reached.tls)))
 }
 
 /// A new session in the place of the one that there was, so that nobody goes on with an id from before.
-fn signed_in(gateway: &Gateway, headers: &HeaderMap, key: ApiKey) -> Result<Response, Problem> {
+fn signed_in(
+    gateway: &Gateway,
+    reached: Reached,
+    headers: &HeaderMap,
+    key: ApiKey,
+) -> Result<Response, Problem> {
     gateway.sessions.end(headers);
     let id = gateway.sessions.begin(key)?;
-    Ok(to_home(session::cookie(Some(&id))))
+    Ok(to_home(session::cookie(Some(&id), reached.tls)))
 }
 
 fn to_home(cookie: HeaderValue) -> Response {

@@ -3,14 +3,22 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::{gateway::Gateway, problem::Problem};
+use crate::{
+    gateway::Gateway,
+    http::{Call, Reached},
+    problem::Problem,
+};
 
-/// Whether the request is for a name of this gateway, where it is `local`, that is, reached by this machine alone.
+/// Whether the request is for a name of this gateway, where that is reached from this machine alone.
 ///
 /// A page of another site can have its own name point to this machine, and would then be of the same origin as the gateway
 /// (DNS rebinding). The name stays in `Host`, though. Elsewhere a gateway has any names that its operator gives it.
-pub(super) fn is_named(gateway: &Gateway, headers: &HeaderMap, local: bool) -> Result<(), Problem> {
-    if !local {
+pub(super) fn is_named(
+    gateway: &Gateway,
+    headers: &HeaderMap,
+    reached: Reached,
+) -> Result<(), Problem> {
+    if !reached.local {
         return Ok(());
     }
     let name = match one(headers, header::HOST) {
@@ -48,8 +56,14 @@ pub(super) fn is_own(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Host and port of this request, if it is a plain name or address.
-pub(super) fn plain_host(headers: &HeaderMap) -> Option<&str> {
+/// The beginning of URLs of this gateway, as a browser asked for it; none where that is no plain name or address.
+pub(super) fn origin(call: &Call) -> Option<String> {
+    let scheme = if call.reached.tls { "https" } else { "http" };
+    plain_host(&call.headers).map(|host| format!("{scheme}://{host}"))
+}
+
+/// Host and port of a request, if it is a plain name or address.
+fn plain_host(headers: &HeaderMap) -> Option<&str> {
     let host = one(headers, header::HOST)?;
     let name = without_port(host);
     let port = host[name.len()..].strip_prefix(':');

@@ -69,7 +69,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         (html::trail(&[("/".into(), "Collections".into())], name.as_str()))
         h1 { (name.as_str()) }
         (view.form(wrong.as_ref()))
-        @if let Some(found) = found { (view.found(found, guard::plain_host(&call.headers))) }
+        @if let Some(found) = found { (view.found(found, guard::origin(&call).as_deref())) }
     };
     let mut page = html::page(name.as_str(), Some(call.tenant.principal().tenant()), main);
     if let Some(problem) = wrong {
@@ -135,7 +135,7 @@ impl View<'_> {
         text::url(&self.path, &text::parameters(&asked))
     }
 
-    fn found(&self, found: Listed, host: Option<&str>) -> Markup {
+    fn found(&self, found: Listed, origin: Option<&str>) -> Markup {
         let Listed { mut rows, next } = found;
         for row in &mut rows {
             revision_taken(&mut row.record);
@@ -144,7 +144,7 @@ impl View<'_> {
         let (columns, fields) = columns(&rows, &asked.fields);
         let first = asked.cursor.is_none();
         let command =
-            text::curl(host, &format!("/v1/docs/{}", self.collection), &text::parameters(asked));
+            text::curl(origin, &format!("/v1/docs/{}", self.collection), &text::parameters(asked));
         html! {
             @if rows.is_empty() {
                 p class="none" {

@@ -146,11 +146,12 @@ pub(super) fn id(headers: &HeaderMap) -> Option<&str> {
     }
 }
 
-/// The cookie of a session; without an id, what makes the browser forget it.
-pub(super) fn cookie(id: Option<&str>) -> HeaderValue {
-    // TODO: `; Secure`, and the name with `__Host-` before it, where the gateway itself speaks TLS.
+/// The cookie of a session; without an id, what makes the browser forget it. Behind a proxy that speaks TLS it is not known
+/// that it is `tls`.
+pub(super) fn cookie(id: Option<&str>, tls: bool) -> HeaderValue {
     let (id, age) = id.map_or(("", "; Max-Age=0"), |id| (id, ""));
-    let text = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict{age}");
+    let secure = if tls { "; Secure" } else { "" };
+    let text = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict{secure}{age}");
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
@@ -196,6 +197,12 @@ mod tests {
         assert!(sessions.key(&with(&format!("{COOKIE}={id}; {COOKIE}=x"))).is_none());
         sessions.end(&headers);
         assert!(sessions.key(&headers).is_none());
+    }
+
+    #[test]
+    fn over_tls_a_cookie_goes_over_tls_alone() {
+        let of = |tls| cookie(Some("x"), tls).to_str().unwrap().to_owned();
+        assert!(of(true).contains("; Secure") && !of(false).contains("Secure"));
     }
 
     #[test]

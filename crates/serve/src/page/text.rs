@@ -204,12 +204,13 @@ pub(super) fn url(path: &str, parameters: &[(&str, String)]) -> String {
     url
 }
 
+/// Where the name that the browser used is not plain, the user has to know it.
+const UNKNOWN: &str = "http://$HOST";
+
 /// The command that asks the API for the same.
-pub(super) fn curl(host: Option<&str>, path: &str, parameters: &[(&str, String)]) -> String {
-    // Where the name that the browser used is not plain, the user has to know it.
-    let host = host.unwrap_or("$HOST");
-    // TODO: https, where the gateway itself speaks TLS.
-    let mut command = format!("curl -H \"Authorization: Bearer $KEY\" \"http://{host}{path}\"");
+pub(super) fn curl(origin: Option<&str>, path: &str, parameters: &[(&str, String)]) -> String {
+    let origin = origin.unwrap_or(UNKNOWN);
+    let mut command = format!("curl -H \"Authorization: Bearer $KEY\" \"{origin}{path}\"");
     if !parameters.is_empty() {
         command.push_str(" -G");
     }
@@ -225,9 +226,8 @@ pub(super) fn curl(host: Option<&str>, path: &str, parameters: &[(&str, String)]
 }
 
 /// The command that writes a first document.
-pub(super) fn first_write(host: Option<&str>) -> String {
-    let host = host.unwrap_or("$HOST");
-    let url = format!("http://{host}/v1/docs/people/bob");
+pub(super) fn first_write(origin: Option<&str>) -> String {
+    let url = format!("{}/v1/docs/people/bob", origin.unwrap_or(UNKNOWN));
     let json = "-H \"Content-Type: application/json\" -d '{\"name\":\"Bob\",\"age\":61}'";
     format!("curl -X PUT -H \"Authorization: Bearer $KEY\" \"{url}\" \\\n  {json}")
 }
@@ -298,7 +298,8 @@ mod tests {
 
     #[test]
     fn words_of_commands_are_quoted() {
-        let of = |value: &str| curl(Some("h:1"), "/v1/docs/c", &[("where", value.to_owned())]);
+        let of =
+            |value: &str| curl(Some("http://h:1"), "/v1/docs/c", &[("where", value.to_owned())]);
         assert!(of("age>=60").ends_with("--data-urlencode 'where=age>=60'"));
         assert!(of("a='$(x)`y`\"").ends_with(r#"'where=a='\''$(x)`y`"'"#));
         assert!(of("a\nb\u{202e}").ends_with("-d 'where=a%0Ab%E2%80%AE'"));

@@ -18,8 +18,8 @@ use crate::{
 
 /// The tenants of a configuration, for their operators.
 pub struct Tenants {
-    config: Config,
-    catalog: Arc<Catalog>,
+    pub(super) config: Config,
+    pub(super) catalog: Arc<Catalog>,
     pepper: Pepper,
 }
 
@@ -77,6 +77,7 @@ impl Tenants {
             state: State::Active,
             limits,
             created: now()?,
+            abandoned: Vec::new(),
         };
         match self.catalog.add(&row).await {
             Ok(()) => Ok(row),

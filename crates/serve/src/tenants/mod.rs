@@ -4,11 +4,16 @@
 //! to a collection, and nothing that a request names besides its key chooses the tenant.
 
 mod admin;
+mod backup;
 mod db;
+mod export;
 mod grant;
+mod mover;
 mod open;
+mod transfer;
 
 pub use admin::Tenants;
 pub(crate) use db::{Access, Collection, TenantDb};
 pub(crate) use grant::{Grant, Grants, Principal};
+pub use mover::{Course, Moved};
 pub(crate) use open::{Opened, database_url};

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The table that says whose a database is.
-const MARKER: &str = "_steelyard";
+pub(super) const MARKER: &str = "_steelyard";
 
 /// An open database.
 pub(crate) struct OpenDb {

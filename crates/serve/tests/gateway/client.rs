@@ -98,6 +98,31 @@ impl Running {
             (address, operators, Some(stop), task, gateway);
     }
 
+    /// Another gateway on the same catalog and databases, which has a clock of its own that goes as this one's.
+    pub async fn beside(&self) -> Beside {
+        let (address, _, stop, ..) = serve(&self.config, &self.pepper, &self.clock).await;
+        Beside { address, _stop: stop }
+    }
+
+    /// Asks the gateway at an address.
+    pub async fn at(
+        &self,
+        address: &str,
+        key: &ApiKey,
+        method: &str,
+        path: &str,
+        headers: &str,
+        body: &str,
+    ) -> Answer {
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\
+             Authorization: Bearer {}\r\n{headers}\r\n{body}",
+            body.len(),
+            key.reveal()
+        );
+        raw(address, head.as_bytes()).await
+    }
+
     /// Asks with a key, and gives the answer.
     pub async fn ask(
         &self,
@@ -132,6 +157,12 @@ impl Running {
     pub async fn raw(&self, bytes: &[u8]) -> Answer {
         raw(&self.address, bytes).await
     }
+}
+
+/// A gateway beside another. It ends when this is dropped.
+pub struct Beside {
+    pub address: String,
+    _stop: oneshot::Sender<()>,
 }
 
 /// Asks an address, and reads until the end.

@@ -8,6 +8,7 @@ mod documents;
 mod hostile;
 mod limits;
 mod model;
+mod moves;
 mod operators;
 mod page;
 mod page_files;

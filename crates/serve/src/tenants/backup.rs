@@ -1,0 +1,224 @@
+//! Backs one tenant up into a file of records, in any format that keeps all of them, and restores it as a new tenant.
+//!
+//! The file is a head, then for each table its records, then an end with their number; without that end it is no backup.
+
+use std::time::Duration;
+
+use steelyard_base::{Error, ErrorKind, Result};
+use steelyard_store::{
+    file::{Frames, Reading, Sink, Writing},
+    format::Coder,
+    record::{Document, Value},
+    store::{self, Key, Row},
+};
+
+use super::{
+    Tenants,
+    open::database_url,
+    transfer::{self, Filling},
+};
+use crate::{
+    catalog::{State, TenantLimits, TenantRow, now},
+    gateway::shard,
+    names::{CollectionName, TenantName},
+};
+
+/// The version of what is in a backup.
+const VERSION: i64 = 1;
+/// Records that are put at once.
+const BATCH: usize = 1000;
+
+impl Tenants {
+    /// Writes all records of a tenant to a file, whose name tells its format. If `freeze`, the tenant can only be read
+    /// meanwhile, so that the backup is of one moment; `wait` is called for the lease. Else what is written meanwhile may
+    /// or may not be in it. Says how many records it has.
+    ///
+    /// # Errors
+    /// Of the catalog, the store and the file, which is then as it was before.
+    pub async fn backup(
+        &self,
+        name: &TenantName,
+        file: &str,
+        freeze: bool,
+        wait: impl AsyncFn(Duration),
+    ) -> Result<u64> {
+        let row = self.catalog.known(name).await?.row;
+        match row.state {
+            State::Active if freeze => {
+                self.freeze(name).await?;
+                wait(self.config.lease()).await;
+                let written = self.written(&row, file).await;
+                // Whatever became of the file.
+                let thawed = self.thaw(name).await;
+                written.and_then(|records| thawed.map(|()| records))
+            }
+            State::Active | State::Frozen => self.written(&row, file).await,
+            _ => Err(Error::new(
+                ErrorKind::Conflict,
+                format!("tenant {:?} is being moved or was removed", row.name),
+            )),
+        }
+    }
+
+    async fn written(&self, row: &TenantRow, file: &str) -> Result<u64> {
+        let place =
+            store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
+        let mut sink = Sink::create(file, &Writing { sync: true, ..Writing::default() })?;
+        let head: [(&str, Value); 3] = [
+            ("steelyard_backup", VERSION.into()),
+            ("tenant", (&*row.name).into()),
+            ("created", now()?.into()),
+        ];
+        let mut records = 0;
+        let written = async {
+            sink.put(&Document::from_iter(head))?;
+            transfer::each(&place, async |table, rows| {
+                if rows.is_empty() {
+                    sink.put(&Document::from_iter([("table", table)]))?;
+                }
+                for row in rows {
+                    records += 1;
+                    sink.put(&line(table, row))?;
+                }
+                Ok(())
+            })
+            .await?;
+            let end = i64::try_from(records).unwrap_or(i64::MAX);
+            sink.put(&Document::from_iter([("end", Value::from(end))]))
+        };
+        match written.await {
+            Ok(()) => sink.finish().map(|_| records),
+            Err(e) => {
+                sink.leave()?;
+                Err(e)
+            }
+        }
+    }
+
+    /// Makes a tenant of a backup: a new one, under the name given. Says how many records it has.
+    ///
+    /// # Errors
+    /// [`Malformed`](ErrorKind::Malformed) where the file is no whole backup, [`Conflict`](ErrorKind::Conflict) where the
+    /// name is taken; of the stores. There is no such tenant then.
+    pub async fn restore(
+        &self,
+        name: &TenantName,
+        on: Option<&str>,
+        file: &str,
+        limits: TenantLimits,
+    ) -> Result<u64> {
+        // It has no key, so nobody sees it before it is whole.
+        let row = self.add(name, on, limits).await?;
+        match self.filled(&row, file).await {
+            Ok(records) => Ok(records),
+            Err(e) => {
+                // No lease is on it.
+                self.remove(name, async {}).await?;
+                Err(e)
+            }
+        }
+    }
+
+    async fn filled(&self, row: &TenantRow, file: &str) -> Result<u64> {
+        let place =
+            store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
+        let mut frames = Frames::open(file, &Reading::default())?;
+        let mut coder = Coder::new(frames.format().clone())?;
+        let mut filling = Filling::new(&place);
+        let (mut table, mut waiting, mut end) = (String::new(), Vec::new(), None);
+        let mut head = false;
+        while let Some(frame) = frames.next()? {
+            let at = |e: Error| e.at(frame.offset).at_record(frame.number).in_place(file);
+            if let Some(bad) = frame.bad {
+                return Err(bad);
+            }
+            let line = coder.decode_document(frame.bytes).map_err(at)?;
+            let part = Part::of(line).and_then(|part| match (&part, head, end) {
+                (Part::Head, false, None)
+                | (Part::Table(_) | Part::Row(..) | Part::End(_), true, None) => Ok(part),
+                _ => Err(Error::malformed("this is not in the place where a backup has it")),
+            });
+            match part.map_err(at)? {
+                Part::Head => head = true,
+                Part::Table(name) => {
+                    if !waiting.is_empty() {
+                        filling.put(&table, &std::mem::take(&mut waiting)).await?;
+                    }
+                    filling.put(&name, &[]).await?;
+                    table = name;
+                }
+                Part::Row(name, row) if name == table => {
+                    waiting.push(row);
+                    if waiting.len() == BATCH {
+                        filling.put(&table, &std::mem::take(&mut waiting)).await?;
+                    }
+                }
+                Part::Row(..) => return Err(at(Error::malformed("a record before its table"))),
+                Part::End(records) => end = Some(records),
+            }
+        }
+        if !waiting.is_empty() {
+            filling.put(&table, &waiting).await?;
+        }
+        let records = filling.tally.records;
+        match end {
+            Some(end) if end == records && transfer::tally(&place).await? == filling.tally => {
+                Ok(records)
+            }
+            Some(end) if end == records => {
+                let what = "what was restored is not what is in the file; the store may keep other kinds of value";
+                Err(Error::new(ErrorKind::Mismatch, what).in_place(file))
+            }
+            _ => {
+                Err(Error::malformed("the backup is cut short: its end is missing").in_place(file))
+            }
+        }
+    }
+}
+
+fn line(table: &str, row: Row) -> Document {
+    let parts: [(&str, Value); 3] = [
+        ("table", table.into()),
+        ("key", row.key.as_str().into()),
+        ("record", Value::Map(row.record)),
+    ];
+    Document::from_iter(parts)
+}
+
+/// A part of a backup.
+enum Part {
+    Head,
+    Table(String),
+    Row(String, Row),
+    End(u64),
+}
+
+impl Part {
+    fn of(mut line: Document) -> Result<Part> {
+        if let Some(version) = line.get("steelyard_backup") {
+            return match version {
+                Value::Int(version) if *version == VERSION => Ok(Part::Head),
+                _ => Err(Error::unsupported("a backup of another version")),
+            };
+        }
+        if let Some(Value::Int(records)) = line.get("end") {
+            return Ok(Part::End(u64::try_from(*records).unwrap_or(u64::MAX)));
+        }
+        let table = match line.remove("table") {
+            // The tenant's collections, and the gateway's tables beside them.
+            Some(Value::Text(name))
+                if CollectionName::new(name.trim_start_matches('_')).is_ok() =>
+            {
+                name
+            }
+            _ => return Err(Error::malformed("no part of a backup")),
+        };
+        match (line.remove("key"), line.remove("record")) {
+            (None, None) => Ok(Part::Table(table)),
+            (Some(Value::Text(key)), Some(Value::Map(record))) => {
+                Ok(Part::Row(table, Row { key: Key::new(key)?, record }))
+            }
+            _ => Err(Error::malformed("no part of a backup")),
+        }
+    }
+}

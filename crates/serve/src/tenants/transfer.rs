@@ -1,0 +1,132 @@
+//! All records of one tenant's database, to another database or through somebody's hands.
+
+use std::sync::Arc;
+
+use futures_util::TryStreamExt;
+use sha2::{Digest, Sha256};
+use steelyard_base::{Error, ErrorKind, Result};
+use steelyard_store::{
+    format::Format,
+    record::Document,
+    store::{self, Key, KeyRange, Layout, Place, Row, Store},
+};
+
+use super::open::MARKER;
+
+/// How many records there are, and a sum of their hashes, which is the same in any order.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Tally {
+    pub records: u64,
+    sum: [u64; 4],
+}
+
+impl Tally {
+    fn add(&mut self, table: &str, key: &Key, record: &Document) -> Result<()> {
+        let (mut bytes, mut hash) = (Vec::new(), Sha256::new());
+        // Which has every kind of value.
+        Format::Cbor.encode_document(record, &mut bytes)?;
+        for part in [table.as_bytes(), key.as_bytes(), &bytes] {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        }
+        self.records += 1;
+        for (sum, word) in self.sum.iter_mut().zip(hash.finalize().chunks_exact(8)) {
+            // Two records that are there twice do not cancel out, as they would by exclusive or.
+            *sum = sum.wrapping_add(word.iter().fold(0, |all, byte| all << 8 | u64::from(*byte)));
+        }
+        Ok(())
+    }
+}
+
+/// The tables of a database that are the tenant's: all but the marker, which is the database's own.
+pub(super) async fn tables(place: &Place) -> Result<Vec<String>> {
+    let mut names = place.tables().await.map_err(|e| match e.kind() {
+        ErrorKind::Unsupported => {
+            Error::unsupported("this kind of store cannot list its tables, so a tenant in it cannot be moved or backed up")
+        }
+        _ => e,
+    })?;
+    names.retain(|name| name != MARKER);
+    Ok(names)
+}
+
+/// Hands over all records of a database, some at a time, each batch with its table.
+pub(super) async fn each(
+    place: &Place,
+    mut take: impl AsyncFnMut(&str, Vec<Row>) -> Result<()>,
+) -> Result<()> {
+    for name in tables(place).await? {
+        let table = place.table(&name)?;
+        // An empty table is one too.
+        take(&name, Vec::new()).await?;
+        let mut rows = table.scan(&KeyRange::all()).await?;
+        while let Some(batch) = rows.try_next().await? {
+            take(&name, batch).await?;
+        }
+    }
+    Ok(())
+}
+
+/// What is in a database.
+pub(super) async fn tally(place: &Place) -> Result<Tally> {
+    let mut tally = Tally::default();
+    each(place, async |name, rows| {
+        rows.iter().try_for_each(|row| tally.add(name, &row.key, &row.record))
+    })
+    .await?;
+    Ok(tally)
+}
+
+/// Writes tables of a database, in the order in which their records come.
+pub(super) struct Filling<'p> {
+    place: &'p Place,
+    table: Option<(String, Arc<dyn Store>)>,
+    pub tally: Tally,
+}
+
+impl<'p> Filling<'p> {
+    pub(super) fn new(place: &'p Place) -> Filling<'p> {
+        Filling { place, table: None, tally: Tally::default() }
+    }
+
+    pub(super) async fn put(&mut self, name: &str, rows: &[Row]) -> Result<()> {
+        if self.table.as_ref().is_none_or(|(open, _)| open != name) {
+            let table = self.place.table(name)?;
+            table.prepare(&Layout::plain()).await?;
+            self.table = Some((name.to_owned(), table));
+        }
+        rows.iter().try_for_each(|row| self.tally.add(name, &row.key, &row.record))?;
+        match &self.table {
+            Some((_, table)) if !rows.is_empty() => table.put(rows).await,
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Copies all records of a database into one that has none but the marker, and says what it has then: read again there,
+/// and the same as what is in the source after the copy.
+///
+/// # Errors
+/// [`Mismatch`](ErrorKind::Mismatch) where they differ in the end.
+pub(super) async fn copy(from: &str, to: &str) -> Result<Tally> {
+    /// A write that was on its way when the tenant was frozen, and that nobody acknowledged, may still arrive.
+    const TRIES: usize = 3;
+    let (source, target) = (store::open(from).await?, store::open(to).await?);
+    let mut found = (Tally::default(), Tally::default());
+    for _ in 0..TRIES {
+        for name in tables(&target).await? {
+            target.table(&name)?.drop_table().await?;
+        }
+        let mut filling = Filling::new(&target);
+        each(&source, async |name, rows| filling.put(name, &rows).await).await?;
+        found = (tally(&source).await?, tally(&target).await?);
+        if found.0 == found.1 {
+            return Ok(found.1);
+        }
+    }
+    let what = format!(
+        "the copy has {} records and the source {}, and they are not the same; the target may keep other kinds of value",
+        found.1.records, found.0.records
+    );
+    Err(Error::new(ErrorKind::Mismatch, what))
+}

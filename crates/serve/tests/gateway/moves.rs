@@ -1,0 +1,258 @@
+//! Tenants that are moved, backed up and restored, while others write.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use serde_json::json;
+use steelyard_serve::{Course, ErrorKind, Scope, TenantLimits};
+
+use super::client::{Running, name};
+
+/// What the mover waits is what the gateway's clock goes on by.
+fn waits(gateway: &Running) -> impl AsyncFn(Duration) {
+    async |lease| gateway.clock.advance(lease)
+}
+
+fn other(shard: &str) -> &'static str {
+    if shard == "one" { "two" } else { "one" }
+}
+
+fn databases(gateway: &Running) -> usize {
+    let names = std::fs::read_dir(gateway.folder.path()).unwrap();
+    let names = names.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names
+        .filter(|name| {
+            name.contains("steelyard_") && !name.ends_with("-wal") && !name.ends_with("-shm")
+        })
+        .count()
+}
+
+#[tokio::test]
+async fn a_tenant_is_moved_with_all_it_has_and_nothing_of_it_stays() {
+    let gateway = Running::start("").await;
+    let (key, a) = (&gateway.a, name("a"));
+    let once = "Idempotency-Key: 1\r\n";
+    let put = gateway.put(key, "/v1/docs/c/x", once, r#"{"n":[1,2.5,null,"ü"]}"#).await.is(201);
+    gateway.put(key, "/v1/docs/d/y", "", "{}").await.is(201);
+    gateway.put(&gateway.b, "/v1/docs/c/x", "", r#"{"of":"b"}"#).await.is(201);
+    let before = gateway.admin.show(&a).await.unwrap();
+    let to = other(&before.shard);
+    let refused = |course| gateway.admin.move_to(&a, to, course, waits(&gateway));
+    for course in [Course::Resume, Course::Back] {
+        assert_eq!(refused(course).await.unwrap_err().kind(), ErrorKind::Conflict);
+    }
+    // Neither read nor written while it is on its way.
+    let wait = async |lease| {
+        gateway.clock.advance(lease);
+        let there = gateway.get(key, "/v1/docs/c/x").await.is(503);
+        assert!(there.header("retry-after").is_some());
+        gateway.put(key, "/v1/docs/c/x", "", "{}").await.is(503);
+        gateway.get(&gateway.b, "/v1/docs/c/x").await.is(200);
+    };
+    let moved = gateway.admin.move_to(&a, to, Course::Begin, wait).await.unwrap();
+    assert_eq!((moved.records, moved.left), (3, vec![]));
+    gateway.clock.advance(gateway.admin.lease());
+    let got = gateway.get(key, "/v1/docs/c/x").await.is(200);
+    assert_eq!((got.text().as_str(), got.tag()), (r#"{"n":[1,2.5,null,"ü"]}"#, put.tag()));
+    let again = gateway.put(key, "/v1/docs/c/x", once, r#"{"n":[1,2.5,null,"ü"]}"#).await.is(201);
+    assert_eq!(again.tag(), put.tag());
+    let after = gateway.admin.show(&a).await.unwrap();
+    assert!(after.shard == to && after.database != before.database && after.abandoned.is_empty());
+    assert_eq!(databases(&gateway), 2, "of a and b");
+    let same = gateway.admin.move_to(&a, to, Course::Begin, waits(&gateway)).await.unwrap_err();
+    assert_eq!(same.kind(), ErrorKind::Invalid);
+}
+
+/// A mover that is killed: the future is dropped at each point where it waits.
+#[tokio::test]
+async fn a_move_that_was_killed_goes_on_or_goes_back() {
+    let gateway = Running::start("").await;
+    let (key, a) = (&gateway.a, name("a"));
+    for i in 0..50 {
+        gateway.put(key, &format!("/v1/docs/c/{i}"), "", "{}").await.is(201);
+    }
+    let whole = async || {
+        gateway.clock.advance(gateway.admin.lease());
+        let count = gateway.get(key, "/v1/docs/c:count").await.is(200);
+        assert_eq!(count.json(), json!({ "count": 50 }));
+        gateway.put(key, "/v1/docs/c/0", "", "{}").await.is(200);
+        assert_eq!(databases(&gateway), 2);
+    };
+    for polls in [1, 3, 10, 30, 100, 300] {
+        for course in [Course::Resume, Course::Back] {
+            let from = gateway.admin.show(&a).await.unwrap().shard;
+            let to = other(&from);
+            let mut moving =
+                Box::pin(gateway.admin.move_to(&a, to, Course::Begin, waits(&gateway)));
+            let mut left = polls;
+            let killed = std::future::poll_fn(|context| {
+                if let std::task::Poll::Ready(done) = moving.as_mut().poll(context) {
+                    return std::task::Poll::Ready(Some(done));
+                }
+                left -= 1;
+                if left == 0 { std::task::Poll::Ready(None) } else { std::task::Poll::Pending }
+            })
+            .await;
+            drop(moving);
+            // What it had sent to the catalog may still arrive, as from a process that was killed.
+            loop {
+                let now = gateway.admin.show(&a).await.unwrap();
+                let is_moving = matches!(now.state, steelyard_serve::State::Moving { .. });
+                let done = match (is_moving, &killed) {
+                    (true, _) => {
+                        gateway.clock.advance(gateway.admin.lease());
+                        gateway.get(key, "/v1/docs/c/1").await.is(503);
+                        gateway.admin.move_to(&a, to, course, waits(&gateway)).await
+                    }
+                    // Killed before it began, or after it was switched: the next one drops what it left.
+                    (false, None) => {
+                        gateway
+                            .admin
+                            .move_to(&a, other(&now.shard), Course::Begin, waits(&gateway))
+                            .await
+                    }
+                    (false, Some(_)) => break,
+                };
+                match done {
+                    Err(e) if e.kind() == ErrorKind::Conflict => {}
+                    done => {
+                        let now = gateway.admin.show(&a).await.unwrap();
+                        if is_moving {
+                            assert_eq!(
+                                now.shard,
+                                if course == Course::Back { from } else { to.to_owned() }
+                            );
+                        }
+                        assert_eq!(done.unwrap().left, Vec::<String>::new());
+                        break;
+                    }
+                }
+            }
+            whole().await;
+        }
+    }
+}
+
+/// Writers through three gateways, each with what it knows of the catalog, while the tenant goes to and fro.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_acknowledged_write_is_lost_or_doubled_by_moves() {
+    let gateway = Arc::new(Running::start("requests_per_second = 1e6\n").await);
+    let mut others = Vec::new();
+    for _ in 0..2 {
+        others.push(gateway.beside().await);
+    }
+    let addresses: Vec<String> = [gateway.address.clone()]
+        .into_iter()
+        .chain(others.iter().map(|o| o.address.clone()))
+        .collect();
+    let (stop, acknowledged, unknown) =
+        (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
+    let (stop, acknowledged, unknown) = (Arc::new(stop), Arc::new(acknowledged), Arc::new(unknown));
+    let mut writers = Vec::new();
+    for (writer, address) in addresses.into_iter().enumerate() {
+        let (gateway, stop) = (gateway.clone(), stop.clone());
+        let (acknowledged, unknown) = (acknowledged.clone(), unknown.clone());
+        writers.push(tokio::spawn(async move {
+            for i in 0.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                // Each write is of a document of its own, so that each can be looked for.
+                let path = format!("/v1/docs/c/{writer}-{i}");
+                let put = gateway
+                    .at(&address, &gateway.a, "PUT", &path, "If-None-Match: *\r\n", "{}")
+                    .await;
+                match put.status {
+                    201 => acknowledged.fetch_add(1, Ordering::Relaxed),
+                    503 | 504 => unknown.fetch_add(1, Ordering::Relaxed),
+                    other => panic!("{other}: {put:?}"),
+                };
+            }
+        }));
+    }
+    let mut moves = 0;
+    while moves < 6 || acknowledged.load(Ordering::Relaxed) < 100 {
+        let on = gateway.admin.show(&name("a")).await.unwrap().shard;
+        let moved = gateway
+            .admin
+            .move_to(&name("a"), other(&on), Course::Begin, waits(&gateway))
+            .await
+            .unwrap();
+        assert!(moved.left.is_empty(), "{moved:?}");
+        gateway.clock.advance(gateway.admin.lease());
+        let before = acknowledged.load(Ordering::Relaxed);
+        // Until there were some writes where it is now.
+        while acknowledged.load(Ordering::Relaxed) < before + 10 {
+            tokio::task::yield_now().await;
+        }
+        moves += 1;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    gateway.clock.advance(gateway.admin.lease());
+    let each = gateway.get(&gateway.a, "/v1/docs/c:each").await.is(200).lines();
+    let (there, acknowledged) = (each.len() as u64, acknowledged.load(Ordering::Relaxed));
+    let unknown = unknown.load(Ordering::Relaxed);
+    assert!(
+        (acknowledged..=acknowledged + unknown).contains(&there),
+        "{there}: {acknowledged} and {unknown}"
+    );
+}
+
+#[tokio::test]
+async fn a_backup_has_all_and_becomes_another_tenant() {
+    let gateway = Running::start("").await;
+    let (key, folder) = (&gateway.a, gateway.folder.path());
+    gateway.put(key, "/v1/docs/other/x", "Idempotency-Key: 1\r\n", "{}").await.is(201);
+    for batch in 0..25 {
+        let line =
+            |i| format!("{}\n", json!({ "id": format!("k{i}"), "doc": { "n": i, "t": "ü" } }));
+        let body: String = (100 * batch..100 * (batch + 1)).map(line).collect();
+        gateway.ask(key, "POST", "/v1/docs/c:bulk", "", &body).await.is(200);
+    }
+    let whole = gateway.get(key, "/v1/docs/c:each").await.is(200).text();
+    for format in ["cbor.zst", "json.gz"] {
+        let file = folder.join(format!("a.{format}")).display().to_string();
+        // Frozen meanwhile.
+        let wait = async |lease| {
+            gateway.clock.advance(lease);
+            gateway.put(key, "/v1/docs/c/new", "", "{}").await.is(403);
+            gateway.get(key, "/v1/docs/c/k1").await.is(200);
+        };
+        let records = gateway.admin.backup(&name("a"), &file, true, wait).await.unwrap();
+        gateway.clock.advance(gateway.admin.lease());
+        gateway.put(key, "/v1/docs/c/k1", "", r#"{"n":1}"#).await.is(200);
+        let new = name(&format!("new-{}", &format[..4]));
+        let limits = TenantLimits::default();
+        assert_eq!(
+            gateway.admin.restore(&new, None, &file, limits.clone()).await.unwrap(),
+            records
+        );
+        let new_key = gateway.admin.add_key(&new, Scope::Read, "").await.unwrap();
+        let restored = gateway.get(&new_key, "/v1/docs/c:each").await.is(200).text();
+        assert_eq!(restored.lines().count(), whole.lines().count());
+        let taken = gateway.admin.restore(&new, None, &file, limits.clone()).await.unwrap_err();
+        assert_eq!(taken.kind(), ErrorKind::Conflict);
+        // Cut short, it is no backup, and there is no tenant of it.
+        if format == "json.gz" {
+            let text =
+                std::process::Command::new("gzip").args(["-dc", &file]).output().unwrap().stdout;
+            let cut = folder.join("cut.json").display().to_string();
+            let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
+            std::fs::write(&cut, lines[..lines.len() - 1].concat()).unwrap();
+            let error = gateway.admin.restore(&name("cut"), None, &cut, limits).await.unwrap_err();
+            assert!(error.to_string().contains("cut short"), "{error}");
+            assert_eq!(
+                gateway.admin.show(&name("cut")).await.unwrap_err().kind(),
+                ErrorKind::NotFound
+            );
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! `steelyard tenant`.
+
+use std::path::PathBuf;
+
+use serde_json::json;
+use steelyard::{
+    Error, Result,
+    format::Wrapped,
+    serve::{Config, Course, Scope, State, TenantLimits, TenantName, TenantRow, Tenants},
+};
+
+use super::{Outcome, parsed, print, progress::count, say, stores::Stores};
+
+/// Adds, lists, freezes, moves, backs up and removes the tenants of a gateway, and makes their keys.
+///
+/// Gateways that run notice within the lease of the configuration.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The configuration of the gateway.
+    #[arg(long, value_name = "FILE", default_value = "steelyard.toml", global = true)]
+    config: PathBuf,
+    #[command(subcommand)]
+    act: Act,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  steelyard tenant add austin
+  steelyard tenant key add austin --scope read --label reports
+  steelyard tenant list
+  steelyard tenant freeze austin
+  steelyard tenant move austin --to second
+  steelyard tenant backup austin austin.cbor.zst
+  steelyard tenant restore austin2 austin.cbor.zst
+  steelyard tenant export austin exported --to csv
+  steelyard tenant remove austin --yes";
+
+#[derive(clap::Subcommand)]
+enum Act {
+    /// Adds a tenant with a database of its own, and prints a key that may write.
+    Add(Add),
+    /// Lists the tenants.
+    List(List),
+    /// Shows a tenant, as JSON.
+    Show(Named),
+    /// Makes a tenant one that can only be read.
+    Freeze(Named),
+    /// Makes a frozen tenant one that can be written again.
+    Thaw(Named),
+    /// Removes a tenant, its keys, and its database with all in it.
+    Remove(Remove),
+    /// Makes, lists and revokes keys.
+    Key(Keys),
+    /// Moves a tenant to another shard; it is not served meanwhile.
+    Move(Move),
+    /// Writes all records of a tenant to a file. The tenant can only be read meanwhile.
+    Backup(Backup),
+    /// Makes a new tenant of a backup.
+    Restore(Restore),
+    /// Writes each collection of a tenant to a file of a folder.
+    Export(Export),
+}
+
+#[derive(clap::Args)]
+struct Move {
+    /// The tenant.
+    name: String,
+    /// The shard it goes to.
+    #[arg(long, value_name = "SHARD")]
+    to: String,
+    /// Go on with a move that was ended before it was done.
+    #[arg(long)]
+    resume: bool,
+    /// Give such a move up: the tenant is served where it was.
+    #[arg(long, conflicts_with = "resume")]
+    back: bool,
+}
+
+#[derive(clap::Args)]
+struct Backup {
+    /// The tenant.
+    name: String,
+    /// The file; its name tells the format: austin.cbor.zst keeps every kind of value.
+    file: String,
+    /// Do not freeze the tenant: what is written meanwhile may or may not be in the file.
+    #[arg(long)]
+    online: bool,
+}
+
+#[derive(clap::Args)]
+struct Restore {
+    /// The name of the new tenant.
+    name: String,
+    /// The file.
+    file: String,
+    /// The shard of its database [default: by the weights of the shards].
+    #[arg(long, value_name = "SHARD")]
+    shard: Option<String>,
+}
+
+#[derive(clap::Args)]
+struct Export {
+    /// The tenant.
+    name: String,
+    /// The folder; it is created if it does not exist.
+    folder: PathBuf,
+    /// The format of the files.
+    #[arg(long, value_name = "FORMAT", default_value = "json", value_parser = parsed::<Wrapped>)]
+    to: Wrapped,
+}
+
+#[derive(clap::Args)]
+struct Named {
+    /// The tenant.
+    name: String,
+}
+
+#[derive(clap::Args)]
+struct Add {
+    /// The tenant: letters, digits, _ and -.
+    name: String,
+    /// The shard of its database [default: by the weights of the shards].
+    #[arg(long, value_name = "SHARD")]
+    shard: Option<String>,
+    /// Requests a second, in place of those of the configuration.
+    #[arg(long, value_name = "N")]
+    requests_per_second: Option<f64>,
+    /// Collections at most, in place of those of the configuration.
+    #[arg(long, value_name = "N")]
+    collections: Option<u64>,
+}
+
+#[derive(clap::Args)]
+struct List {
+    /// As lines of JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(clap::Args)]
+struct Remove {
+    /// The tenant.
+    name: String,
+    /// Yes, drop its database.
+    #[arg(long)]
+    yes: bool,
+}
+
+#[derive(clap::Args)]
+struct Keys {
+    #[command(subcommand)]
+    act: KeyAct,
+}
+
+#[derive(clap::Subcommand)]
+enum KeyAct {
+    /// Makes a key, and prints it once.
+    Add(AddKey),
+    /// Lists the keys of a tenant, without their secrets.
+    List(Named),
+    /// Revokes a key.
+    Revoke(Revoke),
+}
+
+#[derive(clap::Args)]
+struct AddKey {
+    /// The tenant.
+    name: String,
+    /// What it may do: read or write.
+    #[arg(long, default_value = "write", value_parser = parsed::<Scope>)]
+    scope: Scope,
+    /// What it is for.
+    #[arg(long, default_value = "")]
+    label: String,
+}
+
+#[derive(clap::Args)]
+struct Revoke {
+    /// The tenant.
+    name: String,
+    /// The part of the key before the dot.
+    prefix: String,
+}
+
+pub fn run(args: Args) -> Result<Outcome> {
+    let stores = Stores::new()?;
+    let tenants = stores.wait(Tenants::open(Config::from_file(&args.config)?))?;
+    match args.act {
+        Act::Add(add) => {
+            let name = TenantName::new(&add.name)?;
+            let mut limits = TenantLimits::default();
+            limits.requests_per_second = add.requests_per_second;
+            limits.collections = add.collections;
+            let row = stores.wait(tenants.add(&name, add.shard.as_deref(), limits))?;
+            say(format_args!("tenant {name} is on shard {}; its key, shown once:", row.shard));
+            let key = stores.wait(tenants.add_key(&name, Scope::Write, "first"))?;
+            print(key.reveal() + "\n")?;
+        }
+        Act::List(list) => {
+            for row in stores.wait(tenants.list())? {
+                print(if list.json { shown(&row) } else { line(&row) })?;
+            }
+        }
+        Act::Show(named) => {
+            print(shown(&stores.wait(tenants.show(&TenantName::new(&named.name)?))?))?
+        }
+        Act::Freeze(named) => stores.wait(tenants.freeze(&TenantName::new(&named.name)?))?,
+        Act::Thaw(named) => stores.wait(tenants.thaw(&TenantName::new(&named.name)?))?,
+        Act::Remove(remove) => {
+            if !remove.yes {
+                let what =
+                    format!("this drops the database of tenant {:?} with all in it", remove.name);
+                return Err(Error::invalid(what).with_hint("--yes says that this is meant"));
+            }
+            let name = TenantName::new(&remove.name)?;
+            stores
+                .wait(tenants.remove(&name, async { tokio::time::sleep(tenants.lease()).await }))?;
+        }
+        Act::Key(keys) => return key(&stores, &tenants, keys.act),
+        Act::Move(go) => return moved(&stores, &tenants, &go),
+        Act::Backup(backup) => {
+            let name = TenantName::new(&backup.name)?;
+            let records = stores.wait(tenants.backup(
+                &name,
+                &backup.file,
+                !backup.online,
+                tokio::time::sleep,
+            ))?;
+            say(format_args!("{} in {}", count(records, "record"), backup.file));
+        }
+        Act::Restore(restore) => {
+            let name = TenantName::new(&restore.name)?;
+            let limits = TenantLimits::default();
+            let records = stores.wait(tenants.restore(
+                &name,
+                restore.shard.as_deref(),
+                &restore.file,
+                limits,
+            ))?;
+            say(format_args!("{} in tenant {name}", count(records, "record")));
+            say(format_args!("hint: it has no key yet: steelyard tenant key add {name}"));
+        }
+        Act::Export(export) => {
+            let name = TenantName::new(&export.name)?;
+            let records = stores.wait(tenants.export(&name, &export.folder, &export.to))?;
+            say(format_args!("{} in {}", count(records, "record"), export.folder.display()));
+        }
+    }
+    Ok(Outcome::Well)
+}
+
+fn moved(stores: &Stores, tenants: &Tenants, go: &Move) -> Result<Outcome> {
+    let name = TenantName::new(&go.name)?;
+    let course = match (go.resume, go.back) {
+        (true, _) => Course::Resume,
+        (_, true) => Course::Back,
+        _ => Course::Begin,
+    };
+    let moved = stores.wait(tenants.move_to(&name, &go.to, course, tokio::time::sleep))?;
+    match course {
+        Course::Back => say(format_args!("tenant {name} is served where it was")),
+        _ => say(format_args!(
+            "tenant {name} is on shard {}, with {}",
+            go.to,
+            count(moved.records, "record")
+        )),
+    }
+    for left in &moved.left {
+        say(format_args!("warning: not dropped: {left}"));
+    }
+    Ok(if moved.left.is_empty() { Outcome::Well } else { Outcome::Found })
+}
+
+fn key(stores: &Stores, tenants: &Tenants, act: KeyAct) -> Result<Outcome> {
+    match act {
+        KeyAct::Add(add) => {
+            let key = stores.wait(tenants.add_key(
+                &TenantName::new(&add.name)?,
+                add.scope,
+                &add.label,
+            ))?;
+            print(key.reveal() + "\n")?;
+        }
+        KeyAct::List(named) => {
+            for (prefix, row) in stores.wait(tenants.keys(&TenantName::new(&named.name)?))? {
+                let scope = if row.scope == Scope::Write { "write" } else { "read" };
+                let state = if row.revoked { "  revoked" } else { "" };
+                print(format!("{prefix}  {scope:5}  {}  {}{state}\n", row.created, row.label))?;
+            }
+        }
+        KeyAct::Revoke(revoke) => {
+            stores.wait(tenants.revoke_key(&TenantName::new(&revoke.name)?, &revoke.prefix))?;
+        }
+    }
+    Ok(Outcome::Well)
+}
+
+fn state(row: &TenantRow) -> &'static str {
+    match row.state {
+        State::Active => "active",
+        State::Frozen => "frozen",
+        State::Moving { .. } => "moving",
+        State::Removed => "removed",
+        _ => "unknown",
+    }
+}
+
+fn line(row: &TenantRow) -> String {
+    format!("{:24} {:8} {:16} {}\n", row.name, state(row), row.shard, row.created)
+}
+
+fn shown(row: &TenantRow) -> String {
+    let shown = json!({
+        "name": row.name, "state": state(row), "shard": row.shard, "database": row.database.as_str(),
+        "epoch": row.epoch, "created": row.created,
+        "requests_per_second": row.limits.requests_per_second, "collections": row.limits.collections,
+    });
+    format!("{shown}\n")
+}
