@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
     process,
     sync::{
-        Mutex, OnceLock, PoisonError,
+        Condvar, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicI32, Ordering},
         mpsc,
     },
@@ -38,6 +38,10 @@ const CLEARING: Duration = Duration::from_millis(400);
 static STOP: OnceLock<Stop> = OnceLock::new();
 /// The thread that ends the process where the verb does not.
 static DEADLINE: OnceLock<thread::Thread> = OnceLock::new();
+/// Whether what is said at the first signal was said.
+static TOLD: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+/// How long that may take. Nobody may be reading.
+const TELLING: Duration = Duration::from_millis(200);
 /// Which signal was the first; 0 before.
 static FIRST: AtomicI32 = AtomicI32::new(0);
 /// The lines of progress that are drawn.
@@ -96,7 +100,14 @@ pub fn at_first() -> Stop {
                 thread::park();
             }
             // On a thread of its own: a terminal that was stopped (Ctrl-S) takes no line.
-            let _ = thread::Builder::new().spawn(|| tell(SAID));
+            let told = thread::Builder::new().spawn(|| {
+                tell(SAID);
+                *TOLD.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                TOLD.1.notify_all();
+            });
+            if told.is_err() {
+                *TOLD.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+            }
             thread::sleep(GRACE);
             if let Ok(signal) = Signal::try_from(FIRST.load(Ordering::Relaxed)) {
                 at_once(signal);
@@ -137,6 +148,11 @@ pub fn undrawn() {
 /// where none came.
 pub fn pass_on() {
     if let Ok(signal) = Signal::try_from(FIRST.load(Ordering::Relaxed)) {
+        if DEADLINE.get().is_some() {
+            // A verb may have ended before the thread that tells had its turn.
+            let told = TOLD.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = TOLD.1.wait_timeout_while(told, TELLING, |told| !*told);
+        }
         end_by(signal);
     }
 }

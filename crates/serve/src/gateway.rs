@@ -79,11 +79,16 @@ impl Gateway {
         let row = &principal.grant().tenant;
         let shard = shard(&self.config, &row.shard)?;
         let db = self.opened.get(shard, row).await.map_err(|e| match e.kind() {
-            // There is a tenant, so its database has to be there.
-            ErrorKind::NotFound | ErrorKind::Mismatch | ErrorKind::Invalid => Problem::internal(
-                "the database of this tenant cannot be opened; the log of the gateway says why",
-            )
-            .because(&e),
+            ErrorKind::NotFound | ErrorKind::Mismatch | ErrorKind::Invalid => {
+                // Where the lease has run out it may have been moved. Else there is a tenant, so its database has to be there.
+                let problem = match principal.grant().holds(&self.clock) {
+                    true => Problem::internal(
+                        "the database of this tenant cannot be opened; the log of the gateway says why",
+                    ),
+                    false => Problem::unavailable("this tenant was moved meanwhile").retry(Duration::from_secs(1)),
+                };
+                problem.because(&e)
+            }
             _ => e.into(),
         })?;
         Ok(TenantDb::new(principal, db, self.clock.clone(), self.config.limits.collections))

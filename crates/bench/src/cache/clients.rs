@@ -71,6 +71,8 @@ fn compiled(folder: &Path, stop: &Stop) -> Result<PathBuf> {
     for compiler in COMPILERS {
         let mut command = Command::new(compiler);
         command.args(["-O2", "-o"]).arg(&program).arg(&source).args(["-lmemcached", "-lpthread"]);
+        // What it leaves when it is killed goes with the folder.
+        command.env("TMPDIR", folder);
         match child::output(&mut command, &[Signal::SIGKILL], &|| stop.is_set()) {
             Ok(made) if made.status.success() => return Ok(program),
             Ok(made) => {

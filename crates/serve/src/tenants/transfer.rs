@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     format::Format,
-    record::Document,
+    record::{Document, Value},
     store::{self, Key, KeyRange, Layout, Place, Row, Store},
 };
 
@@ -23,8 +23,8 @@ pub(super) struct Tally {
 impl Tally {
     fn add(&mut self, table: &str, key: &Key, record: &Document) -> Result<()> {
         let (mut bytes, mut hash) = (Vec::new(), Sha256::new());
-        // Which has every kind of value.
-        Format::Cbor.encode_document(record, &mut bytes)?;
+        // Which has every kind of value. Stores may keep names in another order.
+        Format::Cbor.encode_document(&in_order(record), &mut bytes)?;
         for part in [table.as_bytes(), key.as_bytes(), &bytes] {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
@@ -36,6 +36,20 @@ impl Tally {
         }
         Ok(())
     }
+}
+
+/// The record with the names of all maps in order.
+fn in_order(record: &Document) -> Document {
+    fn value(of: &Value) -> Value {
+        match of {
+            Value::Map(map) => Value::Map(in_order(map)),
+            Value::List(list) => Value::List(list.iter().map(value).collect()),
+            other => other.clone(),
+        }
+    }
+    let mut names: Vec<(&str, &Value)> = record.iter().collect();
+    names.sort_by_key(|(name, _)| *name);
+    Document::from_iter(names.into_iter().map(|(name, of)| (name, value(of))))
 }
 
 /// The tables of a database that are the tenant's: all but the marker, which is the database's own.

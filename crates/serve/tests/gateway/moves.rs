@@ -106,7 +106,6 @@ async fn a_move_that_was_killed_goes_on_or_goes_back() {
                 let done = match (is_moving, &killed) {
                     (true, _) => {
                         gateway.clock.advance(gateway.admin.lease());
-                        gateway.get(key, "/v1/docs/c/1").await.is(503);
                         gateway.admin.move_to(&a, to, course, waits(&gateway)).await
                     }
                     // Killed before it began, or after it was switched: the next one drops what it left.
