@@ -172,7 +172,7 @@ impl View<'_> {
                     }
                 }
             }
-            (export::form(self.collection, asked, &rows))
+            @if !rows.is_empty() { (export::form(self.collection, asked, &rows)) }
             (html::command(&command))
         }
     }
