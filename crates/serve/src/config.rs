@@ -100,6 +100,9 @@ pub struct Listen {
     pub private_key: Option<PathBuf>,
     /// For operators: metrics and health, without a key. Not to be reached from outside.
     pub operators: Option<SocketAddr>,
+    /// Names of the gateway, as browsers ask for it. Where it listens on this machine alone, the page is shown under
+    /// these, `localhost` and the loopback addresses only: a name of another's that leads here is refused.
+    pub names: Vec<String>,
 }
 
 impl Default for Listen {
@@ -110,6 +113,7 @@ impl Default for Listen {
             certificate: None,
             private_key: None,
             operators: None,
+            names: Vec::new(),
         }
     }
 }

@@ -6,12 +6,13 @@ use steelyard_base::{Error, ErrorKind, Result};
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
-    catalog::{Catalog, Pepper},
+    catalog::{ApiKey, Catalog, Pepper},
     clock::Clock,
     config::{Config, Shard},
     http::{self, Socket},
     limits::Gate,
     metrics::Metrics,
+    page::Sessions,
     problem::Problem,
     tenants::{Grants, Opened, Principal, TenantDb},
 };
@@ -26,6 +27,7 @@ pub struct Gateway {
     pub(crate) grants: Grants,
     pub(crate) opened: Opened,
     pub(crate) metrics: Metrics,
+    pub(crate) sessions: Sessions,
 }
 
 impl Gateway {
@@ -55,6 +57,7 @@ impl Gateway {
             gate: Gate::new(clock.clone(), config.limits.clone()),
             opened: Opened::new(config.limits.open_databases, config.layouts()?),
             metrics: Metrics::new(),
+            sessions: Sessions::new(clock.clone()),
             grants,
             catalog,
             pepper,
@@ -91,6 +94,14 @@ impl Gateway {
         Ok(TenantDb::new(principal, db, self.clock.clone(), self.config.limits.collections))
     }
 
+    /// The path of the page, signed in with this key, for whoever opens it first within ten minutes.
+    ///
+    /// # Errors
+    /// Where the system has no random bytes.
+    pub fn page_link(&self, key: &ApiKey) -> Result<String> {
+        Ok(format!("/?token={}", self.sessions.token(key)?))
+    }
+
     /// The description of its API, of OpenAPI 3.1, as JSON.
     pub fn description() -> String {
         http::description().to_string()
@@ -125,9 +136,9 @@ pub async fn run(
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
-    let router = http::router(gateway.clone());
-    let tenants =
-        http::serve(listener.into(), router, connections, arrival, until(stopped.clone()));
+    let socket = listener.into();
+    let router = http::router(gateway.clone(), socket.reached());
+    let tenants = http::serve(socket, router, connections, arrival, until(stopped.clone()));
     let operators = async {
         match operators {
             None => Ok(()),

@@ -16,6 +16,7 @@ mod http;
 mod limits;
 mod metrics;
 mod names;
+mod page;
 mod place;
 mod problem;
 mod quick;

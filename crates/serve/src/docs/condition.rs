@@ -86,7 +86,7 @@ pub(super) fn sort(text: &str) -> Result<Vec<(Path, Order)>, Problem> {
 
 /// What a list is to have.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     pub condition: String,
     pub sort: String,
     pub fields: String,
@@ -127,7 +127,7 @@ impl Asked {
     }
 
     /// As the store is asked, without limit and cursor.
-    pub(super) async fn query(&self, store: &dyn Store) -> Result<Query, Problem> {
+    pub(crate) async fn query(&self, store: &dyn Store) -> Result<Query, Problem> {
         let filter = match self.condition.trim() {
             "" => Filter::All,
             text => filter(text, store).await?,

@@ -8,14 +8,17 @@ use axum::{
 use bytes::Bytes;
 use futures_util::{FutureExt, TryStreamExt};
 use steelyard_base::{Error, ErrorKind};
-use steelyard_store::store::{KeyRange, query};
+use steelyard_store::store::{
+    Row,
+    query::{self, Query},
+};
 use tokio::sync::mpsc;
 
 use super::{condition::Asked, item};
 use crate::{
     http::{Answer, Call, Param, Route},
     problem::Problem,
-    tenants::Access,
+    tenants::{Access, Collection},
 };
 
 pub(super) const ROUTE: Route = Route {
@@ -51,6 +54,27 @@ pub(super) const ROUTE: Route = Route {
 /// Batches that wait for a slow client.
 const WAITING: usize = 2;
 
+/// Rows as they are sent.
+pub(crate) trait Writer: Send + 'static {
+    /// Appends a row.
+    fn row(&mut self, row: Row, out: &mut Vec<u8>) -> steelyard_base::Result<()>;
+    /// Appends what comes after the last row.
+    fn end(&mut self, out: &mut Vec<u8>);
+}
+
+/// Rows as the lines of the API.
+struct Lines;
+
+impl Writer for Lines {
+    fn row(&mut self, row: Row, out: &mut Vec<u8>) -> steelyard_base::Result<()> {
+        item(row, out)?;
+        out.push(b'\n');
+        Ok(())
+    }
+
+    fn end(&mut self, _: &mut Vec<u8>) {}
+}
+
 async fn each(call: Call) -> Result<Response, Problem> {
     let collection = call.existing()?;
     let text = |name| call.asked(name).unwrap_or_default().to_owned();
@@ -59,42 +83,64 @@ async fn each(call: Call) -> Result<Response, Problem> {
         Err(problem) if problem.status() == axum::http::StatusCode::NOT_FOUND => None,
         query => Some(query?),
     };
-    let (send, receive) = mpsc::channel::<Result<Bytes, Error>>(WAITING);
+    let body = streamed(call, collection, query, Lines);
+    Ok(([(header::CONTENT_TYPE, super::LINES)], body).into_response())
+}
+
+/// The rows that a query finds, in steady memory; none without a query. A body that cannot be sent whole does not end as
+/// HTTP says.
+pub(crate) fn streamed(
+    call: Call,
+    collection: Collection,
+    query: Option<Query>,
+    mut writer: impl Writer,
+) -> Body {
+    // None: that was all. Where it does not come, the body was cut short, whatever ended the task.
+    let (send, receive) = mpsc::channel::<Result<Option<Bytes>, Error>>(WAITING);
     // A task of its own: it holds the store while the body is on its way, and ends when the client is gone.
     tokio::spawn(async move {
-        let Some(query) = query else { return };
         let store = &*collection.store;
+        let mut begun = false;
         let sent = async {
-            let mut rows = match query == query::Query::default() {
-                true => store.scan(&KeyRange::all()).await?,
-                false => query::find(store, &query).await?.rows,
-            };
+            let Some(query) = query else { return Ok(()) };
+            let mut rows = query::find(store, &query).await?.rows;
             while let Some(batch) = rows.try_next().await? {
-                let mut lines = Vec::with_capacity(256 * batch.len());
+                let mut bytes = Vec::with_capacity(256 * batch.len());
                 for row in batch {
-                    item(row, &mut lines)?;
-                    lines.push(b'\n');
+                    writer.row(row, &mut bytes)?;
                 }
                 if let Err(problem) = call.tenant.confirm(&call.gateway).await {
                     return Err(Error::new(ErrorKind::Unavailable, problem.detail()));
                 }
-                if send.send(Ok(lines.into())).await.is_err() {
+                begun = true;
+                if send.send(Ok(Some(bytes.into()))).await.is_err() {
                     return Ok(());
                 }
             }
             Ok(())
         };
-        match sent.await {
+        let sent: Result<(), Error> = sent.await;
+        match sent {
             // A collection that is not there has nothing in it.
-            Err(e) if e.kind() != ErrorKind::NotFound => {
+            Err(e) if e.kind() != ErrorKind::NotFound || begun => {
                 tracing::warn!(target: "gateway", error = e.chain(), "a list was cut short");
                 let _ = send.send(Err(e)).await;
             }
-            _ => {}
+            _ => {
+                let mut bytes = Vec::new();
+                writer.end(&mut bytes);
+                let _ = send.send(Ok(Some(bytes.into()))).await;
+                let _ = send.send(Ok(None)).await;
+            }
         }
     });
-    let lines = futures_util::stream::unfold(receive, |mut receive| async {
-        receive.recv().await.map(|lines| (lines, receive))
+    let bytes = futures_util::stream::try_unfold(receive, |mut receive| async {
+        match receive.recv().await {
+            Some(Ok(Some(bytes))) => Ok(Some((bytes, receive))),
+            Some(Ok(None)) => Ok(None),
+            Some(Err(e)) => Err(e),
+            None => Err(Error::new(ErrorKind::Io, "the list was cut short")),
+        }
     });
-    Ok(([(header::CONTENT_TYPE, super::LINES)], Body::from_stream(lines)).into_response())
+    Body::from_stream(bytes)
 }

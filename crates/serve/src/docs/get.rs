@@ -7,6 +7,7 @@ use axum::{
 };
 use futures_util::FutureExt;
 use steelyard_base::ErrorKind;
+use steelyard_store::{record::Document, store::Key};
 
 use super::{
     accept::{self, Chosen, STORED},
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     http::{Answer, Call, Param, Route},
     problem::Problem,
-    tenants::Access,
+    tenants::{Access, Collection},
 };
 
 pub(super) const ROUTE: Route = Route {
@@ -51,7 +52,6 @@ pub(super) const ROUTE: Route = Route {
 
 async fn get(call: Call) -> Result<Response, Problem> {
     let (collection, id) = (call.existing()?, call.id()?);
-    let none = || Problem::not_found("no document of this id");
     let chosen = accept::chosen(&call.headers, collection.store.blobs().is_some())?;
     if let (Chosen::AsStored, Some((blobs, _))) = (&chosen, collection.store.blobs()) {
         let found = blobs.get(std::slice::from_ref(&id)).await;
@@ -60,9 +60,7 @@ async fn get(call: Call) -> Result<Response, Problem> {
         return Ok(([(header::CONTENT_TYPE, STORED)], bytes).into_response());
     }
     let Chosen::Format(format, media) = chosen else { return Err(none()) };
-    let found = collection.store.get(std::slice::from_ref(&id)).await;
-    call.tenant.confirm(&call.gateway).await?;
-    let mut document = absent(found)?.and_then(|mut all| all.pop().flatten()).ok_or_else(none)?;
+    let mut document = document(&call, &collection, &id).await?;
     let revision = revision::taken(&mut document);
     let tag = revision::tag(revision.as_deref(), &document)?;
     let mut response = match revision::is_known(&call.headers, &tag) {
@@ -82,13 +80,28 @@ async fn get(call: Call) -> Result<Response, Problem> {
     Ok(response)
 }
 
+fn none() -> Problem {
+    Problem::not_found("no document of this id")
+}
+
+/// A document as it is kept, with its revision.
+pub(crate) async fn document(
+    call: &Call,
+    collection: &Collection,
+    id: &Key,
+) -> Result<Document, Problem> {
+    let found = collection.store.get(std::slice::from_ref(id)).await;
+    call.tenant.confirm(&call.gateway).await?;
+    absent(found)?.and_then(|mut all| all.pop().flatten()).ok_or_else(none)
+}
+
 /// A header's value, which is plain.
 pub(super) fn value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text).map_err(|_| Problem::internal("a revision that fits no header"))
 }
 
 /// Nothing, where the collection is not there.
-pub(super) fn absent<T>(found: steelyard_base::Result<T>) -> Result<Option<T>, Problem> {
+pub(crate) fn absent<T>(found: steelyard_base::Result<T>) -> Result<Option<T>, Problem> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),

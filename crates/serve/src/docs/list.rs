@@ -115,45 +115,56 @@ fn bad_limit(call: &Call) -> Problem {
     Problem::invalid(format!("limit must be 1 to {}", call.gateway.config.limits.page_documents))
 }
 
-async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
+/// A page of a list.
+pub(crate) struct Listed {
+    pub rows: Vec<Row>,
+    /// The cursor of the next page, if there is one.
+    pub next: Option<String>,
+}
+
+/// The page of the list that is asked for, of the collection in the path.
+pub(crate) async fn listed(call: &Call, asked: &Asked) -> Result<Listed, Problem> {
     let collection = call.existing()?;
     let most = call.gateway.config.limits.page_documents;
     let limit = match asked.limit {
         None => USUAL.min(most),
         Some(limit) if (1..=most).contains(&limit) => limit,
-        Some(_) => return Err(bad_limit(&call)),
+        Some(_) => return Err(bad_limit(call)),
     };
     let scope = Scope {
         pepper: &call.gateway.pepper,
         tenant: call.tenant.principal().tenant(),
         collection: collection.name.as_str(),
-        asked: &asked,
+        asked,
     };
     let from = scope.read()?;
-    let found = match wanted(&*collection.store, &asked, &from, limit).await {
+    let mut rows = match wanted(&*collection.store, asked, &from, limit).await {
         // A collection that is not there has nothing in it.
         Err(problem) if problem.status() == axum::http::StatusCode::NOT_FOUND => Vec::new(),
         found => found?,
     };
     call.tenant.confirm(&call.gateway).await?;
     // One more than the page was asked for, to know whether there is another.
-    let more = found.len() as u64 > limit;
+    let more = rows.len() as u64 > limit;
+    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let skipped = if let From::Skip(n) = from { n } else { 0 };
+    let next = match (more, asked.sort.trim().is_empty(), rows.last()) {
+        (false, ..) | (.., None) => None,
+        (true, true, Some(last)) => scope.write(&From::After(last.key.clone())),
+        (true, false, Some(_)) => scope.write(&From::Skip(skipped + limit)),
+    };
+    Ok(Listed { rows, next })
+}
+
+async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
+    let Listed { rows, next } = listed(&call, &asked).await?;
     let mut body = b"{\"items\":[".to_vec();
-    let mut last: Option<Key> = None;
-    for (i, row) in found.into_iter().take(usize::try_from(limit).unwrap_or(usize::MAX)).enumerate()
-    {
+    for (i, row) in rows.into_iter().enumerate() {
         if i > 0 {
             body.push(b',');
         }
-        last = Some(row.key.clone());
         item(row, &mut body)?;
     }
-    let next = match (more, asked.sort.trim().is_empty(), last) {
-        (false, ..) | (.., None) => None,
-        (true, true, Some(key)) => scope.write(&From::After(key)),
-        (true, false, Some(_)) => scope.write(&From::Skip(skipped + limit)),
-    };
     body.extend_from_slice(b"],\"next\":");
     body.extend_from_slice(serde_json::json!(next).to_string().as_bytes());
     body.extend_from_slice(b"}");

@@ -26,6 +26,13 @@ use steelyard_store::{
 
 use crate::{http::Route, problem::Problem};
 
+// What the page shows too.
+pub(crate) use condition::Asked;
+pub(crate) use each::{Writer, streamed};
+pub(crate) use get::{absent, document as found};
+pub(crate) use list::{Listed, listed};
+pub(crate) use revision::taken as revision_taken;
+
 /// All of them, as the description of the API has them.
 pub(crate) const ROUTES: &[&Route] = &[
     &collections::LIST,

@@ -46,7 +46,7 @@ pub(super) fn fresh() -> Result<String> {
 }
 
 /// Takes the revision out of a document.
-pub(super) fn taken(document: &mut Document) -> Option<String> {
+pub(crate) fn taken(document: &mut Document) -> Option<String> {
     match document.get(FIELD) {
         Some(Value::Text(_)) => match document.remove(FIELD) {
             Some(Value::Text(revision)) => Some(revision),

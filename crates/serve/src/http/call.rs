@@ -1,6 +1,9 @@
 //! A request that was let in, as the functions that answer it see it.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use axum::{body::Body, http::HeaderMap};
 use bytes::Bytes;
@@ -8,6 +11,7 @@ use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode_str;
 use steelyard_store::store::Key;
 
+use super::Reached;
 use crate::{
     gateway::Gateway,
     names::{self, CollectionName},
@@ -18,6 +22,7 @@ use crate::{
 /// A request of a tenant.
 pub(crate) struct Call {
     pub gateway: Arc<Gateway>,
+    pub reached: Reached,
     pub tenant: TenantDb,
     pub headers: HeaderMap,
     /// In a lock that nobody waits for: a body can be sent to another thread, but not shared.
@@ -66,20 +71,25 @@ impl Call {
     /// The body, of so many bytes at most, within the time that bodies have.
     pub(crate) async fn body(&mut self, most: usize) -> Result<Bytes, Problem> {
         let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let body = Limited::new(std::mem::replace(body, Body::empty()), most);
-        match tokio::time::timeout(self.gateway.arrival(), body.collect()).await {
-            Ok(Ok(collected)) => Ok(collected.to_bytes()),
-            Ok(Err(e)) if e.is::<LengthLimitError>() => {
-                Err(Problem::too_large(format!("the body is longer than {most} bytes")))
-            }
-            Ok(Err(_)) => Err(Problem::invalid("the body did not arrive whole")),
-            Err(_) => Err(Problem::invalid("the body did not arrive in time")),
+        whole(std::mem::replace(body, Body::empty()), most, self.gateway.arrival()).await
+    }
+}
+
+/// A body, of so many bytes at most, within this time.
+pub(crate) async fn whole(body: Body, most: usize, within: Duration) -> Result<Bytes, Problem> {
+    let body = Limited::new(body, most);
+    match tokio::time::timeout(within, body.collect()).await {
+        Ok(Ok(collected)) => Ok(collected.to_bytes()),
+        Ok(Err(e)) if e.is::<LengthLimitError>() => {
+            Err(Problem::too_large(format!("the body is longer than {most} bytes")))
         }
+        Ok(Err(_)) => Err(Problem::invalid("the body did not arrive whole")),
+        Err(_) => Err(Problem::invalid("the body did not arrive in time")),
     }
 }
 
 /// The parameters of a query string. A name may be there once.
-pub(super) fn parameters(
+pub(crate) fn parameters(
     query: Option<&str>,
     known: &[&str],
 ) -> Result<Vec<(String, String)>, Problem> {

@@ -1,5 +1,5 @@
 //! What every request of a tenant goes through, in this order: a place among all requests, its key, its limits, its
-//! tenant, the database, the operation; and then metrics and log.
+//! tenant, the database, the operation; and then metrics and log. Programs and browsers differ in their [`Manner`] alone.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use std::{
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{RawPathParams, Request, State},
+    extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
     http::{Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter},
@@ -20,27 +20,70 @@ use axum::{
 use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{
-    Call, RequestId, Route,
+    Call, Manner, Open, Reached, RequestId, Route, Seen, Visit,
     call::parameters,
     log::{REQUEST_ID, trace},
 };
 use crate::{
-    ROUTES, gateway::Gateway, limits::Permit, metrics::Outcome, problem::Problem, tenants::TenantDb,
+    ROUTES, gateway::Gateway, limits::Permit, metrics::Outcome, page, problem::Problem,
+    tenants::TenantDb,
 };
 
-/// Routes of one path and method, by the verb behind a colon.
-type Verbs = Vec<(Option<&'static str>, &'static Route)>;
+/// What is served at a path by a method.
+#[derive(Clone, Copy)]
+pub(crate) enum Served {
+    /// An operation of tenants.
+    Tenants(&'static Route),
+    /// What needs no tenant, or asks itself who is there.
+    Anyone(&'static Open),
+}
+
+impl Served {
+    fn method(self) -> Method {
+        match self {
+            Served::Tenants(route) => route.method.clone(),
+            Served::Anyone(open) => open.method.clone(),
+        }
+    }
+
+    fn split(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Served::Tenants(route) => route.split(),
+            Served::Anyone(open) => (open.path, None),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Served::Tenants(route) => route.name,
+            Served::Anyone(open) => open.name,
+        }
+    }
+}
+
+/// What is served at one path by one method, by the verb behind a colon.
+type Verbs = Vec<(Option<&'static str>, Served)>;
+
+/// The manner of programs: a key in a header, problems as JSON.
+static PROGRAMS: Manner = Manner {
+    first: |_, _, _| Ok(()),
+    key: |_, request| key(request),
+    told: |problem, _| problem.into_response(),
+    last: |_| {},
+};
 
 /// The router of all that tenants can ask for.
-pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
-    let mut paths: BTreeMap<&'static str, BTreeMap<String, Verbs>> = BTreeMap::new();
-    for route in ROUTES.iter().copied() {
-        let (path, verb) = route.split();
-        let methods = paths.entry(path).or_default();
-        methods.entry(route.method.to_string()).or_default().push((verb, route));
+pub(crate) fn router(gateway: Arc<Gateway>, reached: Reached) -> Router {
+    let programs = ROUTES.iter().map(|route| (&PROGRAMS, Served::Tenants(route)));
+    let browsers = page::SERVED.iter().map(|served| (&page::MANNER, *served));
+    let mut paths: BTreeMap<&'static str, (&Manner, BTreeMap<String, Verbs>)> = BTreeMap::new();
+    for (manner, served) in programs.chain(browsers) {
+        let (path, verb) = served.split();
+        let (_, methods) = paths.entry(path).or_insert_with(|| (manner, BTreeMap::new()));
+        methods.entry(served.method().to_string()).or_default().push((verb, served));
     }
     let mut router = Router::new();
-    for (path, methods) in paths {
+    for (path, (manner, methods)) in paths {
         let mut answering = MethodRouter::new();
         for (method, verbs) in methods {
             let method = Method::from_bytes(method.as_bytes())
@@ -49,67 +92,87 @@ pub(crate) fn router(gateway: Arc<Gateway>) -> Router {
             let Some(method) = method else { continue };
             let verbs: Arc<Verbs> = verbs.into();
             let answer = move |State(gateway): State<Arc<Gateway>>,
-                               params: RawPathParams,
+                               params: Result<RawPathParams, RawPathParamsRejection>,
                                request: Request| {
-                let params = params
-                    .iter()
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .collect();
-                answered(gateway, verbs.clone(), params, request)
+                let params = params.map(|params| {
+                    let part = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+                    params.iter().map(part).collect()
+                });
+                let params = params.map_err(|_| Problem::invalid("the path is not UTF-8"));
+                answered(gateway, manner, reached, verbs.clone(), params, request)
             };
             answering = answering.on(method, answer);
         }
+        let no_method = async |request: Request| {
+            let problem = Problem::invalid("this path has no such method; see /openapi.json");
+            let mut response = plain(manner, &request, problem);
+            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            response
+        };
         router = router.route(path, answering.fallback(no_method));
     }
     router.fallback(no_path).with_state(gateway)
 }
 
 async fn no_path(request: Request) -> Response {
-    plain(&request, Problem::not_found("there is nothing at this path; see /openapi.json"))
+    // Who asks for HTML reads it.
+    let accepted = request.headers().get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    let manner = match accepted.is_some_and(|text| text.contains("text/html")) {
+        true => &page::MANNER,
+        false => &PROGRAMS,
+    };
+    plain(manner, &request, nothing())
 }
 
-async fn no_method(request: Request) -> Response {
-    let mut response =
-        plain(&request, Problem::invalid("this path has no such method; see /openapi.json"));
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+fn nothing() -> Problem {
+    Problem::not_found("there is nothing at this path; see /openapi.json")
 }
 
-fn plain(request: &Request, problem: Problem) -> Response {
+fn plain(manner: &Manner, request: &Request, problem: Problem) -> Response {
     let id = RequestId::of(request.headers());
-    let mut response = problem.into_response();
+    let mut response = (manner.told)(problem, &Seen::default());
+    (manner.last)(&mut response);
     response.headers_mut().insert(REQUEST_ID, id.value());
     response
 }
 
-/// What is known of a request by the time it is logged.
-#[derive(Default)]
-struct Seen {
-    tenant: String,
-    key: String,
-}
-
 async fn answered(
     gateway: Arc<Gateway>,
+    manner: &'static Manner,
+    reached: Reached,
     verbs: Arc<Verbs>,
-    mut path: Vec<(String, String)>,
+    path: Result<Vec<(String, String)>, Problem>,
     request: Request,
 ) -> Response {
     let started = Instant::now();
     let id = RequestId::of(request.headers());
     let trace = trace(request.headers()).map(str::to_owned);
     let mut seen = Seen::default();
-    let route = chosen(&verbs, &mut path);
-    let done = match route {
-        Some(route) => let_in(&gateway, route, path, request, &mut seen).await,
-        None => Err(Problem::not_found("there is nothing at this path; see /openapi.json")),
+    let (mut path, broken) = match path {
+        Ok(path) => (path, None),
+        Err(problem) => (Vec::new(), Some(problem)),
+    };
+    let served = chosen(&verbs, &mut path);
+    let refused = broken.or_else(|| (manner.first)(&gateway, request.headers(), reached).err());
+    let done = match (refused, served) {
+        (Some(problem), _) => Err(problem),
+        (None, Some(Served::Tenants(route))) => {
+            let_in(&gateway, manner, reached, route, path, request, &mut seen).await
+        }
+        (None, Some(Served::Anyone(open))) => {
+            (open.call)(Visit { gateway: &gateway, reached, request, seen: &mut seen }).await
+        }
+        (None, None) => Err(nothing()),
     };
     let (problem, cause, mut response) = match done {
         Ok(response) => (None, None, response),
-        Err(problem) => (Some(problem.name()), problem.cause.clone(), problem.into_response()),
+        Err(problem) => {
+            (Some(problem.name()), problem.cause.clone(), (manner.told)(problem, &seen))
+        }
     };
+    (manner.last)(&mut response);
     response.headers_mut().insert(REQUEST_ID, id.value());
-    let (name, status) = (route.map_or("none", |route| route.name), response.status().as_u16());
+    let (name, status) = (served.map_or("none", Served::name), response.status().as_u16());
     let elapsed = started.elapsed();
     gateway.metrics.answered(&Outcome { route: name, status, elapsed });
     tracing::info!(
@@ -120,8 +183,8 @@ async fn answered(
     response
 }
 
-/// The route of the verb in the last part of the path, which is taken off it.
-fn chosen(verbs: &Verbs, path: &mut [(String, String)]) -> Option<&'static Route> {
+/// What the verb in the last part of the path is for; the verb is taken off it.
+fn chosen(verbs: &Verbs, path: &mut [(String, String)]) -> Option<Served> {
     let verb_of = |text: &str| text.rsplit_once(':').map(|(_, verb)| verb.to_owned());
     let last = path.last_mut();
     let verb = last.as_ref().and_then(|(_, value)| verb_of(value));
@@ -138,15 +201,19 @@ fn chosen(verbs: &Verbs, path: &mut [(String, String)]) -> Option<&'static Route
     }
 }
 
-async fn let_in(
+/// An operation of the tenant who is asking.
+pub(crate) async fn let_in(
     gateway: &Arc<Gateway>,
+    manner: &Manner,
+    reached: Reached,
     route: &'static Route,
     path: Vec<(String, String)>,
     request: Request,
     seen: &mut Seen,
 ) -> Result<Response, Problem> {
     let mut permit = gateway.gate.enter()?;
-    let principal = gateway.grants.principal(&key(&request)?, &gateway.gate).await?;
+    let principal =
+        gateway.grants.principal(&(manner.key)(gateway, &request)?, &gateway.gate).await?;
     seen.tenant = principal.tenant().to_owned();
     seen.key = principal.key().to_owned();
     let rate = principal.grant().tenant.limits.requests_per_second;
@@ -161,6 +228,7 @@ async fn let_in(
         let tenant = gateway.tenant(principal).await?;
         let call = Call {
             gateway: gateway.clone(),
+            reached,
             tenant,
             headers: head.headers,
             body: body.into(),

@@ -1,11 +1,52 @@
 //! What a route is. From the table of them come the router, the description of the API, and the tests that try each with
 //! another tenant's key.
 
-use axum::{http::Method, response::Response};
+use std::sync::Arc;
+
+use axum::{
+    extract::Request,
+    http::{HeaderMap, Method},
+    response::Response,
+};
 use futures_util::future::BoxFuture;
 
-use super::Call;
-use crate::{problem::Problem, tenants::Access};
+use super::{Call, Reached};
+use crate::{gateway::Gateway, problem::Problem, tenants::Access};
+
+/// How those who ask say who they are, and how they are told what went wrong.
+pub(crate) struct Manner {
+    /// Whether the request is answered at all.
+    pub first: fn(&Gateway, &HeaderMap, Reached) -> Result<(), Problem>,
+    /// The text of the key.
+    pub key: fn(&Gateway, &Request) -> Result<String, Problem>,
+    pub told: fn(Problem, &Seen) -> Response,
+    /// What every answer gets.
+    pub last: fn(&mut Response),
+}
+
+/// What is known of a request by the time it is logged.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub tenant: String,
+    pub key: String,
+}
+
+/// What is served to anyone.
+pub(crate) struct Open {
+    pub method: Method,
+    pub path: &'static str,
+    /// The name of the operation, which no other has.
+    pub name: &'static str,
+    pub call: for<'v> fn(Visit<'v>) -> BoxFuture<'v, Result<Response, Problem>>,
+}
+
+/// A request of anyone.
+pub(crate) struct Visit<'v> {
+    pub gateway: &'v Arc<Gateway>,
+    pub reached: Reached,
+    pub request: Request,
+    pub seen: &'v mut Seen,
+}
 
 /// An operation that tenants can ask for.
 pub(crate) struct Route {

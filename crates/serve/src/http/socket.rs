@@ -30,6 +30,14 @@ impl From<TcpListener> for Socket {
     }
 }
 
+/// How clients reach a socket, as far as answers depend on it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Reached {
+    /// From this machine alone, by an address that browsers can be led to.
+    pub local: bool,
+    pub tls: bool,
+}
+
 /// A connection, whatever it goes over.
 pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
@@ -43,6 +51,19 @@ pub(super) enum Incoming {
 }
 
 impl Socket {
+    pub(crate) fn reached(&self) -> Reached {
+        let local = |listener: &TcpListener| {
+            listener.local_addr().is_ok_and(|address| address.ip().is_loopback())
+        };
+        match self {
+            Socket::Tcp(listener) => Reached { local: local(listener), tls: false },
+            #[cfg(feature = "tls")]
+            Socket::Tls(listener, _) => Reached { local: local(listener), tls: true },
+            // No browser gets there but by a proxy, which has names of its own.
+            Socket::Unix(_) => Reached::default(),
+        }
+    }
+
     pub(super) async fn accept(&self) -> io::Result<Incoming> {
         let direct = |stream: tokio::net::TcpStream| {
             // Answers are written whole: waiting for more only delays them.

@@ -1,6 +1,9 @@
 //! A gateway with two tenants, and a small client of HTTP that sends just what it is told.
 
-use std::{future::pending, sync::Arc};
+use std::{
+    future::pending,
+    sync::{Arc, Weak},
+};
 
 use serde_json::Value;
 use steelyard_serve::{
@@ -25,6 +28,8 @@ pub struct Running {
     /// A key of `a` that may only read.
     pub reader: ApiKey,
     pub folder: tempfile::TempDir,
+    /// Not kept open by the test.
+    pub gateway: Weak<Gateway>,
     config: Config,
     pepper: Pepper,
     stop: Option<oneshot::Sender<()>>,
@@ -56,8 +61,9 @@ impl Running {
         }
         let [a, b, reader] = keys.try_into().map_err(drop).unwrap();
         let clock = Clock::by_hand();
-        let (address, operators, stop, task) = serve(&config, &pepper, &clock).await;
+        let (address, operators, stop, task, gateway) = serve(&config, &pepper, &clock).await;
         Running {
+            gateway,
             address,
             operators,
             clock,
@@ -99,14 +105,15 @@ impl Running {
     }
 
     pub async fn restart_after_stop(&mut self) {
-        let (address, operators, stop, task) = serve(&self.config, &self.pepper, &self.clock).await;
-        (self.address, self.operators, self.stop, self.task) =
-            (address, operators, Some(stop), task);
+        let (address, operators, stop, task, gateway) =
+            serve(&self.config, &self.pepper, &self.clock).await;
+        (self.address, self.operators, self.stop, self.task, self.gateway) =
+            (address, operators, Some(stop), task, gateway);
     }
 
     /// Another gateway on the same catalog and databases, which has a clock of its own that goes as this one's.
     pub async fn beside(&self) -> Beside {
-        let (address, _, stop, _) = serve(&self.config, &self.pepper, &self.clock).await;
+        let (address, _, stop, ..) = serve(&self.config, &self.pepper, &self.clock).await;
         Beside { address, _stop: stop }
     }
 
@@ -181,11 +188,14 @@ pub async fn raw(address: &str, bytes: &[u8]) -> Answer {
     Answer::read(&answer)
 }
 
-type Serving = (String, String, oneshot::Sender<()>, JoinHandle<steelyard_serve::Result<()>>);
+type Serving =
+    (String, String, oneshot::Sender<()>, JoinHandle<steelyard_serve::Result<()>>, Weak<Gateway>);
 
 async fn serve(config: &Config, pepper: &Pepper, clock: &Clock) -> Serving {
     let catalog = Arc::new(Catalog::open(&config.catalog).await.unwrap());
     let gateway = Gateway::with(config.clone(), catalog, pepper.clone(), clock.clone()).unwrap();
+    let gateway = Arc::new(gateway);
+    let weak = Arc::downgrade(&gateway);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let operators = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addresses = [&listener, &operators].map(|l| l.local_addr().unwrap().to_string());
@@ -193,10 +203,9 @@ async fn serve(config: &Config, pepper: &Pepper, clock: &Clock) -> Serving {
     let shutdown = async {
         let _ = stopped.await;
     };
-    let task =
-        tokio::spawn(steelyard_serve::run(listener, Some(operators), Arc::new(gateway), shutdown));
+    let task = tokio::spawn(steelyard_serve::run(listener, Some(operators), gateway, shutdown));
     let [address, operators] = addresses;
-    (address, operators, stop, task)
+    (address, operators, stop, task, weak)
 }
 
 /// What was answered.

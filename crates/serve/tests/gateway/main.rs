@@ -10,4 +10,6 @@ mod limits;
 mod model;
 mod moves;
 mod operators;
+mod page;
+mod page_files;
 mod tenants;
