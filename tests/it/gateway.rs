@@ -334,11 +334,15 @@ fn a_place_or_a_file_is_served_in_a_minute() {
             .command(&format!("serve {place} --log off --address 127.0.0.1:0"))
             .spawn()
             .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let (mut link, mut line) = (String::new(), String::new());
+        lines.read_line(&mut link).unwrap();
+        lines.read_line(&mut line).unwrap();
         // curl -H 'Authorization: Bearer KEY' http://ADDRESS/v1/docs
         let key = line.split("Bearer ").nth(1).and_then(|rest| rest.split('\'').next()).unwrap();
         let address = line.trim().rsplit_once(' ').unwrap().1.strip_suffix("/v1/docs").unwrap();
+        let path = link.trim().strip_prefix(address).unwrap();
+        assert_eq!(over_tcp(address, "", "GET", path, "").unwrap().0, 303, "{link}");
         let names = over_tcp(address, key, "GET", "/v1/docs", "").unwrap();
         assert_eq!(names, (200, format!("{{\"collections\":[\"{collection}\"]}}")), "{place}");
         let ann = over_tcp(address, key, "GET", &format!("/v1/docs/{collection}/ann"), "").unwrap();

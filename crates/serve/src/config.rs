@@ -345,7 +345,10 @@ mod tests {
             .lines()
             .map(|line| match line.strip_prefix("# ") {
                 // Either a Unix socket or TLS.
-                Some(setting) if setting.contains(" = ") && !setting.starts_with("unix") => {
+                Some(setting)
+                    if (setting.contains(" = ") || setting.starts_with('['))
+                        && !setting.starts_with("unix") =>
+                {
                     format!("{setting}\n")
                 }
                 _ => format!("{line}\n"),

@@ -22,7 +22,7 @@ pub use log::Form;
 
 /// Serves the records of a store or file over HTTP, or of many tenants, each with a database of its own.
 ///
-/// `serve PLACE` serves one place on this machine alone, and prints a key. `serve --config FILE` serves the tenants of a
+/// `serve PLACE` serves one place on this machine alone, and prints a link for a browser and a key. `serve --config FILE` serves the tenants of a
 /// catalog; `steelyard tenant` adds them. It ends at Ctrl-C, when the requests in flight are answered.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -132,8 +132,10 @@ pub fn run(args: Args) -> Result<Outcome> {
     say(format_args!("serving on http://{address}; Ctrl-C ends it"));
     for (tenant, key) in &keys {
         if keys.len() > 1 {
-            say(format_args!("\ntenant {tenant}:"));
+            say(format_args!("tenant {tenant}:"));
         }
+        // The link has the key's rights, once and for some minutes.
+        print(format!("http://{address}{}\n", gateway.page_link(key)?))?;
         print(format!(
             "curl -H 'Authorization: Bearer {}' http://{address}/v1/docs\n",
             key.reveal()

@@ -72,9 +72,10 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         let change = read(&line, largest);
         // Those without a condition go together, until one comes that must not overtake them.
         match change {
-            Ok(Change { id, document: Some(document), wanted: Wanted::Any })
-                if waiting.len() < BATCH && waiting.iter().all(|row| row.key != id) =>
-            {
+            Ok(Change { id, document: Some(document), wanted: Wanted::Any }) => {
+                if waiting.len() == BATCH || waiting.iter().any(|row| row.key == id) {
+                    written(&call, store, &mut waiting, &mut out).await;
+                }
                 let record = revision::given(document, &revision::fresh()?);
                 let row = Row { key: id, record };
                 match checked(store, &row) {

@@ -153,9 +153,11 @@ async fn a_database_that_is_not_that_of_the_catalog_is_not_opened() {
 #[tokio::test]
 async fn indexes_are_made_in_all_databases_and_move_along() {
     let mut gateway = Running::start("").await;
-    let body = r#"{"age":7}"#;
+    // So many that the index is worth its while.
+    let lines: String =
+        (0..500).map(|n| format!("{{\"id\":\"{n}\",\"doc\":{{\"age\":{}}}}}\n", n % 100)).collect();
     for key in [&gateway.a, &gateway.b] {
-        gateway.put(key, "/v1/docs/people/x", "", body).await.is(201);
+        gateway.ask(key, "POST", "/v1/docs/people:bulk", "", &lines).await.is(200);
     }
     gateway.configure("[collection.people]\nindex = { age = \"int\" }").await;
     let indexes = |name_of: &str| {
