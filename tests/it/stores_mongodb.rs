@@ -109,6 +109,37 @@ async fn every_kind_is_bsons_own_and_comes_back() {
     assert_eq!(stored.iter().next().unwrap(), (&"_id".to_owned(), &Bson::from("whole")));
 }
 
+/// A view is none, nor is what MongoDB keeps for itself or `table` does not open.
+#[tokio::test]
+async fn tables_are_the_collections_of_the_database() {
+    let server = need!(shared());
+    let client = mongodb::Client::with_uri_str(server.url()).await.unwrap();
+    let database = client.database("listing");
+    for name in ["b", "C ü", "a.b"] {
+        database.create_collection(name).await.unwrap();
+    }
+    client.database("listing_other").create_collection("elsewhere").await.unwrap();
+    database.run_command(doc! {"create": "seen", "viewOn": "b", "pipeline": []}).await.unwrap();
+    let mut want = vec!["C ü", "a.b", "b"];
+    // FerretDB has no views, and makes a collection of it.
+    let seen = database.list_collections().filter(doc! {"name": "seen"}).await.unwrap();
+    let seen: Vec<_> = seen.try_collect().await.unwrap();
+    if seen[0].collection_type == mongodb::results::CollectionType::Collection {
+        want.push("seen");
+    }
+    let (base, _) = server.url().rsplit_once('/').unwrap();
+    let url = format!("{base}/listing?authSource=test");
+    let place = store::open(&url).await.unwrap();
+    assert_eq!(place.tables().await.unwrap(), want);
+    // More than a server sends at once.
+    for n in 0..150 {
+        database.create_collection(format!("many{n:03}")).await.unwrap();
+    }
+    let names = place.tables().await.unwrap();
+    assert_eq!(names.len(), want.len() + 150);
+    assert!(names.is_sorted(), "{names:?}");
+}
+
 #[tokio::test]
 async fn blobs_are_binary_and_no_base64() {
     let place = need!(open("table=blobs&format=marshal").await);

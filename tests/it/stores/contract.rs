@@ -9,6 +9,7 @@ pub mod conditional;
 mod facts;
 mod keys;
 mod limits;
+mod listing;
 mod numbers;
 mod streams;
 mod values;
@@ -53,6 +54,7 @@ checks! {
     "delete" keys::delete;
     "tables" keys::tables;
     "tables by case" keys::tables_by_case;
+    "list of tables" listing::tables;
     "drop" keys::drop_table;
     "scan" streams::scan;
     "split" streams::split;

@@ -97,11 +97,17 @@ pub enum Flaw {
     ReplacesOne,
     /// `remove_if` deletes without a look.
     RemovesAnyway,
+    /// A table that was dropped stays in the list.
+    ListsDropped,
+    /// A table is in the list as soon as somebody has named it.
+    ListsNamed,
+    /// Tables are listed in the order of their letters, not of their bytes.
+    ListsByLetters,
 }
 
 impl Flaw {
     /// All there are, with the check of the contract that must find it.
-    pub const ALL: [(Flaw, &'static str); 32] = [
+    pub const ALL: [(Flaw, &'static str); 35] = [
         (Flaw::PrepareEmpties, "prepare again"),
         (Flaw::DropsLast, "batches"),
         (Flaw::Merges, "put replaces"),
@@ -134,6 +140,9 @@ impl Flaw {
         (Flaw::LooksFirst, "conditional writers"),
         (Flaw::ReplacesOne, "conditional writes"),
         (Flaw::RemovesAnyway, "conditional removes"),
+        (Flaw::ListsDropped, "list of tables"),
+        (Flaw::ListsNamed, "list of tables"),
+        (Flaw::ListsByLetters, "list of tables"),
     ];
 
     /// Those that only queries find.
@@ -179,16 +188,16 @@ impl Naive {
         self.flaw == flaw
     }
 
-    fn tables(&self) -> MutexGuard<'_, HashMap<String, Vec<Row>>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<String, Vec<Row>>> {
         self.tables.lock().expect("no panic")
     }
 
     fn rows(&self) -> Vec<Row> {
-        self.tables().get(&self.table).cloned().unwrap_or_default()
+        self.held().get(&self.table).cloned().unwrap_or_default()
     }
 
     fn keep(&self, rows: Vec<Row>) {
-        self.tables().insert(self.table.clone(), rows);
+        self.held().insert(self.table.clone(), rows);
     }
 
     fn same_key(&self, a: &Key, b: &Key) -> bool {
@@ -296,6 +305,9 @@ impl Store for Naive {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         let table = if self.is(Flaw::OneTable) { &self.table } else { name };
+        if self.is(Flaw::ListsNamed) {
+            self.held().entry(table.to_owned()).or_default();
+        }
         Ok(Arc::new(Naive {
             flaw: self.flaw,
             tables: self.tables.clone(),
@@ -303,6 +315,15 @@ impl Store for Naive {
             lock: self.lock.clone(),
             abilities: self.abilities.clone(),
         }))
+    }
+
+    async fn tables(&self) -> Result<Vec<String>> {
+        let mut names: Vec<String> = self.held().keys().cloned().collect();
+        names.sort();
+        if self.is(Flaw::ListsByLetters) {
+            names.sort_by_key(|name| name.to_lowercase());
+        }
+        Ok(names)
     }
 
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
@@ -326,6 +347,7 @@ impl Store for Naive {
         if self.is(Flaw::PrepareEmpties) {
             self.keep(Vec::new());
         }
+        self.held().entry(self.table.clone()).or_default();
         Ok(())
     }
 
@@ -467,7 +489,10 @@ impl Store for Naive {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.tables().remove(&self.table);
+        match self.flaw {
+            Flaw::ListsDropped => self.keep(Vec::new()),
+            _ => drop(self.held().remove(&self.table)),
+        }
         Ok(())
     }
 

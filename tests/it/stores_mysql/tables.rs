@@ -243,3 +243,37 @@ async fn tables_of_other_programs_are_used_as_they_are() {
     let left: Vec<Row> = words.scan(&KeyRange::all()).await.unwrap().try_concat().await.unwrap();
     assert_eq!(left, [row("Word", one("n", 1i64))]);
 }
+
+/// No views, nothing of a database whose name is the same but for its case.
+#[tokio::test]
+async fn tables_are_listed_by_database() {
+    use mysql_async::prelude::Queryable;
+
+    let url = need!(shared("b"));
+    let mut program = other(&url).await;
+    let maria = is_maria(&**open(&url).await.unwrap().store()).await;
+    for statement in [
+        "CREATE DATABASE listing",
+        "CREATE DATABASE Listing",
+        "CREATE TABLE Listing.elsewhere (id INT)",
+        "CREATE TABLE listing.b (id INT PRIMARY KEY)",
+        "CREATE TABLE listing.`C ``ü` (id INT) ENGINE = MyISAM",
+        "CREATE VIEW listing.seen AS SELECT * FROM listing.b",
+    ] {
+        program.query_drop(statement).await.unwrap();
+    }
+    let mut want = vec!["C `ü", "b"];
+    if maria {
+        program
+            .query_drop("CREATE TABLE listing.kept (id INT) WITH SYSTEM VERSIONING")
+            .await
+            .unwrap();
+        program.query_drop("CREATE SEQUENCE listing.numbers").await.unwrap();
+        want.push("kept");
+    }
+    let (server, _) = url.rsplit_once('/').unwrap();
+    for client in ["own", "crate"] {
+        let place = open(&format!("{server}/listing?table=b&client={client}")).await.unwrap();
+        assert_eq!(place.tables().await.unwrap(), want, "{client}");
+    }
+}

@@ -228,3 +228,35 @@ async fn a_domain_is_what_it_is_made_of() {
     let e = place.put(&[row("4", long)]).await.unwrap_err().to_string();
     assert!(e.contains("\"p\"") && e.contains("round"), "{e}");
 }
+
+/// Those that are made here and found by their name: no views, nothing of another schema.
+#[tokio::test]
+async fn tables_are_listed_by_schema() {
+    let server = need!(shared());
+    let own = client(server).await;
+    own.batch_execute(
+        "CREATE SCHEMA listing; CREATE SCHEMA other;
+         CREATE TABLE listing.b (id int PRIMARY KEY); CREATE TABLE listing.\"C \"\"ü\" (id serial PRIMARY KEY);
+         CREATE TABLE listing.pg_class (id int); CREATE TABLE other.elsewhere (id int);
+         CREATE TABLE listing.parted (id int) PARTITION BY RANGE (id);
+         CREATE TABLE listing.part PARTITION OF listing.parted FOR VALUES FROM (1) TO (9);
+         CREATE VIEW listing.seen AS SELECT * FROM listing.b;
+         CREATE MATERIALIZED VIEW listing.kept AS SELECT * FROM listing.b;",
+    )
+    .await
+    .unwrap();
+    for client in ["own", "crate"] {
+        let url = format!("{}?schema=listing&client={client}&table=b", server.url());
+        let place = store::open(&url).await.unwrap();
+        // A table of that name is the system's.
+        assert_eq!(place.tables().await.unwrap(), ["C \"ü", "b", "part", "parted"], "{client}");
+        let made = place.table("made").unwrap();
+        made.prepare(&Layout::plain()).await.unwrap();
+        assert!(place.tables().await.unwrap().contains(&"made".to_owned()));
+        made.drop_table().await.unwrap();
+        assert!(!made.tables().await.unwrap().contains(&"made".to_owned()));
+    }
+    let nowhere = format!("{}?schema=nowhere", server.url());
+    let nowhere = store::open(&nowhere).await.unwrap();
+    assert!(nowhere.tables().await.unwrap().is_empty());
+}

@@ -6,7 +6,7 @@ use futures_util::TryStreamExt;
 use steelyard::{
     ErrorKind,
     record::Value,
-    store::{Blob, KeyRange, Row},
+    store::{Blob, KeyRange, Layout, Row},
 };
 
 use super::{contents, hostile_keys, key, open, row};
@@ -157,4 +157,27 @@ async fn files_are_whole_and_loads_overwrite_none() {
     let place = steelyard::open(&url(&folder.path().join("file"), "")).await.unwrap();
     let error = place.prepare(&Default::default()).await.unwrap_err();
     assert!(error.to_string().contains("file/records+"), "{error}");
+}
+
+#[tokio::test]
+async fn tables_are_folders_by_their_names() {
+    let around = tempfile::tempdir().unwrap();
+    let folder = around.path().join("place");
+    let place = open(&url(&folder, "table=b")).await;
+    fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(place.tables().await.unwrap_err().kind(), ErrorKind::NotFound);
+    // Files, links, and names that no table has.
+    fs::create_dir_all(folder.join("plain")).unwrap();
+    for no in [".61+", "!+", "+", "a b+", "~ff+"] {
+        fs::create_dir(folder.join(no)).unwrap();
+    }
+    fs::write(folder.join("file+"), "").unwrap();
+    std::os::unix::fs::symlink(around.path(), folder.join("link+")).unwrap();
+    assert!(place.tables().await.unwrap().is_empty());
+    for name in ["b", "../ü", "C"] {
+        place.table(name).unwrap().prepare(&Layout::plain()).await.unwrap();
+    }
+    assert_eq!(place.tables().await.unwrap(), ["../ü", "C", "b"]);
+    // What is listed is opened, also where the table that asks is none.
+    assert_eq!(place.table("link").unwrap().tables().await.unwrap(), ["../ü", "C", "b"]);
 }

@@ -120,6 +120,10 @@ impl Store for Delayed {
         Ok(Delayed::around(self.inner.table(name)?, self.share))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.inner.tables().await
+    }
+
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
         None
     }

@@ -39,6 +39,14 @@ pub trait Blobs: Send + Sync {
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name the store cannot have.
     fn table(&self, name: &str) -> Result<Arc<dyn Blobs>>;
 
+    /// The names of the tables of this place; as [`Store::tables`].
+    ///
+    /// # Errors
+    /// As [`Store::tables`].
+    async fn tables(&self) -> Result<Vec<String>> {
+        Err(super::no(self.abilities(), "list its tables"))
+    }
+
     /// Makes what is needed to keep blobs; what is there already stays.
     ///
     /// # Errors
@@ -341,6 +349,10 @@ impl Store for Encoded {
             digits: self.digits,
             abilities: self.abilities.clone(),
         }))
+    }
+
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.blobs.tables().await
     }
 
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {

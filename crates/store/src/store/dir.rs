@@ -10,19 +10,22 @@
 //! There are no conditional writes: no file system replaces a file only where it is still the same. No link is followed
 //! below the folder that the URL names, nor one above it that another user may have [planted](link): it is an error.
 
+mod files;
+
 use std::{
     collections::BTreeSet,
-    fs::{self, File, TryLockError},
-    io::{self, Read, Write},
-    os::unix::fs::{MetadataExt, OpenOptionsExt},
+    fs::{self, TryLockError},
+    io::{self, Write},
+    os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
 use async_trait::async_trait;
 use futures_util::{FutureExt, future::BoxFuture, stream::BoxStream};
-use nix::{errno::Errno, fcntl::OFlag, unistd::geteuid};
+use nix::unistd::geteuid;
 
+use self::files::{content, is_no_file, is_none, no_file, opened, permissions, taken};
 use super::{
     Abilities, Blob, Blobs, Client, Common, Description, Driver, Encoded, Facts, Key, KeyRange,
     Login, Shape, Store, Url,
@@ -99,6 +102,60 @@ struct Place {
     common: Common,
 }
 
+impl Place {
+    /// Does something where waiting for the file system is allowed, within the time there is.
+    async fn wait<I, T>(
+        &self,
+        what: &str,
+        input: &I,
+        act: impl FnOnce(&I) -> Result<T> + Send + 'static,
+    ) -> Result<T>
+    where
+        I: ToOwned<Owned: Send + 'static> + ?Sized,
+        T: Send + 'static,
+    {
+        let work = async {
+            let turn = Pool::turn(self.turns.clone()).await?;
+            blocking::work(input, move |input| {
+                let _turn = turn;
+                act(input)
+            })
+            .await
+        };
+        within(self.common.timeout, what, work).await.map_err(|e| match e.is_timeout() {
+            true => e.in_place(self.turns.place()),
+            false => e,
+        })
+    }
+}
+
+/// The names of the tables in a folder, in the order of their bytes.
+fn tables(root: &Path) -> Result<Vec<String>> {
+    let entries = fs::read_dir(root).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => no_place(),
+        _ => Error::from(e).in_place(root.display().to_string()),
+    })?;
+    let mut tables = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_str().and_then(|name| name.strip_suffix(names::OTHER));
+        // A link is no table: none is followed.
+        if let Some(table) = name.and_then(names::decode)
+            && entry.file_type()?.is_dir()
+        {
+            tables.push(table.to_string());
+        }
+    }
+    tables.sort_unstable();
+    Ok(tables)
+}
+
+/// The error of a place whose folder is not there.
+fn no_place() -> Error {
+    Error::new(ErrorKind::NotFound, "no such folder; `put` and `copy` create one")
+}
+
 /// A table.
 struct Dir {
     place: Arc<Place>,
@@ -126,7 +183,7 @@ impl Dir {
         Ok(Dir { place, table })
     }
 
-    /// Does something where waiting for the file system is allowed, within the time there is.
+    /// Does something with the table where waiting for the file system is allowed, within the time there is.
     async fn wait<I, T>(
         &self,
         what: &str,
@@ -137,21 +194,13 @@ impl Dir {
         I: ToOwned<Owned: Send + 'static> + ?Sized,
         T: Send + 'static,
     {
-        let common = &self.place.common;
-        let work = async {
-            let turn = Pool::turn(self.place.turns.clone()).await?;
-            let table = self.table.clone();
-            blocking::work(input, move |input| {
-                let _turn = turn;
+        let table = self.table.clone();
+        self.place
+            .wait(what, input, move |input| {
                 table.is_no_link()?;
                 act(&table, input)
             })
             .await
-        };
-        within(common.timeout, what, work).await.map_err(|e| match e.is_timeout() {
-            true => e.in_place(self.place.turns.place()),
-            false => e,
-        })
     }
 
     async fn names(&self, range: &KeyRange) -> Result<Vec<Key>> {
@@ -179,10 +228,7 @@ impl Folder {
     /// The error of a place whose folder is not there. That it has no table is right.
     fn is_placed(&self) -> Result<()> {
         match self.path.parent().map(Path::symlink_metadata) {
-            Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => {
-                let what = "no such folder; `put` and `copy` create one";
-                Err(Error::new(ErrorKind::NotFound, what))
-            }
+            Some(Err(e)) if e.kind() == io::ErrorKind::NotFound => Err(no_place()),
             _ => Ok(()),
         }
     }
@@ -412,67 +458,6 @@ impl Folder {
     }
 }
 
-/// Opens a file to read it: no link is followed, and no pipe waited for.
-fn opened(path: &Path) -> io::Result<File> {
-    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
-    File::options().read(true).custom_flags(flags.bits()).open(path)
-}
-
-/// What stands in a file of about so many bytes, with the calls that fs::read makes where it is small.
-fn content(file: &mut File, bytes: u64) -> io::Result<Vec<u8>> {
-    const SMALL: u64 = 64 << 10;
-    let mut content = Vec::new();
-    if bytes <= SMALL {
-        // One byte more, so that the second call finds the end.
-        content.resize(bytes as usize + 1, 0);
-        let mut filled = 0;
-        while filled < content.len() {
-            match file.read(&mut content[filled..]) {
-                Ok(0) => {
-                    content.truncate(filled);
-                    return Ok(content);
-                }
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
-    }
-    // It is large, or has grown.
-    file.read_to_end(&mut content)?;
-    Ok(content)
-}
-
-/// The error of something that has the name of a record.
-fn no_file(key: &Key, path: &Path) -> Error {
-    let what = format!(
-        "key {}: {} is a link or not a regular file, and is neither read nor replaced; remove it",
-        key.shown(),
-        path.display()
-    );
-    Error::new(ErrorKind::Denied, what)
-}
-
-/// A link, or a socket.
-fn is_no_file(error: &io::Error) -> bool {
-    [Errno::ELOOP, Errno::ENXIO].iter().any(|no| error.raw_os_error() == Some(*no as i32))
-}
-
-/// As files usually have them, not those of temporary ones.
-fn permissions() -> fs::Permissions {
-    use std::os::unix::fs::PermissionsExt;
-    fs::Permissions::from_mode(0o666)
-}
-
-fn taken(key: &Key) -> Error {
-    Error::new(ErrorKind::Conflict, format!("key {} already exists", key.shown()))
-}
-
-/// Not there, or with a name that none can have.
-fn is_none(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::InvalidFilename)
-}
-
 #[async_trait]
 impl Blobs for Dir {
     fn abilities(&self) -> &Abilities {
@@ -481,6 +466,10 @@ impl Blobs for Dir {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
         Ok(Arc::new(Dir::new(self.place.clone(), name)?))
+    }
+
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.place.wait("a list of folders", &*self.place.root, tables).await
     }
 
     async fn prepare(&self) -> Result<()> {
@@ -576,25 +565,5 @@ impl Blobs for Dir {
             settings: vec![("folder".into(), self.table.path.display().to_string())],
             disk: self.wait("adding up files", &(), |table, &()| table.size()).await?,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn content_is_whole_whatever_its_size() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a");
-        for bytes in [0, 1, 100, 65_535, 65_536, 65_537, 1 << 20] {
-            let want: Vec<u8> = (0..bytes).map(|n| n as u8).collect();
-            fs::write(&path, &want).unwrap();
-            // It may have shrunk or grown since its size was asked for.
-            for told in [bytes, bytes / 2, bytes * 2] {
-                let got = content(&mut opened(&path).unwrap(), told as u64).unwrap();
-                assert!(got == want, "{bytes} {told}");
-            }
-        }
     }
 }

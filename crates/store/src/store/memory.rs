@@ -4,7 +4,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
     ops::Bound,
-    sync::{Arc, LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard},
+    sync::{
+        Arc, LazyLock, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use async_trait::async_trait;
@@ -81,11 +84,15 @@ fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dyn Store>>> 
 }
 
 /// What is kept, by key.
-struct Table<T>(RwLock<BTreeMap<Key, T>>);
+struct Table<T> {
+    records: RwLock<BTreeMap<Key, T>>,
+    /// It was made, or written to, and not dropped since. Changed by who may write the records.
+    is_there: AtomicBool,
+}
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Table(RwLock::default())
+        Table { records: RwLock::default(), is_there: AtomicBool::new(false) }
     }
 }
 
@@ -104,11 +111,41 @@ impl<T: Clone + Send + Sync> Memory<T> {
     }
 
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Key, T>> {
-        self.table.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.table.records.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Key, T>> {
-        self.table.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.table.records.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn make(&self) {
+        let _records = self.write();
+        self.table.is_there.store(true, Ordering::Relaxed);
+    }
+
+    /// Adds records to those there are. With the first one the table is there.
+    fn extend(&self, records: &mut BTreeMap<Key, T>, more: impl Iterator<Item = (Key, T)>) {
+        records.extend(more);
+        if !records.is_empty() {
+            self.table.is_there.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn clear(&self) {
+        let mut records = self.write();
+        records.clear();
+        self.table.is_there.store(false, Ordering::Relaxed);
+    }
+
+    /// The names of the tables of this place.
+    fn names(&self) -> Vec<String> {
+        let tables = self.all.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_place = tables.iter().filter(|((place, _), table)| {
+            *place == self.place && table.is_there.load(Ordering::Relaxed)
+        });
+        let mut names: Vec<String> = of_place.map(|((_, name), _)| name.clone()).collect();
+        names.sort_unstable();
+        names
     }
 
     fn found(&self, keys: &[Key]) -> Vec<Option<T>> {
@@ -124,7 +161,7 @@ impl<T: Clone + Send + Sync> Memory<T> {
         }
         match new {
             Some(new) => {
-                records.insert(key.clone(), new);
+                self.extend(&mut records, std::iter::once((key.clone(), new)));
                 true
             }
             None => records.remove(key).is_some(),
@@ -217,18 +254,24 @@ impl Store for Memory<Document> {
         Ok(Arc::new(Memory::open(self.all, self.place.clone(), name.into())))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        Ok(self.names())
+    }
+
     fn check(&self, row: &Row) -> Result<()> {
         blobs::fits(&ABILITIES, &row.key, 0)
     }
 
     async fn prepare(&self, _: &Layout) -> Result<()> {
+        self.make();
         Ok(())
     }
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
         rows.iter().try_for_each(|row| self.check(row))?;
         let mut records = self.write();
-        records.extend(rows.iter().map(|row| (row.key.clone(), row.record.clone())));
+        let rows = rows.iter().map(|row| (row.key.clone(), row.record.clone()));
+        self.extend(&mut records, rows);
         Ok(())
     }
 
@@ -242,7 +285,8 @@ impl Store for Memory<Document> {
             let what = format!("key {} already exists", row.key.shown());
             return Err(Error::new(crate::ErrorKind::Conflict, what));
         }
-        records.extend(rows.iter().map(|row| (row.key.clone(), row.record.clone())));
+        let rows = rows.iter().map(|row| (row.key.clone(), row.record.clone()));
+        self.extend(&mut records, rows);
         Ok(())
     }
 
@@ -326,7 +370,7 @@ impl Store for Memory<Document> {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.write().clear();
+        self.clear();
         Ok(())
     }
 
@@ -345,13 +389,19 @@ impl Blobs for Memory<Vec<u8>> {
         Ok(Arc::new(Memory::open(self.all, self.place.clone(), name.into())))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        Ok(self.names())
+    }
+
     async fn prepare(&self) -> Result<()> {
+        self.make();
         Ok(())
     }
 
     async fn put(&self, blobs: &[Blob]) -> Result<()> {
         blobs.iter().try_for_each(|blob| self.check(&blob.key, blob.bytes.len()))?;
-        self.write().extend(blobs.iter().map(|blob| (blob.key.clone(), blob.bytes.clone())));
+        let blobs = blobs.iter().map(|blob| (blob.key.clone(), blob.bytes.clone()));
+        self.extend(&mut self.write(), blobs);
         Ok(())
     }
 
@@ -382,7 +432,7 @@ impl Blobs for Memory<Vec<u8>> {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.write().clear();
+        self.clear();
         Ok(())
     }
 

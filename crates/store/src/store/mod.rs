@@ -129,6 +129,18 @@ pub trait Store: Send + Sync {
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name the store cannot have.
     fn table(&self, name: &str) -> Result<Arc<dyn Store>>;
 
+    /// The names of the tables of this place, in the order of their bytes: those that [`table`](Store::table)
+    /// opens and that are there, whatever their layout, tables of other programs too. Views are not among them. What is
+    /// made or dropped meanwhile may or may not be among them.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) where a table is nothing but its records, so that the
+    /// store does not know of one that has none; [`NotFound`](crate::ErrorKind::NotFound) where the place is a
+    /// file or a folder that is not there; of connections and of the store.
+    async fn tables(&self) -> Result<Vec<String>> {
+        Err(no(self.abilities(), "list its tables"))
+    }
+
     /// The blobs behind it and their format, where its layout is that.
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
         None

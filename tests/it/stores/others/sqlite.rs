@@ -192,3 +192,27 @@ async fn broken(desk: Arc<Desk>) -> Outcome {
 fn what_is_broken_is_an_error_only_where_it_is_asked_for() {
     each(broken);
 }
+
+/// Virtual tables are tables; what they are made of, and what is SQLite's own, is none.
+#[test]
+fn tables_are_listed_without_views_and_what_is_internal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("db");
+    let program = rusqlite::Connection::open(&path).expect("a file");
+    let made = program.execute_batch(
+        "CREATE TABLE b (id INTEGER PRIMARY KEY AUTOINCREMENT, v TEXT UNIQUE); INSERT INTO b VALUES (1, 'x'); \
+         CREATE TABLE \"C \"\"ü\" (v); CREATE TABLE sqliteX (v); CREATE TABLE \"\" (v); \
+         CREATE TABLE gone (v); CREATE VIEW broken AS SELECT * FROM gone; DROP TABLE gone; \
+         CREATE VIEW seen AS SELECT * FROM b; ANALYZE; CREATE VIRTUAL TABLE words USING fts5(v); \
+         CREATE TABLE words_of_ours (v); CREATE TEMP TABLE passing (v)",
+    );
+    made.expect("tables");
+    places::run(async {
+        for layout in ["document", "columns", "blob"] {
+            let url = format!("sqlite:{}?layout={layout}&table=own", path.display());
+            let place = store::open(&url).await.expect("a place");
+            let names = place.tables().await.expect("names");
+            assert_eq!(names, ["C \"ü", "b", "sqliteX", "words", "words_of_ours"], "{layout}");
+        }
+    });
+}

@@ -70,6 +70,10 @@ impl Blobs for CouchBlobs {
         Ok(Arc::new(CouchBlobs::new(self.couch.clone(), name)?))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.couch.within("a list of databases", self.couch.tables()).await
+    }
+
     fn check(&self, key: &Key, bytes: usize) -> Result<()> {
         self.couch.check_key(key)?;
         fits(&self.abilities, key, bytes)

@@ -138,6 +138,10 @@ impl Store for Documents {
         Ok(Arc::new(Documents::new(self.couch.clone(), name)?))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.couch.within("a list of databases", self.couch.tables()).await
+    }
+
     fn check(&self, row: &Row) -> Result<()> {
         self.draft(row).map(drop)
     }

@@ -214,6 +214,17 @@ impl Couch {
         Ok(Database { http: self.http.clone(), script: self.server.script, name })
     }
 
+    /// The tables of this place, in the order of their names' bytes. All databases of the server are listed for it: not
+    /// every one that speaks CouchDB's protocol knows ranges of them.
+    async fn tables(&self) -> Result<Vec<String>> {
+        let databases: Vec<String> = self.http.get("/_all_dbs").await?.read()?;
+        let table = |database: &String| name::table(&self.place, database);
+        let mut tables: Vec<String> = databases.iter().filter_map(table).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        Ok(tables)
+    }
+
     fn abilities(&self) -> Abilities {
         if self.server.script { POUCHDB } else { COUCHDB }
     }

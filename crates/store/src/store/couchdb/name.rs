@@ -41,6 +41,36 @@ pub(super) fn of(place: &str, table: &str) -> Result<String> {
     }
 }
 
+/// The table whose database this is; none where it is that of no table of this place.
+pub(super) fn table(place: &str, database: &str) -> Option<String> {
+    let name = database.strip_prefix("x$$").unwrap_or(database);
+    let table = match place {
+        "" => name,
+        // No name that is written so has a `+` in it.
+        _ => name.split_once('+')?.1,
+    };
+    let table = decode(table)?;
+    // There may be databases whose names are nearly written so, but by others.
+    (of(place, &table).ok()? == database).then_some(table)
+}
+
+/// The text that is written so; none where nothing is.
+fn decode(name: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(name.len());
+    let mut rest = name.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        rest = after;
+        if first != b'$' {
+            bytes.push(first);
+            continue;
+        }
+        let (digits, after) = rest.split_at_checked(2)?;
+        rest = after;
+        bytes.push(u8::from_str_radix(str::from_utf8(digits).ok()?, 16).ok()?);
+    }
+    String::from_utf8(bytes).ok()
+}
+
 fn encode(text: &str, name: &mut String) {
     for byte in text.bytes() {
         match byte {
@@ -118,6 +148,22 @@ mod tests {
             assert!(name.starts_with(|c: char| c.is_ascii_lowercase()), "{name}");
             let known = |c: char| matches!(c, 'a'..='z' | '0'..='9' | '_' | '$' | '+' | '-');
             assert!(name.chars().all(known), "{name}");
+        }
+        for (name, (place, table)) in names.iter().zip(pairs) {
+            for (other, _) in pairs {
+                let want = (other == place).then(|| table.to_owned());
+                assert_eq!(super::table(other, name), want, "{name} in {other:?}");
+            }
+        }
+        for other in [
+            "_users", "a/b", "a+b+c", "a$", "a$4", "a$zz", "a$+1", "a$61", "a$C3$96", "x$$a",
+            "a$ff",
+        ] {
+            assert_eq!(
+                ["", "a"].map(|place| super::table(place, other)),
+                [const { None }; 2],
+                "{other}"
+            );
         }
         assert!(of("", &"é".repeat(100)).is_err());
     }

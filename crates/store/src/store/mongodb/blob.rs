@@ -78,6 +78,10 @@ impl Blobs for Bytes {
         Ok(Arc::new(Bytes(self.0.sibling(name)?)))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.0.names().await
+    }
+
     async fn prepare(&self) -> Result<()> {
         self.0.create().await?;
         match self.0.any().await? {

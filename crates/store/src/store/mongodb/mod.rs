@@ -171,6 +171,10 @@ impl Store for Documents {
         Ok(Arc::new(Documents(self.0.sibling(name)?)))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.0.names().await
+    }
+
     fn check(&self, row: &Row) -> Result<()> {
         convert::document(row).map(drop)
     }

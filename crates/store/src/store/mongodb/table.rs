@@ -23,6 +23,7 @@ use crate::{
         Client as Speaks, Common, Description, Key, KeyRange, Shape, counts,
         key::padded,
         limits::{Limits, unconnected},
+        net::{SEVERAL, too_long},
         onward::{Dry, Onward},
         pool::{Pool, Turns},
         within,
@@ -133,6 +134,31 @@ impl Table {
         };
         let done = within(self.server.common.timeout, what, done).await;
         done.map_err(|e| self.server.told(e))
+    }
+
+    /// The names of the collections of the database, in the order of their bytes: no views, nor what `table` does not open.
+    pub(super) async fn names(&self) -> Result<Vec<String>> {
+        let database = self.server.client.database(&self.server.database);
+        let list = async {
+            let command = doc! {"listCollections": 1, "nameOnly": true, "cursor": {}};
+            let mut cursor = database.run_cursor_command(command).await.map_err(ours)?;
+            let (mut names, mut bytes) = (Vec::new(), 0);
+            while cursor.advance().await.map_err(ours)? {
+                let document = cursor.current();
+                bytes += document.as_bytes().len();
+                if bytes > SEVERAL {
+                    return Err(too_long("listCollections", SEVERAL));
+                }
+                names.extend(listed(&self.server.database, document)?.map(str::to_owned));
+            }
+            names.sort_unstable();
+            Ok(names)
+        };
+        // One deadline for all batches.
+        self.in_turn("listCollections", list).await.map_err(|e| match e.kind() {
+            crate::ErrorKind::Malformed => self.placed(e),
+            _ => e,
+        })
     }
 
     /// Makes the collection, unless it is there.
@@ -496,6 +522,13 @@ pub(super) fn in_range(range: &KeyRange) -> Document {
     ids
 }
 
+/// The name in a line of `listCollections`; none where it is that of a view, or one that `table` does not open.
+fn listed<'d>(database: &str, line: &'d RawDocument) -> Result<Option<&'d str>> {
+    let name = line.get_str("name").map_err(malformed)?;
+    let is_view = line.get_str("type").is_ok_and(|kind| kind == "view");
+    Ok((!is_view && connect::check_table(database, name).is_ok()).then_some(name))
+}
+
 /// The documents of these keys.
 pub(super) fn among(keys: &[Key]) -> Document {
     match keys {
@@ -522,5 +555,31 @@ pub(super) fn key_of(document: &RawDocument) -> Result<Key> {
     match document.get(ID).map_err(malformed)? {
         Some(value) => id(value),
         None => Err(Error::malformed("a document without an _id")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_table_is_not_listed() {
+        for (name, kind, is_table) in [
+            ("orders", "collection", true),
+            ("a.b", "collection", true),
+            ("weather", "timeseries", true),
+            ("seen", "view", false),
+            ("system.views", "collection", false),
+            ("system.buckets.weather", "collection", false),
+            ("a$b", "collection", false),
+        ] {
+            let line = rawdoc! {"name": name, "type": kind};
+            assert_eq!(listed("test", &line).unwrap(), is_table.then_some(name), "{name}");
+        }
+        // What does not say is a collection.
+        assert_eq!(listed("test", &rawdoc! {"name": "a"}).unwrap(), Some("a"));
+        assert!(listed("test", &rawdoc! {"name": 5}).is_err());
     }
 }

@@ -258,6 +258,10 @@ impl Store for MySql {
         Ok(Arc::new(self.sibling(name)?))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        table::names(&self.pool).await
+    }
+
     fn check(&self, row: &Row) -> Result<()> {
         self.table.cells(row).map(drop)
     }

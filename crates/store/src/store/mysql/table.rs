@@ -427,6 +427,20 @@ async fn all_are_shown(pool: &Pool, table: &str) -> Result<()> {
     }
 }
 
+/// The names of the tables of the database, in the order of their bytes. `information_schema` would compare the name of the
+/// database without regard to case.
+pub(super) async fn names(pool: &Pool) -> Result<Vec<String>> {
+    let statement = "SHOW FULL TABLES WHERE Table_type IN ('BASE TABLE', 'SYSTEM VERSIONED')";
+    let name = |row: Cells| match row.get_opt::<String, _>(0) {
+        Some(Ok(name)) => Ok(name),
+        _ => Err(pool.placed(Error::malformed("a table whose name is no text"))),
+    };
+    let mut names: Vec<String> =
+        pool.query(statement).await?.into_iter().map(name).collect::<Result<_>>()?;
+    names.sort_unstable();
+    Ok(names)
+}
+
 /// The name of a table's engine; none of a view, and where there is no table.
 pub(super) async fn engine_of(pool: &Pool, table: &str) -> Result<Option<String>> {
     Ok(kind_of(pool, table).await?.engine)

@@ -251,6 +251,10 @@ impl Store for PostgreSql {
         Ok(Arc::new(self.sibling(name)?))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        table::names(&self.pool).await
+    }
+
     fn check(&self, row: &Row) -> Result<()> {
         let known = self.table.supposed()?;
         rows::write(&known, row, &mut Vec::new())

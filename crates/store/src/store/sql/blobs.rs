@@ -79,6 +79,10 @@ impl<T: BlobTable> Blobs for T {
         Ok(Arc::new(self.sibling(name)?))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        Store::tables(self).await
+    }
+
     fn check(&self, key: &Key, bytes: usize) -> Result<()> {
         blobs::fits(self.of_blobs(), key, bytes)?;
         self.check_key(key)

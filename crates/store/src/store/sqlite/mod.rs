@@ -278,6 +278,10 @@ impl Store for Sqlite3 {
         Ok(Arc::new(self.sibling(name)?))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        self.table_names().await
+    }
+
     fn check(&self, row: &Row) -> Result<()> {
         self.table.check(self.abilities(), row)
     }

@@ -12,7 +12,7 @@ use super::{
     Sqlite3,
     column::{self, key_of},
     error::error,
-    table::Schema,
+    table::{Schema, named},
 };
 use crate::{
     Error, Result,
@@ -83,6 +83,28 @@ impl Sqlite3 {
             }
         });
         Ok(pages.boxed())
+    }
+
+    /// The names of the tables of the file: virtual ones too, but not those in which they keep what they have
+    /// (`shadow`), nor SQLite's own.
+    pub(super) async fn table_names(&self) -> Result<Vec<String>> {
+        let text = "SELECT name FROM pragma_table_list WHERE schema = 'main' \
+                    AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+        let names = self.pool.run(move |connection| {
+            let mut statement = connection.prepare_cached(text)?;
+            let mut rows = statement.query([])?;
+            let mut names = Vec::new();
+            while let Some(row) = rows.next()? {
+                // What is no text that a table of ours can be called is opened by no name.
+                let name =
+                    row.get_ref(0)?.as_str().ok().filter(|name| named("table", name).is_ok());
+                names.extend(name.map(str::to_owned));
+            }
+            Ok(names)
+        });
+        let mut names = names.await?;
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// What a statement gives in its only column.

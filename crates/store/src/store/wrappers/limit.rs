@@ -84,6 +84,11 @@ impl Store for Limit {
         Ok(Arc::new(Limit { inner: self.inner.table(name)?, turns: self.turns.clone() }))
     }
 
+    async fn tables(&self) -> Result<Vec<String>> {
+        let _turn = self.turn().await?;
+        self.inner.tables().await
+    }
+
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
         None
     }

@@ -189,6 +189,11 @@ impl Store for Prefix {
         }))
     }
 
+    /// The place knows its tables, but not which of them have records of this prefix.
+    async fn tables(&self) -> Result<Vec<String>> {
+        Err(no(&self.abilities, "list tables that are shared by prefixes"))
+    }
+
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
         None
     }

@@ -5,7 +5,11 @@
 //! at the end, only the keys that go to it move. The scores are the same on every machine and in
 //! every version, as what is kept hangs on them.
 
-use std::{cmp::Ordering, collections::VecDeque, sync::Arc};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 use async_stream::try_stream;
 use async_trait::async_trait;
@@ -181,6 +185,12 @@ impl Store for Shards {
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         let stores = self.stores.iter().map(|store| store.table(name)).collect::<Result<_>>()?;
         Ok(Arc::new(Shards { stores, abilities: self.abilities.clone() }))
+    }
+
+    /// Those that any of the stores has.
+    async fn tables(&self) -> Result<Vec<String>> {
+        let all = self.all(|store| store.tables()).await?;
+        Ok(all.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
     }
 
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
@@ -416,6 +426,20 @@ mod tests {
         assert_eq!(found, want);
         let scanned = one_by_one(three.scan(&KeyRange::all()).await.unwrap());
         assert_eq!(scanned.try_collect::<Vec<Row>>().await.unwrap(), rows);
+    }
+
+    #[tokio::test]
+    async fn tables_are_those_of_any_store() {
+        let places = ["memory:", "memory:"].map(open);
+        let places = futures_util::future::try_join_all(places).await.unwrap();
+        let stores = places.iter().map(|place| place.store().clone()).collect();
+        let shards = Shards::new(stores).unwrap();
+        for (place, names) in places.iter().zip([["b", "A"], ["b", "_"]]) {
+            for name in names {
+                place.table(name).unwrap().prepare(&Layout::plain()).await.unwrap();
+            }
+        }
+        assert_eq!(shards.tables().await.unwrap(), ["A", "_", "b"]);
     }
 
     #[tokio::test]
