@@ -120,18 +120,23 @@ async fn tables_are_the_collections_of_the_database() {
     }
     client.database("listing_other").create_collection("elsewhere").await.unwrap();
     database.run_command(doc! {"create": "seen", "viewOn": "b", "pipeline": []}).await.unwrap();
-    let all = database.list_collection_names().await.unwrap();
-    assert!(all.contains(&"seen".to_owned()), "{all:?}");
+    let mut want = vec!["C ü", "a.b", "b"];
+    // FerretDB has no views, and makes a collection of it.
+    let seen = database.list_collections().filter(doc! {"name": "seen"}).await.unwrap();
+    let seen: Vec<_> = seen.try_collect().await.unwrap();
+    if seen[0].collection_type == mongodb::results::CollectionType::Collection {
+        want.push("seen");
+    }
     let (base, _) = server.url().rsplit_once('/').unwrap();
     let url = format!("{base}/listing?authSource=test");
     let place = store::open(&url).await.unwrap();
-    assert_eq!(place.tables().await.unwrap(), ["C ü", "a.b", "b"]);
+    assert_eq!(place.tables().await.unwrap(), want);
     // More than a server sends at once.
     for n in 0..150 {
         database.create_collection(format!("many{n:03}")).await.unwrap();
     }
     let names = place.tables().await.unwrap();
-    assert_eq!(names.len(), 153);
+    assert_eq!(names.len(), want.len() + 150);
     assert!(names.is_sorted(), "{names:?}");
 }
 

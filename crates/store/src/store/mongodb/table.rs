@@ -149,11 +149,7 @@ impl Table {
                 if bytes > SEVERAL {
                     return Err(too_long("listCollections", SEVERAL));
                 }
-                let name = document.get_str("name").map_err(malformed)?;
-                let is_view = document.get_str("type").is_ok_and(|kind| kind == "view");
-                if !is_view && connect::check_table(&self.server.database, name).is_ok() {
-                    names.push(name.to_owned());
-                }
+                names.extend(listed(&self.server.database, document)?.map(str::to_owned));
             }
             names.sort_unstable();
             Ok(names)
@@ -526,6 +522,13 @@ pub(super) fn in_range(range: &KeyRange) -> Document {
     ids
 }
 
+/// The name in a line of `listCollections`; none where it is that of a view, or one that `table` does not open.
+fn listed<'d>(database: &str, line: &'d RawDocument) -> Result<Option<&'d str>> {
+    let name = line.get_str("name").map_err(malformed)?;
+    let is_view = line.get_str("type").is_ok_and(|kind| kind == "view");
+    Ok((!is_view && connect::check_table(database, name).is_ok()).then_some(name))
+}
+
 /// The documents of these keys.
 pub(super) fn among(keys: &[Key]) -> Document {
     match keys {
@@ -552,5 +555,31 @@ pub(super) fn key_of(document: &RawDocument) -> Result<Key> {
     match document.get(ID).map_err(malformed)? {
         Some(value) => id(value),
         None => Err(Error::malformed("a document without an _id")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn what_is_no_table_is_not_listed() {
+        for (name, kind, is_table) in [
+            ("orders", "collection", true),
+            ("a.b", "collection", true),
+            ("weather", "timeseries", true),
+            ("seen", "view", false),
+            ("system.views", "collection", false),
+            ("system.buckets.weather", "collection", false),
+            ("a$b", "collection", false),
+        ] {
+            let line = rawdoc! {"name": name, "type": kind};
+            assert_eq!(listed("test", &line).unwrap(), is_table.then_some(name), "{name}");
+        }
+        // What does not say is a collection.
+        assert_eq!(listed("test", &rawdoc! {"name": "a"}).unwrap(), Some("a"));
+        assert!(listed("test", &rawdoc! {"name": 5}).is_err());
     }
 }
