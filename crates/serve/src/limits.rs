@@ -60,6 +60,14 @@ struct Share {
     at_once: Arc<Semaphore>,
 }
 
+/// What a tenant and one of its keys share among their requests; kept with what the catalog says of them, so that a request
+/// looks for it once.
+#[derive(Debug, Clone)]
+pub(crate) struct Shares {
+    key: Arc<Rate>,
+    tenant: Arc<Share>,
+}
+
 /// What is counted while a request is answered, until the end of its body.
 #[derive(Debug)]
 pub(crate) struct Permit {
@@ -104,12 +112,25 @@ impl Gate {
         }
     }
 
+    /// What a tenant and one of its keys share among their requests.
+    pub(crate) fn shares(&self, tenant: &str, key: &str) -> Shares {
+        let new = || {
+            Arc::new(Share {
+                rate: Rate::new(),
+                at_once: Arc::new(Semaphore::new(self.limits.tenant_at_once)),
+            })
+        };
+        Shares {
+            key: self.keys.get_with(format!("{tenant}/{key}"), || Arc::new(Rate::new())),
+            tenant: self.tenants.get_with(tenant.to_owned(), new),
+        }
+    }
+
     /// A place among those of a tenant, and one of the requests that tenant and key have in a second.
     pub(crate) fn admit(
         &self,
         permit: &mut Permit,
-        tenant: &str,
-        key: &str,
+        shares: &Shares,
         rate: f64,
     ) -> Result<(), Problem> {
         let now = self.clock.now();
@@ -119,16 +140,9 @@ impl Gate {
         };
         let burst = self.burst(rate);
         // A key takes its share first, so that one that floods does not use up what its tenant's other keys have.
-        let of_key = self.keys.get_with(format!("{tenant}/{key}"), || Arc::new(Rate::new()));
-        of_key.take(now, rate, burst).map_err(|after| wait(after, "key"))?;
-        let share = self.tenants.get_with(tenant.to_owned(), || {
-            Arc::new(Share {
-                rate: Rate::new(),
-                at_once: Arc::new(Semaphore::new(self.limits.tenant_at_once)),
-            })
-        });
-        share.rate.take(now, rate, burst).map_err(|after| wait(after, "tenant"))?;
-        let at_once = share.at_once.clone().try_acquire_owned();
+        shares.key.take(now, rate, burst).map_err(|after| wait(after, "key"))?;
+        shares.tenant.rate.take(now, rate, burst).map_err(|after| wait(after, "tenant"))?;
+        let at_once = shares.tenant.at_once.clone().try_acquire_owned();
         permit._tenant = Some(at_once.map_err(|_| {
             Problem::too_many(format!(
                 "more than {} requests of this tenant at once",

@@ -72,7 +72,8 @@ impl Quick {
             secret_file: Default::default(),
             lease_seconds: 2.0,
             shards: BTreeMap::from([(NAME.to_owned(), shard.clone())]),
-            limits: Limits::default(),
+            // Whoever has the key is on this machine.
+            limits: Limits { requests_per_second: 1e6, ..Limits::default() },
             collections: BTreeMap::new(),
         };
         let (catalog, pepper) = (Arc::new(Catalog::open(catalog).await?), Pepper::fresh()?);

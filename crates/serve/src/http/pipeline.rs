@@ -218,7 +218,7 @@ pub(crate) async fn let_in(
     seen.key = principal.key().to_owned();
     let rate = principal.grant().tenant.limits.requests_per_second;
     let rate = rate.unwrap_or(gateway.config.limits.requests_per_second);
-    gateway.gate.admit(&mut permit, principal.tenant(), principal.key(), rate)?;
+    gateway.gate.admit(&mut permit, &principal.grant().shares, rate)?;
     TenantDb::may(&principal, route.access)?;
     let known: Vec<&str> =
         route.params.iter().filter(|p| p.place == "query").map(|p| p.name).collect();

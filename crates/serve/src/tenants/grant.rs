@@ -8,7 +8,7 @@ use steelyard_base::Error;
 use crate::{
     catalog::{ApiKey, Catalog, KeyRow, Pepper, Scope, State, TenantRow},
     clock::Clock,
-    limits::Gate,
+    limits::{Gate, Shares},
     problem::Problem,
 };
 
@@ -18,6 +18,7 @@ pub(crate) struct Grant {
     pub prefix: String,
     pub key: KeyRow,
     pub tenant: TenantRow,
+    pub shares: Shares,
     /// Until when that holds, by the clock of this process.
     until: Duration,
 }
@@ -99,7 +100,7 @@ impl Grants {
             None => gate.may_look_up()?,
         }
         // Asked for once, however many requests wait for it.
-        let read = self.known.try_get_with(prefix.to_owned(), self.read(prefix)).await;
+        let read = self.known.try_get_with(prefix.to_owned(), self.read(prefix, gate)).await;
         match read {
             Ok(grant) => Ok(Some(grant)),
             Err(unread) => match (&*unread, old) {
@@ -113,12 +114,13 @@ impl Grants {
         }
     }
 
-    async fn read(&self, prefix: &str) -> Result<Arc<Grant>, Unread> {
+    async fn read(&self, prefix: &str, gate: &Gate) -> Result<Arc<Grant>, Unread> {
         // The lease counts from before the catalog is asked: what it answers was true later than this.
         let until = self.clock.now() + self.lease;
         let key = self.catalog.key(prefix).await?.ok_or(Unread::Absent)?;
         let tenant = self.catalog.tenant(&key.tenant).await?.ok_or(Unread::Absent)?.row;
-        Ok(Arc::new(Grant { prefix: prefix.to_owned(), key, tenant, until }))
+        let shares = gate.shares(&tenant.name, prefix);
+        Ok(Arc::new(Grant { prefix: prefix.to_owned(), key, tenant, shares, until }))
     }
 }
 

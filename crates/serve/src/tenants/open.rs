@@ -99,6 +99,10 @@ impl Opened {
 
     /// The database of a tenant. Its name is in the key of the cache, and in the marker that is read when it is opened.
     pub(crate) async fn get(&self, shard: &Shard, tenant: &TenantRow) -> Result<Arc<OpenDb>> {
+        if let Some(open) = self.open.get(&tenant.database).await {
+            return Ok(open);
+        }
+        // Once, however many requests wait for it.
         let opened = self
             .open
             .try_get_with(
