@@ -21,7 +21,7 @@ use nix::sys::signal::{SigSet, Signal, raise};
 use steelyard::{
     bench::{cleanup, stop::Stop},
     file::Staged,
-    store,
+    server, store,
 };
 
 use super::say;
@@ -153,6 +153,7 @@ pub fn pass_on() {
             let told = TOLD.0.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = TOLD.1.wait_timeout_while(told, TELLING, |told| !*told);
         }
+        server::no_more();
         end_by(signal);
     }
 }
@@ -182,6 +183,7 @@ fn at_once(signal: Signal) {
         let _ = done.send(());
     };
     if thread::Builder::new().spawn(clear).is_ok() {
+        server::no_more();
         let _ = cleared.recv_timeout(CLEARING);
         // What it says is worth a moment more, and nobody may be reading it.
         let _ = cleared.recv_timeout(CLEARING / 4);

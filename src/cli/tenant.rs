@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use serde_json::json;
 use steelyard::{
-    Error, Result,
+    Error, ErrorKind, Result,
     format::Wrapped,
     serve::{Config, Course, Scope, State, TenantLimits, TenantName, TenantRow, Tenants},
 };
 
-use super::{Outcome, parsed, print, progress::count, say, stores::Stores};
+use super::{Outcome, interrupt, parsed, print, progress::count, say, serve, stores::Stores};
 
 /// Adds, lists, freezes, moves, backs up and removes the tenants of a gateway, and makes their keys.
 ///
@@ -97,8 +97,8 @@ struct Move {
     /// The tenant.
     name: String,
     /// The shard it goes to.
-    #[arg(long, value_name = "SHARD")]
-    to: String,
+    #[arg(long, value_name = "SHARD", required_unless_present_any = ["resume", "back"])]
+    to: Option<String>,
     /// Go on with a move that was ended before it was done.
     #[arg(long)]
     resume: bool,
@@ -226,8 +226,16 @@ struct Revoke {
 }
 
 pub fn run(args: Args) -> Result<Outcome> {
+    serve::only_ours();
     let stores = Stores::new()?;
-    let tenants = stores.wait(Tenants::open(Config::from_file(&args.config)?))?;
+    let config = Config::from_file(&args.config).map_err(|e| match e.kind() {
+        ErrorKind::NotFound => e.with_hint("steelyard serve --print-config > steelyard.toml"),
+        _ => e,
+    })?;
+    let tenants = match args.act {
+        Act::Add(_) | Act::Restore(_) => stores.wait(Tenants::open_or_create(config))?,
+        _ => stores.wait(Tenants::open(config))?,
+    };
     match args.act {
         Act::Add(add) => {
             let name = TenantName::new(&add.name)?;
@@ -263,12 +271,14 @@ pub fn run(args: Args) -> Result<Outcome> {
         Act::Move(go) => return moved(&stores, &tenants, &go),
         Act::Backup(backup) => {
             let name = TenantName::new(&backup.name)?;
-            let records = stores.wait(tenants.backup(
-                &name,
-                &backup.file,
-                !backup.online,
-                tokio::time::sleep,
-            ))?;
+            let work = tenants.backup(&name, &backup.file, !backup.online, tokio::time::sleep);
+            let Some(records) = stopped(&stores, work)? else {
+                if !backup.online {
+                    stores.wait(tenants.thaw(&name))?;
+                }
+                say("ended; nothing was written, and the tenant can be written again");
+                return Ok(Outcome::Found);
+            };
             say(format_args!("{} in {}", count(records, "record"), backup.file));
         }
         Act::Restore(restore) => {
@@ -304,6 +314,18 @@ pub fn run(args: Args) -> Result<Outcome> {
     Ok(Outcome::Well)
 }
 
+/// Does the work, or gives none where a signal ends it before.
+fn stopped<T>(stores: &Stores, work: impl Future<Output = Result<T>>) -> Result<Option<T>> {
+    let stop = interrupt::gracefully();
+    stores.wait(async {
+        tokio::select! {
+            biased;
+            done = work => done.map(Some),
+            () = stop.wait() => Ok(None),
+        }
+    })
+}
+
 fn moved(stores: &Stores, tenants: &Tenants, go: &Move) -> Result<Outcome> {
     let name = TenantName::new(&go.name)?;
     let course = match (go.resume, go.back) {
@@ -311,14 +333,15 @@ fn moved(stores: &Stores, tenants: &Tenants, go: &Move) -> Result<Outcome> {
         (_, true) => Course::Back,
         _ => Course::Begin,
     };
-    let moved = stores.wait(tenants.move_to(&name, &go.to, course, tokio::time::sleep))?;
+    let work = tenants.move_to(&name, go.to.as_deref(), course, tokio::time::sleep);
+    let Some(moved) = stopped(stores, work)? else {
+        say(format_args!("ended; tenant {name} may still be on its way, and is then not served"));
+        say(format_args!("hint: steelyard tenant move {name} --resume, or --back"));
+        return Ok(Outcome::Found);
+    };
     match course {
         Course::Back => say(format_args!("tenant {name} is served where it was")),
-        _ => say(format_args!(
-            "tenant {name} is on shard {}, with {}",
-            go.to,
-            count(moved.records, "record")
-        )),
+        _ => say(format_args!("tenant {name} is moved, with {}", count(moved.records, "record"))),
     }
     for left in &moved.left {
         say(format_args!("warning: not dropped: {left}"));

@@ -253,6 +253,9 @@ impl Config {
         if unix.is_some() && certificate.is_some() {
             return Err(Error::invalid("listen: TLS is not possible on a Unix socket"));
         }
+        if self.listen.operators == Some(self.listen.address) && self.listen.address.port() != 0 {
+            return Err(Error::invalid("listen: operators needs an address or port of its own"));
+        }
         if self.shards.is_empty() {
             return Err(Error::invalid("no shard; add [shard.NAME] with url = \"…\""));
         }
@@ -271,6 +274,13 @@ impl Config {
             if !(shard.weight.is_finite() && shard.weight >= 0.0) {
                 return wrong(format!("weight = {}: it must be 0 or more", shard.weight));
             }
+        }
+        let mut urls: Vec<(&str, &str)> = vec![("catalog", &self.catalog)];
+        for (name, shard) in &self.shards {
+            if let Some((other, _)) = urls.iter().find(|(_, url)| *url == shard.url) {
+                return Err(Error::invalid(format!("shard.{name}: its url is that of {other}")));
+            }
+            urls.push((name, &shard.url));
         }
         self.layouts()?;
         self.limits.check()
@@ -300,7 +310,7 @@ impl Config {
 
 impl Limits {
     fn check(&self) -> Result<()> {
-        positive("limits.requests_per_second", self.requests_per_second, 1e9)?;
+        rate("limits.requests_per_second", self.requests_per_second)?;
         positive("limits.request_seconds", self.request_seconds, 86_400.0)?;
         positive("limits.arrival_seconds", self.arrival_seconds, 86_400.0)?;
         let counts = [
@@ -323,6 +333,11 @@ impl Limits {
             None => Ok(()),
         }
     }
+}
+
+/// Whether this is a rate of requests.
+pub(crate) fn rate(name: &str, value: f64) -> Result<()> {
+    positive(name, value, 1e9)
 }
 
 fn positive(name: &str, value: f64, most: f64) -> Result<()> {

@@ -16,6 +16,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{clock::Clock, config::Limits, problem::Problem};
 
+/// In nanoseconds: no rate is slower than one request a day.
+const DAY: u64 = 86_400_000_000_000;
+
 /// A rate, by GCRA (ATM Forum, Traffic Management 4.0, section 4.4.2): exact, in one word of memory.
 #[derive(Debug)]
 pub(crate) struct Rate {
@@ -32,7 +35,7 @@ impl Rate {
     pub(crate) fn take(&self, now: Duration, per_second: f64, burst: u32) -> Result<(), Duration> {
         let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
         // The rate is checked to be at least one request a day.
-        let each = (1e9 / per_second) as u64;
+        let each = ((1e9 / per_second) as u64).min(DAY);
         let tolerance = each.saturating_mul(u64::from(burst.max(1)) - 1);
         let mut next = self.next.load(Ordering::Relaxed);
         loop {
@@ -42,7 +45,7 @@ impl Rate {
             }
             match self.next.compare_exchange_weak(
                 next,
-                from + each,
+                from.saturating_add(each),
                 Ordering::Relaxed,
                 Ordering::Relaxed,
             ) {

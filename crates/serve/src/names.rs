@@ -39,6 +39,13 @@ impl CollectionName {
     /// # Errors
     /// As [`TenantName::new`].
     pub fn new(text: &str) -> Result<CollectionName> {
+        let lower = text.to_ascii_lowercase();
+        // What SQLite keeps for itself, and would take for one of its own.
+        if lower.starts_with("sqlite_") || lower.starts_with("pragma_") {
+            return Err(Error::invalid(format!(
+                "{text:?} is no name of a collection: sqlite_ and pragma_ are SQLite's own"
+            )));
+        }
         plain(text, "collection").map(CollectionName)
     }
 
@@ -105,6 +112,9 @@ mod tests {
             );
         }
         assert!(CollectionName::new(&"x".repeat(64)).is_err());
+        for text in ["sqlite_master", "SQLite_x", "pragma_table_list"] {
+            assert!(CollectionName::new(text).is_err(), "{text}");
+        }
         for text in ["orders", "2026", "a_b-c"] {
             assert_eq!(CollectionName::new(text).unwrap().as_str(), text);
         }

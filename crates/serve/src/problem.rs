@@ -39,14 +39,15 @@ macro_rules! kinds {
 kinds! {
     invalid "invalid" BAD_REQUEST "The request is not valid";
     unauthorized "unauthorized" UNAUTHORIZED "No valid key";
-    forbidden "forbidden" FORBIDDEN "This key may not do that";
+    forbidden "forbidden" FORBIDDEN "Not allowed";
     not_found "not-found" NOT_FOUND "Not found";
+    no_method "method-not-allowed" METHOD_NOT_ALLOWED "This path has no such method";
     not_acceptable "not-acceptable" NOT_ACCEPTABLE "Not available in the formats accepted";
-    conflict "conflict" CONFLICT "In conflict with another write";
+    conflict "conflict" CONFLICT "In conflict with what is there";
     changed "changed" PRECONDITION_FAILED "The document is not as expected";
     too_large "too-large" PAYLOAD_TOO_LARGE "Too large";
     media_type "media-type" UNSUPPORTED_MEDIA_TYPE "Unknown media type";
-    unprocessable "unprocessable" UNPROCESSABLE_ENTITY "The store cannot hold or find this";
+    unprocessable "unprocessable" UNPROCESSABLE_ENTITY "This cannot be done as asked";
     too_many "too-many-requests" TOO_MANY_REQUESTS "Too many requests";
     quota "quota" INSUFFICIENT_STORAGE "Over the quota of this tenant";
     internal "internal" INTERNAL_SERVER_ERROR "A failure of the gateway";

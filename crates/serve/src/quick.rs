@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, sync::Arc};
 
-use steelyard_base::{Error, Result};
+use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     record::dataset::Dataset,
     store::{self, Key, Layout, Row},
@@ -29,8 +29,17 @@ impl Quick {
     /// Of the store.
     pub async fn place(url: &str, scope: Scope) -> Result<Quick> {
         let shard = Shard { url: url.to_owned(), layout: TenantLayout::Whole, weight: 1.0 };
-        // Where it cannot be opened, that is said now.
-        store::open(url).await?;
+        // Where it cannot be opened, or is not there, that is said now.
+        let place = store::open(url).await?;
+        match place.tables().await {
+            Err(e) if e.kind() == ErrorKind::NotFound && scope == Scope::Read => {
+                return Err(
+                    Error::new(ErrorKind::NotFound, e.reason()).in_place(place.url().to_string())
+                );
+            }
+            // Nothing to list, or nothing there yet.
+            _ => {}
+        }
         Quick::of(shard, "memory:", &[("local", scope)], async |_, _| Ok(())).await
     }
 

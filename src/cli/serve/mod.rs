@@ -3,14 +3,17 @@
 mod log;
 
 use std::{
+    collections::HashSet,
     fs,
     net::SocketAddr,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use nix::sys::stat::{Mode, umask};
 use steelyard::{
-    Error, Result,
+    Error, ErrorKind, Result,
     copy::KeyRule,
     serve::{self, Config, Gateway, Listen, Quick, Scope, Socket},
     store::{self, Layout, Place, Row, is_url},
@@ -75,7 +78,8 @@ pub fn run(args: Args) -> Result<Outcome> {
     if args.print_openapi {
         return print(Gateway::description() + "\n").map(|()| Outcome::Well);
     }
-    let stores = Stores::new()?;
+    only_ours();
+    let stores = Stores::on(std::thread::available_parallelism().map_or(1, usize::from))?;
     if let Some(path) = &args.config {
         let mut config = Config::from_file(path)?;
         config.listen.address = args.address.unwrap_or(config.listen.address);
@@ -146,6 +150,11 @@ pub fn run(args: Args) -> Result<Outcome> {
     done
 }
 
+/// Files that are made from now on (catalogs, databases of tenants, backups) can be read by this user alone.
+pub fn only_ours() {
+    umask(Mode::from_bits_truncate(0o077));
+}
+
 fn until_stopped(
     stores: &Stores,
     socket: Socket,
@@ -168,6 +177,8 @@ async fn socket(listen: &Listen) -> Result<(Socket, String)> {
             let hint = format!("if no gateway runs: rm {}", path.display());
             Error::from(e).in_place(path.display().to_string()).with_hint(hint)
         })?;
+        // Who may enter its folder may reach it.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
         return Ok((Socket::Unix(listener), path.display().to_string()));
     }
     let listener = bind(listen.address).await?;
@@ -207,13 +218,18 @@ fn local(listener: &TcpListener) -> Result<SocketAddr> {
 /// Opens all that a configuration names.
 fn check(stores: &Stores, config: &Config) -> Result<Outcome> {
     stores.wait(Gateway::new(config.clone())).map(drop)?;
+    #[cfg(feature = "tls")]
+    if let (Some(certificate), Some(key)) = (&config.listen.certificate, &config.listen.private_key)
+    {
+        serve::Certificates::new(certificate, key)?;
+    }
     for (name, shard) in config.shards() {
         let opened = stores.wait(store::open(&shard.url));
         match opened {
             Ok(place) => say(format_args!("shard {name}: {}", place.url())),
             // The file beside which those of the tenants are need not be there.
-            Err(e) if e.kind() == steelyard::ErrorKind::NotFound => {
-                say(format_args!("shard {name}: {e}, which may be"))
+            Err(e) if e.kind() == ErrorKind::NotFound && !e.to_string().contains("folder") => {
+                say(format_args!("shard {name}: {}", shard.url))
             }
             Err(e) => return Err(e),
         }
@@ -233,10 +249,13 @@ fn load(stores: &Stores, file: &str, rule: KeyRule, place: Option<&Place>) -> Re
     let table = place.table(if name.is_empty() { "records" } else { name })?;
     stores.wait(table.prepare(&Layout::plain()))?;
     let (mut waiting, mut count): (Vec<Row>, u64) = (Vec::new(), 0);
+    let (mut seen, mut again) = (HashSet::new(), 0);
     const BATCH: usize = 1000;
     rows::each(file, None, &rule, |mut row, is_new| {
         count += 1;
-        if is_new {
+        let is_again = !is_new && !seen.insert(row.key.clone());
+        again += u64::from(is_again);
+        if is_new || is_again {
             // In the order of the file.
             row.key = store::Key::new(format!("{count:09}"))?;
         }
@@ -248,6 +267,12 @@ fn load(stores: &Stores, file: &str, rule: KeyRule, place: Option<&Place>) -> Re
     })?;
     stores.wait(table.put(&waiting))?;
     say(format_args!("{} read from {file}", super::progress::count(count, "record")));
+    if again > 0 {
+        let what = super::progress::count(again, "record");
+        say(format_args!(
+            "warning: {what} with a key that came before; their ids are their numbers in the file"
+        ));
+    }
     Ok(())
 }
 

@@ -115,7 +115,12 @@ const LAST: Duration = Duration::from_secs(1);
 impl Stores {
     pub fn new() -> Result<Stores> {
         // One thread drives the connections; this one waits.
-        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        Stores::on(1)
+    }
+
+    /// With so many threads that drive connections.
+    pub fn on(threads: usize) -> Result<Stores> {
+        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
         Ok(Stores(Some(runtime)))
     }
 

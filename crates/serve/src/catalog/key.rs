@@ -2,6 +2,7 @@
 
 use std::{fmt, path::Path, sync::Arc};
 
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -38,21 +39,27 @@ pub struct ApiKey {
     secret: Box<str>,
 }
 
-/// Letters of a prefix, of 72 random bits.
-const PREFIX: usize = 12;
+/// Letters of a prefix: of 72 random bits, and of a MAC of them, so that a key that was made up is known without a lookup.
+const PREFIX: usize = RANDOM + 4;
+const RANDOM: usize = 12;
 /// Letters of a secret, of 256 random bits.
 const SECRET: usize = 43;
 
 impl ApiKey {
-    /// A new key, of 256 random bits.
+    /// A new key under the secret of an installation, of 256 random bits.
     ///
     /// # Errors
     /// Where the system has no random bytes.
-    pub fn fresh() -> Result<ApiKey> {
-        Ok(ApiKey {
-            prefix: random::letters::<9>()?.into(),
-            secret: random::letters::<32>()?.into(),
-        })
+    pub fn fresh(pepper: &Pepper) -> Result<ApiKey> {
+        let random = random::letters::<9>()?;
+        let prefix = format!("{random}{}", check(&random, pepper));
+        Ok(ApiKey { prefix: prefix.into(), secret: random::letters::<32>()?.into() })
+    }
+
+    /// Whether its prefix was made under this secret.
+    pub(crate) fn is_made_by(&self, pepper: &Pepper) -> bool {
+        let (random, given) = self.prefix.split_at(RANDOM);
+        given == check(random, pepper)
     }
 
     /// The key of this text; none where it cannot be one.
@@ -104,6 +111,12 @@ impl ApiKey {
         }
         self.hashed(pepper).verify_slice(&expected).is_ok()
     }
+}
+
+/// What stands behind the random letters of a prefix.
+fn check(random: &str, pepper: &Pepper) -> String {
+    let mac = pepper.sign("key", &[random.as_bytes()]).finalize().into_bytes();
+    URL_SAFE_NO_PAD.encode(&mac[..3])
 }
 
 impl fmt::Debug for ApiKey {
@@ -201,8 +214,9 @@ mod tests {
 
     #[test]
     fn a_key_fits_its_row_under_its_pepper_alone() {
-        let (key, other) = (ApiKey::fresh().unwrap(), ApiKey::fresh().unwrap());
         let (pepper, another) = (Pepper::fresh().unwrap(), Pepper::fresh().unwrap());
+        let (key, other) = (ApiKey::fresh(&pepper).unwrap(), ApiKey::fresh(&pepper).unwrap());
+        assert!(key.is_made_by(&pepper) && !key.is_made_by(&another));
         let mut row = KeyRow {
             tenant: "a".into(),
             mac: key.mac(&pepper),
@@ -223,7 +237,7 @@ mod tests {
 
     #[test]
     fn what_is_no_key_is_not_looked_up() {
-        let key = ApiKey::fresh().unwrap().reveal();
+        let key = ApiKey::fresh(&Pepper::fresh().unwrap()).unwrap().reveal();
         assert!(ApiKey::read(&key).is_some());
         for text in
             ["", ".", &key[1..], &key.replace('.', ""), &format!("{key}x"), &key.replace('.', "é")]

@@ -23,6 +23,9 @@ use crate::names::TenantName;
 pub(crate) use table::Kept;
 use table::Table;
 
+/// The table of tenants.
+const TENANTS: &str = "steelyard_tenants";
+
 /// The catalog.
 pub struct Catalog {
     place: Place,
@@ -38,7 +41,28 @@ impl Catalog {
     pub async fn open(url: &str) -> Result<Catalog> {
         let place = store::open(url).await?;
         place.abilities().can_conditional()?;
-        let tenants = Table::open(&place, "steelyard_tenants").await?;
+        Catalog::prepared(place).await
+    }
+
+    /// Opens the catalog that is there.
+    ///
+    /// # Errors
+    /// [`NotFound`](ErrorKind::NotFound) where there is none; as [`open`](Catalog::open).
+    pub async fn existing(url: &str) -> Result<Catalog> {
+        let place = store::open(url).await?;
+        place.abilities().can_conditional()?;
+        let none = |e: Error| match e.kind() {
+            ErrorKind::NotFound => Error::new(ErrorKind::NotFound, "there is no catalog here yet")
+                .in_place(place.url().to_string())
+                .with_hint("`steelyard tenant add NAME` makes it with its first tenant"),
+            _ => e,
+        };
+        place.table(TENANTS)?.get(&[Key::new("-")?]).await.map_err(none)?;
+        Catalog::prepared(place).await
+    }
+
+    async fn prepared(place: Place) -> Result<Catalog> {
+        let tenants = Table::open(&place, TENANTS).await?;
         let keys = Table::open(&place, "steelyard_keys").await?;
         Ok(Catalog { place, tenants, keys })
     }
@@ -123,7 +147,7 @@ impl Catalog {
         label: &str,
         pepper: &Pepper,
     ) -> Result<ApiKey> {
-        let key = ApiKey::fresh()?;
+        let key = ApiKey::fresh(pepper)?;
         self.keep_key(&key, tenant, scope, label, pepper).await?;
         Ok(key)
     }
@@ -190,7 +214,7 @@ impl Catalog {
     /// Whether the catalog answers.
     pub(crate) async fn is_there(&self) -> Result<()> {
         let range = store::KeyRange::all();
-        let mut rows = self.place.table("steelyard_tenants")?.scan(&range).await.map(drop);
+        let mut rows = self.place.table(TENANTS)?.scan(&range).await.map(drop);
         if let Err(e) = &mut rows {
             return Err(Error::new(e.kind(), e.reason()));
         }

@@ -58,6 +58,14 @@ struct Change {
 async fn bulk(mut call: Call) -> Result<Response, Problem> {
     let (bytes, documents) =
         (call.gateway.config.limits.bulk_bytes, call.gateway.config.limits.bulk_documents);
+    if let Some(name) = ["idempotency-key", "if-match", "if-none-match"]
+        .iter()
+        .find(|name| call.headers.contains_key(**name))
+    {
+        return Err(Problem::invalid(format!(
+            "{name} is for one document; in bulk, each line has its own \"rev\""
+        )));
+    }
     let body = call.body(bytes).await?;
     let lines: Vec<Bytes> = lines(&body).collect();
     if lines.len() > documents {
@@ -68,8 +76,23 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
     let store = &*collection.store;
     let mut out = Vec::with_capacity(lines.len() * 64);
     let mut waiting: Vec<Row> = Vec::new();
-    for line in lines {
-        let change = read(&line, largest);
+    let mut lines = lines.into_iter();
+    // Some at a time, as what is read takes more memory than its bytes.
+    let mut changes = Vec::new().into_iter();
+    loop {
+        let change: Result<Change, Problem> = match changes.next() {
+            Some(change) => change,
+            None => {
+                let some: Vec<Bytes> = lines.by_ref().take(BATCH).collect();
+                if some.is_empty() {
+                    break;
+                }
+                let bytes = some.iter().map(Bytes::len).sum();
+                let read = move || some.iter().map(|line| read(line, largest)).collect::<Vec<_>>();
+                changes = super::apart(bytes, read).await?.into_iter();
+                continue;
+            }
+        };
         // Those without a condition go together, until one comes that must not overtake them.
         match change {
             Ok(Change { id, document: Some(document), wanted: Wanted::Any }) => {
@@ -137,7 +160,7 @@ fn read(line: &[u8], largest: usize) -> Result<Change, Problem> {
             "unknown name {name:?}; known: id, rev, doc, delete"
         )));
     }
-    document.as_ref().map_or(Ok(()), revision::refused)?;
+    let document = document.map(super::accepted).transpose()?;
     Ok(Change { id, document, wanted })
 }
 

@@ -6,9 +6,12 @@ use axum::{
 };
 use futures_util::{FutureExt, TryStreamExt};
 use steelyard_base::ErrorKind;
-use steelyard_store::store::{
-    Filter, Key, KeyRange, Row, Rows, Store,
-    query::{self, Order, Path, Query, Test},
+use steelyard_store::{
+    record::Value,
+    store::{
+        Filter, Key, KeyRange, Row, Rows, Store,
+        query::{self, Order, Path, Query, Test},
+    },
 };
 
 use super::{
@@ -138,20 +141,19 @@ pub(crate) async fn listed(call: &Call, asked: &Asked) -> Result<Listed, Problem
         asked,
     };
     let from = scope.read()?;
-    let mut rows = match wanted(&*collection.store, asked, &from, limit).await {
+    let Taken { rows, more } = match wanted(&*collection.store, asked, &from, limit).await {
         // A collection that is not there has nothing in it.
-        Err(problem) if problem.status() == axum::http::StatusCode::NOT_FOUND => Vec::new(),
+        Err(problem) if problem.status() == axum::http::StatusCode::NOT_FOUND => {
+            Taken { rows: Vec::new(), more: false }
+        }
         found => found?,
     };
     call.tenant.confirm(&call.gateway).await?;
-    // One more than the page was asked for, to know whether there is another.
-    let more = rows.len() as u64 > limit;
-    rows.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
     let skipped = if let From::Skip(n) = from { n } else { 0 };
     let next = match (more, asked.sort.trim().is_empty(), rows.last()) {
         (false, ..) | (.., None) => None,
         (true, true, Some(last)) => scope.write(&From::After(last.key.clone())),
-        (true, false, Some(_)) => scope.write(&From::Skip(skipped + limit)),
+        (true, false, Some(_)) => scope.write(&From::Skip(skipped + rows.len() as u64)),
     };
     Ok(Listed { rows, next })
 }
@@ -172,15 +174,15 @@ async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
         .into_response())
 }
 
-/// The documents of a page, and one more if there is one.
+/// The documents of a page.
 async fn wanted(
     store: &dyn Store,
     asked: &Asked,
     from: &From,
     limit: u64,
-) -> Result<Vec<Row>, Problem> {
+) -> Result<Taken, Problem> {
     let mut query = asked.query(store).await?;
-    let most = usize::try_from(limit + 1).unwrap_or(usize::MAX);
+    let most = usize::try_from(limit).unwrap_or(usize::MAX);
     if !query.sort.is_empty() {
         let skip = if let From::Skip(n) = from { *n } else { 0 };
         if skip + limit > MOST_SORTED {
@@ -190,12 +192,7 @@ async fn wanted(
             return Err(Problem::invalid(what));
         }
         let answer = query::find(store, &query.limited(skip + limit + 1)).await?;
-        let skip = usize::try_from(skip).unwrap_or(usize::MAX);
-        return Ok(taken(answer.rows, most.saturating_add(skip))
-            .await?
-            .into_iter()
-            .skip(skip)
-            .collect());
+        return Ok(taken(answer.rows, usize::try_from(skip).unwrap_or(usize::MAX), most).await?);
     }
     let after = if let From::After(key) = from { Some(key) } else { None };
     if !store.abilities().ordered {
@@ -207,8 +204,8 @@ async fn wanted(
         // The first key that may come after this one.
         let from = after.map(|key| Key::new(format!("{key}\0"))).transpose()?;
         let range = KeyRange { from, until: None };
-        let rows = taken(store.scan(&range).await?, most).await?;
-        return Ok(projected(rows, &query));
+        let taken = taken(store.scan(&range).await?, 0, most).await?;
+        return Ok(Taken { rows: projected(taken.rows, &query), ..taken });
     }
     let key: Path = Path::KEY.parse()?;
     if let Some(after) = after {
@@ -222,7 +219,7 @@ async fn wanted(
         }
         _ => e.into(),
     })?;
-    Ok(taken(answer.rows, most).await?)
+    Ok(taken(answer.rows, 0, most).await?)
 }
 
 fn projected(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
@@ -232,13 +229,41 @@ fn projected(mut rows: Vec<Row>, query: &Query) -> Vec<Row> {
     rows
 }
 
-async fn taken(mut rows: Rows<'_>, most: usize) -> steelyard_base::Result<Vec<Row>> {
-    let mut all = Vec::new();
-    while all.len() < most
-        && let Some(batch) = rows.try_next().await?
-    {
-        all.extend(batch);
+/// How much of documents a page has, about, in bytes of memory; one at least.
+const WEIGHT: usize = 16 << 20;
+
+/// The rows behind the first `skip`, `most` at most, and no more than a page may weigh.
+async fn taken(mut rows: Rows<'_>, skip: usize, most: usize) -> steelyard_base::Result<Taken> {
+    let (mut all, mut skip, mut weight) = (Vec::new(), skip, 0);
+    while let Some(batch) = rows.try_next().await? {
+        let gone = skip.min(batch.len());
+        skip -= gone;
+        for row in batch.into_iter().skip(gone) {
+            if all.len() == most || (weight > WEIGHT && !all.is_empty()) {
+                return Ok(Taken { rows: all, more: true });
+            }
+            weight +=
+                row.record.iter().map(|(name, value)| name.len() + weight_of(value)).sum::<usize>();
+            all.push(row);
+        }
     }
-    all.truncate(most);
-    Ok(all)
+    Ok(Taken { rows: all, more: false })
+}
+
+/// What was taken, and whether there is more.
+struct Taken {
+    rows: Vec<Row>,
+    more: bool,
+}
+
+fn weight_of(value: &Value) -> usize {
+    size_of::<Value>()
+        + match value {
+            Value::Text(text) => text.len(),
+            Value::BigInt(digits) | Value::Decimal(digits) => digits.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::List(list) => list.iter().map(weight_of).sum(),
+            Value::Map(map) => map.iter().map(|(name, value)| name.len() + weight_of(value)).sum(),
+            _ => 0,
+        }
 }

@@ -20,7 +20,7 @@ use serde_json::json;
 use steelyard_base::ErrorKind;
 use steelyard_store::{
     format::Format,
-    record::Document,
+    record::{Document, Value},
     store::{Key, Row, Store},
 };
 
@@ -79,10 +79,48 @@ fn checked(store: &dyn Store, row: &Row) -> Result<(), Problem> {
     })
 }
 
+/// How many values a document may have: each takes more memory than the bytes that stand for it.
+const VALUES: usize = 50_000;
+
+/// A document that a client may send: without fields of the server, and within bounds.
+fn accepted(document: Document) -> Result<Document, Problem> {
+    fn count(value: &Value, depth: usize, values: &mut usize) -> Result<(), Problem> {
+        *values += 1;
+        if *values > VALUES {
+            return Err(Problem::too_large(format!("a document has {VALUES} values at most")));
+        }
+        if depth > strict::DEPTH {
+            return Err(Problem::invalid(format!("nested deeper than {}", strict::DEPTH)));
+        }
+        match value {
+            Value::List(list) => list.iter().try_for_each(|value| count(value, depth + 1, values)),
+            Value::Map(map) => {
+                map.iter().try_for_each(|(_, value)| count(value, depth + 1, values))
+            }
+            _ => Ok(()),
+        }
+    }
+    let mut values = 0;
+    document.iter().try_for_each(|(_, value)| count(value, 1, &mut values))?;
+    revision::refused(&document)?;
+    Ok(document)
+}
+
+/// Work on so many bytes, on a thread of its own where they are many: no other request waits for it.
+async fn apart<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    const MANY: usize = 32 << 10;
+    if bytes < MANY {
+        return Ok(work());
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|_| Problem::internal("the body could not be read; the log says why"))
+}
+
 /// A document as a client sent it, in JSON.
 fn document(bytes: &[u8]) -> Result<Document, Problem> {
     strict::check(bytes)?;
-    let document = Format::Json.decode_document(bytes)?;
-    revision::refused(&document)?;
-    Ok(document)
+    accepted(Format::Json.decode_document(bytes)?)
 }

@@ -7,6 +7,7 @@ use axum::{
 use futures_util::FutureExt;
 use sha2::{Digest, Sha256};
 use steelyard_store::{
+    format::Format,
     record::Document,
     store::{Key, Row, Store},
 };
@@ -74,14 +75,12 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
     let wanted = Wanted::of(&call.headers)?;
     let format = accept::sent(&call.headers)?;
     let bytes = call.body(call.gateway.config.limits.document_bytes).await?;
-    let document = match format {
-        steelyard_store::format::Format::Json => super::document(&bytes)?,
-        other => {
-            let document = other.decode_document(&bytes)?;
-            revision::refused(&document)?;
-            document
-        }
-    };
+    let sent = bytes.clone();
+    let document = super::apart(bytes.len(), move || match format {
+        Format::Json => super::document(&sent),
+        other => super::accepted(other.decode_document(&sent)?),
+    });
+    let document = document.await??;
     let collection = call.made().await?;
     let store = &*collection.store;
     let done = match call.header(IDEMPOTENCY_KEY.name)? {

@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use crate::problem::Problem;
 
 /// How deep documents may nest.
-const DEPTH: usize = 64;
+pub(super) const DEPTH: usize = 64;
 
 /// Whether this is one value of JSON in which no map has a name twice.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Problem> {

@@ -4,6 +4,7 @@ mod call;
 mod log;
 mod openapi;
 mod operators;
+mod patient;
 mod pipeline;
 mod route;
 mod serving;

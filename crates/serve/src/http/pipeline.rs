@@ -13,7 +13,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
-    http::{Method, StatusCode, header},
+    http::{Method, header},
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter},
 };
@@ -104,10 +104,7 @@ pub(crate) fn router(gateway: Arc<Gateway>, reached: Reached) -> Router {
             answering = answering.on(method, answer);
         }
         let no_method = async |request: Request| {
-            let problem = Problem::invalid("this path has no such method; see /openapi.json");
-            let mut response = plain(manner, &request, problem);
-            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-            response
+            plain(manner, &request, Problem::no_method("see /openapi.json"))
         };
         router = router.route(path, answering.fallback(no_method));
     }
@@ -178,7 +175,7 @@ async fn answered(
     tracing::info!(
         target: "access",
         id = %id, trace, route = name, tenant = seen.tenant, key = seen.key, status,
-        ms = elapsed.as_secs_f64() * 1e3, problem, cause,
+        ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3, problem, cause,
     );
     response
 }
@@ -224,26 +221,23 @@ pub(crate) async fn let_in(
         route.params.iter().filter(|p| p.place == "query").map(|p| p.name).collect();
     let (head, body) = request.into_parts();
     let query = parameters(head.uri.query(), &known)?;
-    let work = async {
-        let tenant = gateway.tenant(principal).await?;
-        let call = Call {
-            gateway: gateway.clone(),
-            reached,
-            tenant,
-            headers: head.headers,
-            body: body.into(),
-            path,
-            query,
-        };
-        (route.call)(call).await
-    };
-    let response = tokio::time::timeout(gateway.patience(), work).await;
-    let response = response.unwrap_or_else(|_| {
-        Err(Problem::timeout(
+    let shared = gateway.clone();
+    // A task of its own, which goes on where the client is gone: what a store has begun cannot be taken back, and holds its
+    // place among the requests until it has ended.
+    let work = tokio::spawn(async move {
+        let tenant = shared.tenant(principal).await?;
+        let (headers, body) = (head.headers, body.into());
+        let call = Call { gateway: shared, reached, tenant, headers, body, path, query };
+        let response = (route.call)(call).await?;
+        Ok::<_, Problem>(response.map(|body| Body::new(Held { body, _permit: permit })))
+    });
+    match tokio::time::timeout(gateway.patience(), work).await {
+        Ok(Ok(done)) => done,
+        Ok(Err(_)) => Err(Problem::internal("the request could not be finished; the log says why")),
+        Err(_) => Err(Problem::timeout(
             "no answer within the time limit; a write may or may not have been done",
-        ))
-    })?;
-    Ok(response.map(|body| Body::new(Held { body, _permit: permit })))
+        )),
+    }
 }
 
 /// The key of a request.

@@ -11,7 +11,10 @@ use hyper_util::{
 use steelyard_base::Result;
 use tokio::sync::Semaphore;
 
-use super::socket::{Incoming, Socket};
+use super::{
+    patient::Patient,
+    socket::{Incoming, Socket},
+};
 
 /// The longest head of a request, in bytes.
 const HEAD: usize = 32 << 10;
@@ -53,6 +56,7 @@ pub(crate) async fn serve(
         tokio::spawn(async move {
             // A client that hangs up, or does not speak TLS, is no error of ours.
             if let Some(stream) = ready(incoming, arrival).await {
+                let stream = Patient::new(stream, arrival);
                 let service = TowerToHyperService::new(router);
                 let _ = watcher
                     .watch(http(arrival).serve_connection(TokioIo::new(stream), service))

@@ -88,10 +88,11 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     /// Bytes of the form.
     const MOST: usize = 1 << 10;
     let Visit { gateway, reached, request, seen } = visit;
-    let _permit = gateway.gate.enter()?;
     guard::is_own(request.headers())?;
     let (head, body) = request.into_parts();
+    // Before it takes a place: a stranger can be slow.
     let body = whole(body, MOST, gateway.arrival()).await?;
+    let _permit = gateway.gate.enter()?;
     let form = std::str::from_utf8(&body).map_err(|_| Problem::invalid("the form is not UTF-8"))?;
     let form = parameters(Some(form), &["key"])?;
     let text = form.first().map_or("", |(_, key)| key.trim());
@@ -150,7 +151,7 @@ pub(super) fn sign_in(wrong: Option<&str>, from_elsewhere: bool) -> Response {
                     input id="key" name="key" type="password" required autocomplete="current-password"
                         autocapitalize="off" spellcheck="false" aria-describedby="about-key";
                     p id="about-key" class="quiet" {
-                        "Twelve letters, a dot, and the secret. Who runs this gateway makes keys."
+                        "16 characters, a dot, and 43 more. The operator of this gateway makes keys: steelyard tenant key add."
                     }
                 }
                 button type="submit" { "Sign in" }

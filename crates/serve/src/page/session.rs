@@ -158,6 +158,7 @@ pub(super) fn cookie(id: Option<&str>, tls: bool) -> HeaderValue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::Pepper;
 
     fn with(cookie: &str) -> HeaderMap {
         HeaderMap::from_iter([(header::COOKIE, HeaderValue::from_str(cookie).unwrap())])
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_token_is_good_once_and_for_ten_minutes() {
-        let (clock, key) = (Clock::by_hand(), ApiKey::fresh().unwrap());
+        let (clock, key) = (Clock::by_hand(), ApiKey::fresh(&Pepper::fresh().unwrap()).unwrap());
         let sessions = Sessions::new(clock.clone());
         let (one, two) = (sessions.token(&key).unwrap(), sessions.token(&key).unwrap());
         clock.advance(TOKEN - Duration::from_nanos(1));
@@ -181,7 +182,7 @@ mod tests {
 
     #[test]
     fn a_session_ends_when_it_is_not_used_or_ended() {
-        let (clock, key) = (Clock::by_hand(), ApiKey::fresh().unwrap());
+        let (clock, key) = (Clock::by_hand(), ApiKey::fresh(&Pepper::fresh().unwrap()).unwrap());
         let sessions = Sessions::new(clock.clone());
         let id = sessions.begin(key.clone()).unwrap();
         let headers = with(&format!("a=b; {COOKIE}={id}"));
@@ -210,7 +211,10 @@ mod tests {
         let sessions = Sessions::new(Clock::by_hand());
         let begin =
             |key: &ApiKey| with(&format!("{COOKIE}={}", sessions.begin(key.clone()).unwrap()));
-        let (a, b) = (ApiKey::fresh().unwrap(), ApiKey::fresh().unwrap());
+        let (a, b) = (
+            ApiKey::fresh(&Pepper::fresh().unwrap()).unwrap(),
+            ApiKey::fresh(&Pepper::fresh().unwrap()).unwrap(),
+        );
         let (first, other) = (begin(&a), begin(&b));
         for _ in 0..OF_A_KEY {
             begin(&a);

@@ -10,7 +10,7 @@ use crate::{
         ApiKey, Catalog, DatabaseId, Kept, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
         now,
     },
-    config::{Config, TenantLayout},
+    config::{Config, TenantLayout, rate},
     gateway::shard,
     names::TenantName,
     place,
@@ -29,6 +29,16 @@ impl Tenants {
     /// # Errors
     /// Of the secret's file and of the catalog.
     pub async fn open(config: Config) -> Result<Tenants> {
+        let pepper = Pepper::from_file(&config.secret_file)?;
+        let catalog = Arc::new(Catalog::existing(&config.catalog).await?);
+        Ok(Tenants::with(config, catalog, pepper))
+    }
+
+    /// The same, and a new catalog where there is none.
+    ///
+    /// # Errors
+    /// As [`open`](Tenants::open).
+    pub async fn open_or_create(config: Config) -> Result<Tenants> {
         let pepper = Pepper::from_file(&config.secret_file)?;
         let catalog = Arc::new(Catalog::open(&config.catalog).await?);
         Ok(Tenants::with(config, catalog, pepper))
@@ -49,6 +59,9 @@ impl Tenants {
         on: Option<&str>,
         limits: TenantLimits,
     ) -> Result<TenantRow> {
+        if let Some(given) = limits.requests_per_second {
+            rate("requests_per_second", given)?;
+        }
         if self.catalog.tenant(name.as_str()).await?.is_some() {
             return Err(taken(name));
         }

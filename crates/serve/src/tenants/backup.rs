@@ -69,7 +69,8 @@ impl Tenants {
             ("tenant", (&*row.name).into()),
             ("created", now()?.into()),
         ];
-        let mut records = 0;
+        let (mut records, mut coder) = (0, Coder::new(sink.format().clone())?);
+        let mut bytes = Vec::new();
         let written = async {
             sink.put(&Document::from_iter(head))?;
             transfer::each(&place, async |table, rows| {
@@ -78,7 +79,18 @@ impl Tenants {
                 }
                 for row in rows {
                     records += 1;
-                    sink.put(&line(table, row))?;
+                    let key = row.key.shown();
+                    let line = line(table, row);
+                    // A backup that changes values is none.
+                    bytes.clear();
+                    coder.encode_document(&line, &mut bytes)?;
+                    if coder.decode_document(&bytes)? != line {
+                        let what =
+                            format!("key {key} of {table} cannot be kept in {}", sink.format());
+                        let hint = "a file whose name ends in .cbor.zst keeps every kind of value";
+                        return Err(Error::unsupported(what).with_hint(hint));
+                    }
+                    sink.put(&line)?;
                 }
                 Ok(())
             })

@@ -77,7 +77,9 @@ impl Grants {
     /// The principal of a key, if it is one and its tenant is there.
     pub(crate) async fn principal(&self, text: &str, gate: &Gate) -> Result<Principal, Problem> {
         let wrong = || Problem::unauthorized("the key is not valid");
-        let key = ApiKey::read(text).ok_or_else(wrong)?;
+        // A key that was made up costs no lookup.
+        let key =
+            ApiKey::read(text).filter(|key| key.is_made_by(&self.pepper)).ok_or_else(wrong)?;
         let grant = self.grant(key.prefix(), gate).await?.ok_or_else(wrong)?;
         let there = grant.tenant.state != State::Removed && !grant.key.revoked;
         match key.fits(&grant.key, &self.pepper) && there {
@@ -96,20 +98,30 @@ impl Grants {
         match &old {
             // Half a lease is left to the request.
             Some(grant) if self.clock.now() + self.lease / 2 < grant.until => return Ok(old),
-            Some(_) => self.known.invalidate(prefix).await,
+            // Beside those who still go by the old one.
+            Some(old) => {
+                let read = self.read(prefix, gate).await;
+                return match &read {
+                    Ok(grant) => {
+                        self.known.insert(prefix.to_owned(), grant.clone()).await;
+                        Ok(Some(grant.clone()))
+                    }
+                    Err(Unread::Absent) => {
+                        self.known.invalidate(prefix).await;
+                        Ok(None)
+                    }
+                    Err(Unread::Failed(_)) if old.holds(&self.clock) => Ok(Some(old.clone())),
+                    Err(Unread::Failed(e)) => Err(unreadable(e)),
+                };
+            }
             None => gate.may_look_up()?,
         }
         // Asked for once, however many requests wait for it.
-        let read = self.known.try_get_with(prefix.to_owned(), self.read(prefix, gate)).await;
-        match read {
+        match self.known.try_get_with(prefix.to_owned(), self.read(prefix, gate)).await {
             Ok(grant) => Ok(Some(grant)),
-            Err(unread) => match (&*unread, old) {
-                (Unread::Absent, _) => Ok(None),
-                (Unread::Failed(_), Some(old)) if old.holds(&self.clock) => Ok(Some(old)),
-                (Unread::Failed(e), _) => {
-                    let problem = Problem::unavailable("the catalog of tenants cannot be read");
-                    Err(problem.retry(Duration::from_secs(1)).because(e))
-                }
+            Err(unread) => match &*unread {
+                Unread::Absent => Ok(None),
+                Unread::Failed(e) => Err(unreadable(e)),
             },
         }
     }
@@ -122,6 +134,12 @@ impl Grants {
         let shares = gate.shares(&tenant.name, prefix);
         Ok(Arc::new(Grant { prefix: prefix.to_owned(), key, tenant, shares, until }))
     }
+}
+
+fn unreadable(error: &Error) -> Problem {
+    Problem::unavailable("the catalog of tenants cannot be read")
+        .retry(Duration::from_secs(1))
+        .because(error)
 }
 
 /// Why there is no grant.

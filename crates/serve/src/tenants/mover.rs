@@ -41,7 +41,7 @@ pub struct Moved {
 }
 
 impl Tenants {
-    /// Moves a tenant to another shard. It is neither read nor written meanwhile: for a lease and for the copy. `wait` is
+    /// Moves a tenant to another shard; the one that was named before, where none is named. It is neither read nor written meanwhile: for a lease and for the copy. `wait` is
     /// called for the lease.
     ///
     /// # Errors
@@ -50,19 +50,30 @@ impl Tenants {
     pub async fn move_to(
         &self,
         name: &TenantName,
-        to: &str,
+        to: Option<&str>,
         course: Course,
         wait: impl AsyncFn(Duration),
     ) -> Result<Moved> {
         let old = self.catalog.known(name).await?;
+        // A move that was begun says where it goes.
+        let to = match (to, &old.row.state) {
+            (Some(to), _) => to.to_owned(),
+            (None, State::Moving { shard, .. }) => shard.clone(),
+            (None, _) => old.row.shard.clone(),
+        };
         let moved = match course {
             Course::Back => self.back(&old).await?,
             Course::Begin | Course::Resume => {
-                let row = self.claim(&old, to, course).await?;
+                let row = self.claim(&old, &to, course).await?;
                 // Every lease on the old place that there is now has then run out.
                 wait(self.config.lease() + self.config.lease() / 50 + Duration::from_millis(10))
                     .await;
-                self.carry(name, &row).await?
+                match self.carry(name, &row).await {
+                    // Somebody else has it now.
+                    Err(e) if e.kind() == ErrorKind::Conflict => return Err(e),
+                    Err(e) => return Err(self.given_up(name, &row, e).await),
+                    Ok(records) => records,
+                }
             }
         };
         let left = self.drop_abandoned(name).await?;
@@ -155,6 +166,37 @@ impl Tenants {
         };
         self.catalog.change(&now, &new).await?;
         Ok(tally.records)
+    }
+
+    /// Gives up a move that cannot be finished: the tenant is served where it was. Gives the error to tell.
+    async fn given_up(&self, name: &TenantName, claimed: &TenantRow, error: Error) -> Error {
+        let back = async {
+            let now = self.catalog.known(name).await?;
+            if now.row.state == claimed.state {
+                self.back(&now).await?;
+                self.drop_abandoned(name).await?;
+            }
+            Ok::<_, Error>(())
+        };
+        match back.await {
+            Ok(()) => {
+                let what = format!(
+                    "tenant {:?} was not moved, and is served where it was: {}",
+                    claimed.name,
+                    error.reason()
+                );
+                Error::new(error.kind(), what).with_source(error)
+            }
+            Err(e) => {
+                let what =
+                    format!("tenant {:?} is still being moved: {}", claimed.name, error.reason());
+                let hint = format!(
+                    "{}; then: steelyard tenant move {name} --resume, or --back",
+                    e.reason()
+                );
+                Error::new(error.kind(), what).with_hint(hint).with_source(error)
+            }
+        }
     }
 
     /// Gives a move up.

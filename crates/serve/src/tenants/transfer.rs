@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     format::Format,
-    record::{Document, Value},
+    record::{Document, Kind, Value},
     store::{self, Key, KeyRange, Place, Row, Store},
 };
 
@@ -92,6 +92,31 @@ pub(super) async fn tally(place: &Place) -> Result<Tally> {
     Ok(tally)
 }
 
+/// The first record of a database that another one has not, or not like this.
+async fn first_difference(source: &Place, target: &Place) -> Result<Option<String>> {
+    for name in tables(source).await? {
+        let (from, to) = (source.table(&name)?, target.table(&name)?);
+        let mut rows = from.scan(&KeyRange::all()).await?;
+        while let Some(batch) = rows.try_next().await? {
+            let keys: Vec<Key> = batch.iter().map(|row| row.key.clone()).collect();
+            for (row, there) in batch.iter().zip(to.get(&keys).await?) {
+                let kept =
+                    there.as_ref().is_some_and(|there| in_order(there) == in_order(&row.record));
+                if !kept {
+                    let how =
+                        there.and_then(|there| store::difference(&row.record, &there, &Kind::ALL));
+                    let how = how.map_or(String::new(), |how| format!(": {how}"));
+                    return Ok(Some(format!(
+                        "key {} of {name} is not kept as it is{how}",
+                        row.key.shown()
+                    )));
+                }
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// Writes tables of a database, in the order in which their records come.
 pub(super) struct Filling<'p> {
     place: &'p Place,
@@ -140,9 +165,11 @@ pub(super) async fn copy(from: &str, to: &str, layouts: &Layouts) -> Result<Tall
             return Ok(found.1);
         }
     }
-    let what = format!(
-        "the copy has {} records and the source {}, and they are not the same; the target may keep other kinds of value",
-        found.1.records, found.0.records
-    );
+    let what = match first_difference(&source, &target).await? {
+        Some(what) => what,
+        None => {
+            format!("the copy has {} records and the source {}", found.1.records, found.0.records)
+        }
+    };
     Err(Error::new(ErrorKind::Mismatch, what))
 }

@@ -44,21 +44,14 @@ async fn a_tenant_has_its_requests_a_second_and_not_those_of_another() {
 }
 
 #[tokio::test]
-async fn keys_that_are_not_known_cost_a_bounded_number_of_lookups() {
+async fn keys_that_were_made_up_lock_nobody_out() {
     let gateway = Running::start("").await;
-    let (mut refused, mut limited) = (0, 0);
-    for i in 0..150 {
-        let key = format!("Authorization: Bearer unknown{i:05}.{}\r\n", "x".repeat(43));
-        match gateway.send("GET", "/v1/docs", &key, b"").await.status {
-            401 => refused += 1,
-            429 => limited += 1,
-            other => panic!("{other}"),
-        }
+    for i in 0..300 {
+        let key = format!("Authorization: Bearer unknown{i:05}abcd.{}\r\n", "x".repeat(43));
+        gateway.send("GET", "/v1/docs", &key, b"").await.is(401);
     }
-    assert_eq!((refused, limited), (100, 50));
-    // Who has a key that is known goes on.
-    gateway.clock.advance(Duration::from_millis(20));
-    gateway.get(&gateway.a, "/v1/docs").await.is(200);
+    // Also one that was not seen before.
+    gateway.get(&gateway.b, "/v1/docs").await.is(200);
 }
 
 #[tokio::test]

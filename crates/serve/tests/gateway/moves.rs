@@ -42,7 +42,7 @@ async fn a_tenant_is_moved_with_all_it_has_and_nothing_of_it_stays() {
     gateway.put(&gateway.b, "/v1/docs/c/x", "", r#"{"of":"b"}"#).await.is(201);
     let before = gateway.admin.show(&a).await.unwrap();
     let to = other(&before.shard);
-    let refused = |course| gateway.admin.move_to(&a, to, course, waits(&gateway));
+    let refused = |course| gateway.admin.move_to(&a, Some(to), course, waits(&gateway));
     for course in [Course::Resume, Course::Back] {
         assert_eq!(refused(course).await.unwrap_err().kind(), ErrorKind::Conflict);
     }
@@ -54,7 +54,7 @@ async fn a_tenant_is_moved_with_all_it_has_and_nothing_of_it_stays() {
         gateway.put(key, "/v1/docs/c/x", "", "{}").await.is(503);
         gateway.get(&gateway.b, "/v1/docs/c/x").await.is(200);
     };
-    let moved = gateway.admin.move_to(&a, to, Course::Begin, wait).await.unwrap();
+    let moved = gateway.admin.move_to(&a, Some(to), Course::Begin, wait).await.unwrap();
     assert_eq!((moved.records, moved.left), (3, vec![]));
     gateway.clock.advance(gateway.admin.lease());
     let got = gateway.get(key, "/v1/docs/c/x").await.is(200);
@@ -64,7 +64,8 @@ async fn a_tenant_is_moved_with_all_it_has_and_nothing_of_it_stays() {
     let after = gateway.admin.show(&a).await.unwrap();
     assert!(after.shard == to && after.database != before.database && after.abandoned.is_empty());
     assert_eq!(databases(&gateway), 2, "of a and b");
-    let same = gateway.admin.move_to(&a, to, Course::Begin, waits(&gateway)).await.unwrap_err();
+    let same =
+        gateway.admin.move_to(&a, Some(to), Course::Begin, waits(&gateway)).await.unwrap_err();
     assert_eq!(same.kind(), ErrorKind::Invalid);
 }
 
@@ -88,7 +89,7 @@ async fn a_move_that_was_killed_goes_on_or_goes_back() {
             let from = gateway.admin.show(&a).await.unwrap().shard;
             let to = other(&from);
             let mut moving =
-                Box::pin(gateway.admin.move_to(&a, to, Course::Begin, waits(&gateway)));
+                Box::pin(gateway.admin.move_to(&a, Some(to), Course::Begin, waits(&gateway)));
             let mut left = polls;
             let killed = std::future::poll_fn(|context| {
                 if let std::task::Poll::Ready(done) = moving.as_mut().poll(context) {
@@ -106,13 +107,13 @@ async fn a_move_that_was_killed_goes_on_or_goes_back() {
                 let done = match (is_moving, &killed) {
                     (true, _) => {
                         gateway.clock.advance(gateway.admin.lease());
-                        gateway.admin.move_to(&a, to, course, waits(&gateway)).await
+                        gateway.admin.move_to(&a, Some(to), course, waits(&gateway)).await
                     }
                     // Killed before it began, or after it was switched: the next one drops what it left.
                     (false, None) => {
                         gateway
                             .admin
-                            .move_to(&a, other(&now.shard), Course::Begin, waits(&gateway))
+                            .move_to(&a, Some(other(&now.shard)), Course::Begin, waits(&gateway))
                             .await
                     }
                     (false, Some(_)) => break,
@@ -179,7 +180,7 @@ async fn no_acknowledged_write_is_lost_or_doubled_by_moves() {
         let on = gateway.admin.show(&name("a")).await.unwrap().shard;
         let moved = gateway
             .admin
-            .move_to(&name("a"), other(&on), Course::Begin, waits(&gateway))
+            .move_to(&name("a"), Some(other(&on)), Course::Begin, waits(&gateway))
             .await
             .unwrap();
         assert!(moved.left.is_empty(), "{moved:?}");

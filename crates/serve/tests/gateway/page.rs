@@ -154,27 +154,23 @@ async fn forms_of_other_sites_are_refused() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_told_and_limited() {
+async fn a_wrong_key_is_told() {
     let gateway = Running::start("").await;
     let secret = gateway.b.reveal();
-    for key in ["", "x", &secret[..30], &format!("{}.{}", gateway.a.prefix(), &secret[13..])] {
+    for key in ["", "x", &secret[..30], &format!("{}.{}", gateway.a.prefix(), &secret[17..])] {
         let answer =
             gateway.send("POST", "/login", OWN, format!("key={key}").as_bytes()).await.is(401);
         assert!(answer.text().contains("not valid") && !answer.text().contains(&secret[..30]));
     }
     gateway.send("POST", "/login", OWN, b"key=a&key=b").await.is(400);
     gateway.send("POST", "/login", OWN, "x".repeat(2000).as_bytes()).await.is(413);
-    let (mut refused, mut limited) = (0, 0);
+    // What was made up locks nobody out.
     for i in 0..150 {
-        let key = format!("key=unknown{i:05}.{}", "x".repeat(43));
-        match gateway.send("POST", "/login", OWN, key.as_bytes()).await.status {
-            401 => refused += 1,
-            429 => limited += 1,
-            other => panic!("{other}"),
-        }
+        let key = format!("key=unknown{i:05}abcd.{}", "x".repeat(43));
+        gateway.send("POST", "/login", OWN, key.as_bytes()).await.is(401);
     }
-    assert_eq!(refused + limited, 150);
-    assert!((99..=100).contains(&refused), "{refused}");
+    let good = format!("key={}", gateway.b.reveal());
+    gateway.send("POST", "/login", OWN, good.as_bytes()).await.is(303);
 }
 
 #[tokio::test]

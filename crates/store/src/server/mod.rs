@@ -45,7 +45,7 @@ use std::{
 pub use folder::{data_folder, elsewhere};
 pub use listener::{Address, listeners};
 pub use private::PrivateFolder;
-pub use process::Server;
+pub use process::{Server, no_more};
 pub use runner::Runner;
 
 use crate::{Error, ErrorKind, Result, durability::Tier};

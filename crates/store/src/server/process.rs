@@ -9,6 +9,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read, Write},
+    mem,
     os::{
         fd::AsRawFd,
         unix::{
@@ -18,6 +19,7 @@ use std::{
     },
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
+    sync::{Mutex, PoisonError, TryLockError},
     thread,
     time::{Duration, Instant},
 };
@@ -64,16 +66,35 @@ pub struct Server {
     group: Option<Group>,
 }
 
+/// Held while there is a folder of a server that no watchman knows.
+static MAKING: Mutex<()> = Mutex::new(());
+
+/// For a process that is about to end: waits until every folder of a server has its watchman, and lets no other be made.
+pub fn no_more() {
+    const TRIES: u32 = 20;
+    const PAUSE: Duration = Duration::from_millis(10);
+    for _ in 0..TRIES {
+        match MAKING.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+            // To the end of the process.
+            Ok(making) => return mem::forget(making),
+            Err(TryLockError::Poisoned(making)) => return mem::forget(making.into_inner()),
+        }
+    }
+}
+
 impl Server {
     pub(super) fn start(program: &Program, binary: PathBuf, wish: &Wish) -> Result<Server> {
         // Short: paths of sockets have 108 bytes at most.
         let parent = data_folder();
         sweep::once(&parent);
+        let making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
         let own = PrivateFolder::make(&parent, sweep::NAME)?;
         let lock = own.lock()?;
         let folder = own.path().to_owned();
         let group = folder.file_name().and_then(Group::new);
         let watchman = watch(&own, group.as_ref());
+        drop(making);
         let mut server = Server {
             name: program.name,
             url: String::new(),

@@ -196,7 +196,7 @@ pub(super) fn read<'de>(
                 return Err(wrong(what));
             };
             let exponent = match exponent {
-                Whole::I64(exponent) if exponent.abs() < FAR => exponent,
+                Whole::I64(exponent) if exponent.unsigned_abs() < FAR.unsigned_abs() => exponent,
                 _ => {
                     return Err(wrong(
                         "with an exponent beyond 2,147,483,647: no number has it here",

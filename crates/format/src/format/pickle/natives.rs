@@ -90,7 +90,7 @@ pub(super) fn call<'a>(maker: Maker, arguments: &[Item<'a>]) -> Option<Item<'a>>
             Item::Delta(days.checked_mul(DAY)?.checked_add(rest)?)
         }
         (Maker::TimeZone, [Item::Delta(away)] | [Item::Delta(away), Item::Text(_)])
-            if away.abs() < DAY =>
+            if away.checked_abs().is_some_and(|away| away < DAY) =>
         {
             Item::Zone(*away)
         }

@@ -334,9 +334,10 @@ impl Store for Sqlite3 {
                 let mut statement = connection.prepare_cached(&sql.text).map_err(error)?;
                 let values = sql.values.iter().map(column::cell);
                 let mut cursor = statement.query(params_from_iter(values)).map_err(error)?;
-                let mut rows = Vec::new();
+                let (mut rows, mut bytes) = (Vec::new(), 0);
                 while let Some(row) = cursor.next().map_err(error)? {
-                    if rows.len() as u64 == AT_ONCE {
+                    bytes += read::bytes_of(row);
+                    if rows.len() as u64 == AT_ONCE || read::is_much(bytes) {
                         return Ok(None);
                     }
                     let Row { key, record } = of.row_of(row, asked.fields.as_deref())?;

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        Key, KeyRange, Shape, in_batches,
+        Key, KeyRange, Shape,
         sql::{
             Sql, quote,
             ranges::{self, Bounds},
@@ -28,6 +28,22 @@ use crate::{
 
 /// How many records a stream reads at once.
 const BATCH: usize = 1000;
+/// How many bytes of the file it reads at once, about: a record takes more memory than that.
+const BYTES: usize = 8 << 20;
+
+/// How many bytes a row has.
+pub(super) fn bytes_of(row: &rusqlite::Row) -> usize {
+    let of = |i| {
+        row.get_ref(i)
+            .map_or(0, |value| value.as_bytes_or_null().ok().flatten().map_or(8, <[u8]>::len))
+    };
+    (0..row.as_ref().column_count()).map(of).sum()
+}
+
+/// Whether so much is read that the rest is for later.
+pub(super) fn is_much(bytes: usize) -> bool {
+    bytes > BYTES
+}
 
 /// What is made of a row that was read by [`Schema::what`].
 type Read<R> = fn(&Schema, &rusqlite::Row) -> Result<R>;
@@ -88,17 +104,23 @@ impl Sqlite3 {
     /// The names of the tables of the file: virtual ones too, but not those in which they keep what they have
     /// (`shadow`), nor SQLite's own.
     pub(super) async fn table_names(&self) -> Result<Vec<String>> {
-        let text = "SELECT name FROM pragma_table_list WHERE schema = 'main' \
-                    AND type IN ('table', 'virtual') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+        // The statement, not the table of the same: somebody can have a table called pragma_table_list.
         let names = self.pool.run(move |connection| {
-            let mut statement = connection.prepare_cached(text)?;
+            let mut statement = connection.prepare_cached("PRAGMA main.table_list")?;
             let mut rows = statement.query([])?;
             let mut names = Vec::new();
             while let Some(row) = rows.next()? {
+                let [schema, name, kind] =
+                    [0, 1, 2].map(|i| row.get_ref(i).map(|value| value.as_str().ok()));
+                let (Some("main"), Some(name), Some("table" | "virtual")) = (schema?, name?, kind?)
+                else {
+                    continue;
+                };
                 // What is no text that a table of ours can be called is opened by no name.
-                let name =
-                    row.get_ref(0)?.as_str().ok().filter(|name| named("table", name).is_ok());
-                names.extend(name.map(str::to_owned));
+                if !name.to_ascii_lowercase().starts_with("sqlite_") && named("table", name).is_ok()
+                {
+                    names.push(name.to_owned());
+                }
             }
             Ok(names)
         });
@@ -130,20 +152,30 @@ impl Sqlite3 {
         F: Fn(&Schema, &rusqlite::Row) -> Result<R> + Clone + Send + 'static,
     {
         let statement: Arc<str> = format!("{} WHERE {by}", known.select()).into();
-        in_batches(values.into_iter()).then(move |values| {
+        stream::try_unfold(values.into_iter(), move |mut values| {
             let (known, statement, read) = (known.clone(), statement.clone(), read.clone());
-            self.pool.attempt(move |connection| {
-                let mut statement = connection.prepare_cached(&statement).map_err(error)?;
-                let mut rows = Vec::with_capacity(BATCH);
-                for value in values? {
-                    let mut cursor = statement.query([value]).map_err(error)?;
-                    // One that was deleted meanwhile is not there any more.
-                    if let Some(row) = cursor.next().map_err(error)? {
-                        rows.push(read(&known, row)?);
-                    }
+            async move {
+                if values.as_slice().is_empty() {
+                    return Ok(None);
                 }
-                Ok(rows)
-            })
+                let batch = self.pool.attempt(move |connection| {
+                    let mut statement = connection.prepare_cached(&statement).map_err(error)?;
+                    let (mut rows, mut bytes) = (Vec::new(), 0);
+                    for value in values.by_ref().take(BATCH) {
+                        let mut cursor = statement.query([value]).map_err(error)?;
+                        // One that was deleted meanwhile is not there any more.
+                        if let Some(row) = cursor.next().map_err(error)? {
+                            bytes += bytes_of(row);
+                            rows.push(read(&known, row)?);
+                        }
+                        if is_much(bytes) {
+                            break;
+                        }
+                    }
+                    Ok((rows, values))
+                });
+                batch.await.map(Some)
+            }
         })
     }
 
@@ -235,12 +267,13 @@ fn rows<R>(
     let mut statement = connection.prepare_cached(&sql.text).map_err(error)?;
     let values = sql.values.iter().map(column::cell);
     let mut cursor = statement.query(params_from_iter(values)).map_err(error)?;
-    let (mut rows, mut last) = (Vec::new(), None);
+    let (mut rows, mut bytes) = (Vec::new(), 0);
     while let Some(row) = cursor.next().map_err(error)? {
+        bytes += bytes_of(row);
         rows.push(read(known, row)?);
-        if rows.len() == BATCH {
-            last = Some(key_of(row, 0)?);
+        if rows.len() == BATCH || is_much(bytes) {
+            return Ok((rows, Some(key_of(row, 0)?)));
         }
     }
-    Ok((rows, last))
+    Ok((rows, None))
 }
