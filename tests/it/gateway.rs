@@ -192,7 +192,36 @@ fn a_tenant_goes_from_one_kind_of_store_to_another_and_back() {
         installation.run(&format!("tenant move ann --to {to}"));
         there(to);
     }
+    // What the target cannot keep leaves the tenant where it is, and served.
+    if named.iter().any(|(name, _)| *name == "postgres") {
+        assert_eq!(put("/v1/docs/people/nul", r#"{"text":"a\u0000b"}"#).0, 201);
+        let failed = installation.command("tenant move ann --to postgres").output().unwrap();
+        let said = String::from_utf8_lossy(&failed.stderr).into_owned();
+        assert!(
+            failed.status.code() == Some(3)
+                && said.contains("served where it was")
+                && said.contains("nul"),
+            "{said}"
+        );
+        assert_eq!(settled(&address, &key, "/v1/docs/people/nul").0, 200);
+        over_tcp(&address, &key, "DELETE", "/v1/docs/people/nul", "").unwrap();
+    }
+    // A format that would change a value is no backup.
+    if named.iter().any(|(name, _)| *name == "postgres") {
+        let key = installation.run("tenant add carl --shard postgres").0;
+        let digits = r#"{"n":123456789012345678901234567890}"#;
+        assert_eq!(over_tcp(&address, &key, "PUT", "/v1/docs/c/big", digits).unwrap().0, 201);
+        let refused = installation.command("tenant backup carl carl.bson").output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(refused.status.code() == Some(3) && said.contains("\"big\" of c"), "{said}");
+        assert!(!installation.path().join("carl.bson").exists());
+    }
     installation.run("tenant backup ann ann.cbor.zst");
+    for file in fs::read_dir(installation.path()).unwrap().map(|file| file.unwrap()) {
+        let mode = file.metadata().unwrap().permissions().mode() & 0o077;
+        let name = file.file_name().into_string().unwrap();
+        assert!(mode == 0 || name == "steelyard.toml", "{name} is open to others: {mode:o}");
+    }
     for (name, _) in &named {
         installation.run(&format!("tenant restore copy-{name} ann.cbor.zst --shard {name}"));
         let key = installation.run(&format!("tenant key add copy-{name} --scope read")).0;

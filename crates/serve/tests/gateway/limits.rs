@@ -98,3 +98,37 @@ async fn a_stop_lets_what_is_in_flight_end() {
     gateway.restart_after_stop().await;
     assert_eq!(gateway.get(&key, "/v1/docs/c/x").await.is(200).text(), r#"{"n":1}"#);
 }
+
+/// A page has a bound in bytes, and a document one in values, as each takes more memory than the bytes that stand for it.
+#[tokio::test]
+async fn pages_and_documents_are_bounded_in_memory() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    let dense = format!("{{\"a\":[{}]}}", vec!["[]"; 60_000].join(","));
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", &dense).await.is(413);
+    let line = format!("{{\"id\":\"x\",\"doc\":{dense}}}\n");
+    let bulk = gateway.ask(&gateway.a, "POST", "/v1/docs/c:bulk", "", &line).await.is(200);
+    assert_eq!(bulk.lines()[0]["status"], 413);
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(900_000));
+    for n in 0..30 {
+        gateway.put(&gateway.a, &format!("/v1/docs/large/{n:02}"), "", &large).await.is(201);
+    }
+    for query in ["limit=1000", "limit=1000&sort=text", "limit=1000&where=text%5E%3Dx"] {
+        let (mut ids, mut pages, mut cursor) = (Vec::new(), 0, String::new());
+        loop {
+            let page =
+                gateway.get(&gateway.a, &format!("/v1/docs/large?{query}{cursor}")).await.is(200);
+            assert!(page.body.len() < 20 << 20, "{query}: {}", page.body.len());
+            let page = page.json();
+            let items = page["items"].as_array().unwrap();
+            ids.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+            pages += 1;
+            match page["next"].as_str() {
+                Some(next) => cursor = format!("&cursor={next}"),
+                None => break,
+            }
+        }
+        ids.sort();
+        ids.dedup();
+        assert!(ids.len() == 30 && pages > 1, "{query}: {} in {pages} pages", ids.len());
+    }
+}

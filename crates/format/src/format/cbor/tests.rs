@@ -289,3 +289,13 @@ fn a_time_or_a_text_that_is_none_stays_what_it_is() {
         assert_eq!(format!("{read:?}"), format!("{want:?}"));
     }
 }
+
+/// The least whole number there is has no positive one: as an exponent it is an error, not a panic.
+#[test]
+fn the_least_exponent_is_an_error() {
+    for tag in [0xc4, 0xc5] {
+        let bytes = [&[0xa1, 0x61, b'a', tag, 0x82, 0x3b, 0x7f][..], &[0xff; 7], &[0x01]].concat();
+        let error = crate::format::Format::Cbor.decode_document(&bytes).unwrap_err();
+        assert!(error.to_string().contains("exponent"), "{error}");
+    }
+}

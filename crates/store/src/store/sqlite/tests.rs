@@ -245,3 +245,48 @@ async fn durability_is_what_was_asked_for_or_an_error() {
     let error = open("sqlite:?durability=t3").await.unwrap_err();
     assert!(error.to_string().contains("it can: t0"), "{error}");
 }
+
+/// Records of any size: what a stream has in memory at once is bounded by bytes, and none is left out.
+#[tokio::test]
+async fn streams_are_bounded_by_bytes_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = open(&format!("sqlite:{}", folder.path().join("p.db").display())).await.unwrap();
+    place.prepare(&Layout::plain()).await.unwrap();
+    let large = |n: usize| {
+        Document::from_iter([
+            ("text", Value::Text("x".repeat(900_000))),
+            ("n", Value::Int(n as i64)),
+        ])
+    };
+    for n in 0..40 {
+        place.put(&[row(&format!("k{n:02}"), large(n))]).await.unwrap();
+    }
+    let sorted = Query::default().sorted("n".parse().unwrap(), Order::Descending);
+    let streams = [
+        place.scan(&KeyRange::all()).await.unwrap(),
+        place.find(&Query::new("n>=0".parse().unwrap())).await.unwrap(),
+        place.find(&sorted).await.unwrap(),
+    ];
+    for mut rows in streams {
+        let mut all = Vec::new();
+        while let Some(batch) = rows.try_next().await.unwrap() {
+            assert!(batch.len() <= 11, "{} records of 900 kB at once", batch.len());
+            all.extend(batch.into_iter().map(|row| row.key));
+        }
+        assert_eq!(all.len(), 40);
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), 40);
+    }
+}
+
+/// A table of somebody's own that is called as one of SQLite's functions does not stand before it.
+#[tokio::test]
+async fn tables_are_listed_whatever_they_are_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = open(&format!("sqlite:{}", folder.path().join("p.db").display())).await.unwrap();
+    place.table("a").unwrap().prepare(&Layout::plain()).await.unwrap();
+    let other = Connection::open(folder.path().join("p.db")).unwrap();
+    other.execute_batch("CREATE TABLE pragma_table_list (x); CREATE VIEW v AS SELECT 1").unwrap();
+    assert_eq!(place.tables().await.unwrap(), ["a", "pragma_table_list"]);
+}
