@@ -142,7 +142,7 @@ fn parts(text: &str) -> Option<(bool, String, i64)> {
         return None;
     }
     let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
-    Some((negative, digits, exponent)).filter(|_| exponent.abs() < FAR)
+    Some((negative, digits, exponent)).filter(|_| exponent.unsigned_abs() < FAR.unsigned_abs())
 }
 
 /// How many zeros may stand behind the point before the first digit of a decimal that is spelled
