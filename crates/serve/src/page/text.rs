@@ -216,11 +216,11 @@ pub(super) fn curl(origin: Option<&str>, path: &str, parameters: &[(&str, String
     }
     for (name, value) in parameters {
         // What a terminal would take for an order goes as in a URL.
-        let part = match value.chars().any(gives_orders) {
-            true => format!("-d {}", quoted(&format!("{name}={}", encoded(value)))),
-            false => format!("--data-urlencode {}", quoted(&format!("{name}={value}"))),
+        let (option, value) = match value.chars().any(gives_orders) {
+            true => ("-d", encoded(value).to_string()),
+            false => ("--data-urlencode", value.clone()),
         };
-        let _ = write!(command, " \\\n  {part}");
+        let _ = write!(command, " \\\n  {option} {}", quoted(&format!("{name}={value}")));
     }
     command
 }
