@@ -271,12 +271,15 @@ pub fn run(args: Args) -> Result<Outcome> {
         Act::Move(go) => return moved(&stores, &tenants, &go),
         Act::Backup(backup) => {
             let name = TenantName::new(&backup.name)?;
+            // One that an operator froze stays so.
+            let freezes =
+                !backup.online && stores.wait(tenants.show(&name))?.state == State::Active;
             let work = tenants.backup(&name, &backup.file, !backup.online, tokio::time::sleep);
             let Some(records) = stopped(&stores, work)? else {
-                if !backup.online {
+                if freezes {
                     stores.wait(tenants.thaw(&name))?;
                 }
-                say("ended; nothing was written, and the tenant can be written again");
+                say("ended; nothing was written, and the tenant is as it was");
                 return Ok(Outcome::Found);
             };
             say(format_args!("{} in {}", count(records, "record"), backup.file));

@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(required_unless_present_any = ["config", "demo", "print_config", "print_openapi"], conflicts_with_all = ["config", "demo"])]
     place: Option<String>,
     /// Also accept writes to the store.
-    #[arg(long, requires = "place")]
+    #[arg(long, requires = "place", conflicts_with = "config")]
     write: bool,
     /// Of a file: the field with the key of a record [default: _key, or 001 of a MARC record].
     #[arg(long, value_name = "FIELD", requires = "place", value_parser = parsed::<KeyRule>)]

@@ -9,7 +9,6 @@ mod tenant;
 
 use std::time::SystemTime;
 
-use futures_util::TryStreamExt;
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     record::Time,
@@ -213,11 +212,6 @@ impl Catalog {
 
     /// Whether the catalog answers.
     pub(crate) async fn is_there(&self) -> Result<()> {
-        let range = store::KeyRange::all();
-        let mut rows = self.place.table(TENANTS)?.scan(&range).await.map(drop);
-        if let Err(e) = &mut rows {
-            return Err(Error::new(e.kind(), e.reason()));
-        }
         self.tenants.get(&Key::new("-")?).await.map(drop)
     }
 }
@@ -227,13 +221,4 @@ pub(crate) fn now() -> Result<String> {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
     Ok(Time::from_unix(seconds, 0)?.to_string())
-}
-
-/// All of a stream of batches.
-pub(crate) async fn collected(mut rows: store::Rows<'_>) -> Result<Vec<store::Row>> {
-    let mut all = Vec::new();
-    while let Some(batch) = rows.try_next().await? {
-        all.extend(batch);
-    }
-    Ok(all)
 }

@@ -2,6 +2,7 @@
 
 use std::{marker::PhantomData, sync::Arc};
 
+use futures_util::TryStreamExt;
 use serde::{Serialize, de::DeserializeOwned};
 use steelyard_base::{Error, Result};
 use steelyard_store::{
@@ -9,7 +10,6 @@ use steelyard_store::{
     store::{Expected, Key, KeyRange, Layout, Place, Row, Store},
 };
 
-use super::collected;
 use crate::random;
 
 /// The field with the revision.
@@ -59,7 +59,7 @@ impl<T: Serialize + DeserializeOwned> Table<T> {
 
     /// All rows, with their keys.
     pub(super) async fn all(&self) -> Result<Vec<(String, T)>> {
-        let rows = collected(self.store.scan(&KeyRange::all()).await?).await?;
+        let rows = self.store.scan(&KeyRange::all()).await?.try_concat().await?;
         rows.into_iter()
             .map(|row| Ok((row.key.to_string(), read::<T>(&row.key, row.record)?.row)))
             .collect()

@@ -8,7 +8,17 @@ use steelyard_store::{
     },
 };
 
-use crate::problem::Problem;
+use crate::{http::Param, problem::Problem};
+
+/// Parameters of whatever finds documents.
+pub(super) const WHERE: Param = Param {
+    name: "where",
+    place: "query",
+    kind: "string",
+    about: "A condition: age>=60 and name~Bob",
+};
+pub(super) const FIELDS: Param =
+    Param { name: "fields", place: "query", kind: "string", about: "Only these fields: name,age" };
 
 /// The longest condition, in bytes.
 const LONGEST: usize = 8 << 10;

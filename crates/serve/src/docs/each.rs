@@ -14,9 +14,12 @@ use steelyard_store::store::{
 };
 use tokio::sync::mpsc;
 
-use super::{condition::Asked, item};
+use super::{
+    condition::{Asked, FIELDS, WHERE},
+    item,
+};
 use crate::{
-    http::{Answer, Call, Param, Route},
+    http::{Answer, Call, Route},
     problem::Problem,
     tenants::{Access, Collection},
 };
@@ -27,20 +30,7 @@ pub(super) const ROUTE: Route = Route {
     name: "each",
     about: "All documents that fit a condition, as lines of JSON. The answer is whole only if it ends as HTTP says.",
     access: Access::Read,
-    params: &[
-        Param {
-            name: "where",
-            place: "query",
-            kind: "string",
-            about: "A condition: age>=60 and name~Bob",
-        },
-        Param {
-            name: "fields",
-            place: "query",
-            kind: "string",
-            about: "Only these fields: name,age",
-        },
-    ],
+    params: &[WHERE, FIELDS],
     sent: None,
     answers: &[Answer {
         status: 200,

@@ -15,7 +15,7 @@ use steelyard_store::{
 };
 
 use super::{
-    condition::Asked,
+    condition::{Asked, FIELDS, WHERE},
     cursor::{From, MOST_SORTED, Scope},
     item,
 };
@@ -39,24 +39,14 @@ pub(super) const LIST: Route = Route {
     about: "Documents that fit a condition, a page at a time. Without a sort they come in the order of their ids.",
     access: Access::Read,
     params: &[
-        Param {
-            name: "where",
-            place: "query",
-            kind: "string",
-            about: "A condition: age>=60 and name~Bob",
-        },
+        WHERE,
         Param {
             name: "sort",
             place: "query",
             kind: "string",
             about: "Paths to sort by: -age,name",
         },
-        Param {
-            name: "fields",
-            place: "query",
-            kind: "string",
-            about: "Only these fields: name,age",
-        },
+        FIELDS,
         Param {
             name: "limit",
             place: "query",

@@ -170,32 +170,37 @@ impl Tenants {
 
     /// Gives up a move that cannot be finished: the tenant is served where it was. Gives the error to tell.
     async fn given_up(&self, name: &TenantName, claimed: &TenantRow, error: Error) -> Error {
+        // The last swap may have been done, though its answer did not come: then it is not this run's to take back.
         let back = async {
             let now = self.catalog.known(name).await?;
-            if now.row.state == claimed.state {
-                self.back(&now).await?;
-                self.drop_abandoned(name).await?;
+            if now.row.state != claimed.state {
+                return Ok(now.row.shard);
             }
-            Ok::<_, Error>(())
+            self.back(&now).await?;
+            self.drop_abandoned(name).await?;
+            Ok::<_, Error>(now.row.shard)
         };
-        match back.await {
-            Ok(()) => {
-                let what = format!(
-                    "tenant {:?} was not moved, and is served where it was: {}",
-                    claimed.name,
-                    error.reason()
-                );
-                Error::new(error.kind(), what).with_source(error)
+        let (what, hint) = match back.await {
+            Ok(on) if on == claimed.shard => {
+                ("was not moved, and is served where it was".to_owned(), None)
             }
+            Ok(on) => (format!("is on shard {on:?}, though the move failed"), None),
             Err(e) => {
-                let what =
-                    format!("tenant {:?} is still being moved: {}", claimed.name, error.reason());
                 let hint = format!(
                     "{}; then: steelyard tenant move {name} --resume, or --back",
                     e.reason()
                 );
-                Error::new(error.kind(), what).with_hint(hint).with_source(error)
+                ("is still being moved".to_owned(), Some(hint))
             }
+        };
+        let told = Error::new(
+            error.kind(),
+            format!("tenant {:?} {what}: {}", claimed.name, error.reason()),
+        );
+        let told = told.with_source(error);
+        match hint {
+            Some(hint) => told.with_hint(hint),
+            None => told,
         }
     }
 

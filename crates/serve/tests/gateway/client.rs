@@ -127,13 +127,8 @@ impl Running {
         headers: &str,
         body: &str,
     ) -> Answer {
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n\
-             Authorization: Bearer {}\r\n{headers}\r\n{body}",
-            body.len(),
-            key.reveal()
-        );
-        raw(address, head.as_bytes()).await
+        let headers = format!("Authorization: Bearer {}\r\n{headers}", key.reveal());
+        sent(address, method, path, &headers, body.as_bytes()).await
     }
 
     /// Asks with a key, and gives the answer.
@@ -159,16 +154,7 @@ impl Running {
 
     /// Asks without a key, but for what is in the headers.
     pub async fn send(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n",
-            body.len()
-        );
-        self.raw(&[head.as_bytes(), body].concat()).await
-    }
-
-    /// Sends bytes, and reads until the end.
-    pub async fn raw(&self, bytes: &[u8]) -> Answer {
-        raw(&self.address, bytes).await
+        sent(&self.address, method, path, headers, body).await
     }
 }
 
@@ -176,6 +162,14 @@ impl Running {
 pub struct Beside {
     pub address: String,
     _stop: oneshot::Sender<()>,
+}
+
+async fn sent(address: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n",
+        body.len()
+    );
+    raw(address, &[head.as_bytes(), body].concat()).await
 }
 
 /// Asks an address, and reads until the end.

@@ -218,6 +218,13 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
         gateway.ask(key, "POST", "/v1/docs/c:bulk", "", &body).await.is(200);
     }
     let whole = gateway.get(key, "/v1/docs/c:each").await.is(200).text();
+    // One that an operator froze stays so.
+    gateway.admin.freeze(&name("a")).await.unwrap();
+    let file = folder.join("frozen.cbor").display().to_string();
+    gateway.admin.backup(&name("a"), &file, true, waits(&gateway)).await.unwrap();
+    assert_eq!(gateway.admin.show(&name("a")).await.unwrap().state, steelyard_serve::State::Frozen);
+    gateway.admin.thaw(&name("a")).await.unwrap();
+    gateway.clock.advance(gateway.admin.lease());
     for format in ["cbor.zst", "json.gz"] {
         let file = folder.join(format!("a.{format}")).display().to_string();
         // Frozen meanwhile.
