@@ -3,6 +3,7 @@
 //! do is named here, with the reason.
 
 mod read;
+mod shared;
 
 use std::time::Duration;
 

@@ -2,6 +2,7 @@
 //! tests.
 
 mod tables;
+mod tenants;
 mod trouble;
 mod values;
 

@@ -125,12 +125,28 @@ impl Default for Listen {
 pub struct Shard {
     /// The URL of a store: of a server, or of a file beside which the files of the tenants are.
     pub url: String,
+    /// URLs of its replicas, which their servers keep: keys that may only read are answered from them.
+    #[serde(default)]
+    pub replicas: Vec<String>,
     /// How tenants lie in it.
     #[serde(default)]
     pub layout: TenantLayout,
     /// How many of the new tenants it gets, beside the others. 0: none.
     #[serde(default = "weight")]
     pub weight: f64,
+}
+
+impl Shard {
+    /// The store of one tenant, at this URL.
+    pub(crate) fn whole(url: &str) -> Shard {
+        Shard { layout: TenantLayout::Whole, ..Shard::own(url) }
+    }
+
+    /// A place of databases, at this URL.
+    pub(crate) fn own(url: &str) -> Shard {
+        let (replicas, layout) = Default::default();
+        Shard { url: url.to_owned(), replicas, layout, weight: weight() }
+    }
 }
 
 /// How the databases of tenants lie in a shard.
@@ -141,6 +157,11 @@ pub enum TenantLayout {
     /// A database of its own for each.
     #[default]
     Own,
+    /// A schema of its own for each, in one database of PostgreSQL.
+    Schema,
+    /// Tables that all share: each record has its tenant in its key and in a field with which every index begins.
+    /// PostgreSQL keeps them apart by row-level security, too.
+    Shared,
     /// The place itself is the database of one tenant.
     Whole,
 }
@@ -265,11 +286,20 @@ impl Config {
                 Ok(url) => url,
                 Err(e) => return wrong(e.reason()),
             };
+            let scheme = |url: &str| url.split(':').next().map(str::to_ascii_lowercase);
+            if let Some(replica) = shard.replicas.iter().find(|r| scheme(r) != scheme(&shard.url)) {
+                let replica =
+                    Url::parse(replica).map_or_else(|e| e.reason(), |url| url.to_string());
+                return wrong(format!("replicas: {replica} is no {}", url.scheme));
+            }
             if shard.layout == TenantLayout::Own && Databases::own_url(&shard.url, "x")?.is_none() {
                 return wrong(format!(
                     "{} has no databases to give each tenant one; layout = \"whole\"",
                     url.scheme
                 ));
+            }
+            if shard.layout == TenantLayout::Schema && !Databases::has_schemas(&shard.url)? {
+                return wrong(format!("{} has no schemas; layout = \"own\"", url.scheme));
             }
             if !(shard.weight.is_finite() && shard.weight >= 0.0) {
                 return wrong(format!("weight = {}: it must be 0 or more", shard.weight));
@@ -277,10 +307,15 @@ impl Config {
         }
         let mut urls: Vec<(&str, &str)> = vec![("catalog", &self.catalog)];
         for (name, shard) in &self.shards {
-            if let Some((other, _)) = urls.iter().find(|(_, url)| *url == shard.url) {
-                return Err(Error::invalid(format!("shard.{name}: its url is that of {other}")));
+            for (what, url) in std::iter::once(("url", &shard.url))
+                .chain(shard.replicas.iter().map(|url| ("replicas", url)))
+            {
+                if let Some((other, _)) = urls.iter().find(|(_, known)| known == url) {
+                    let what = format!("shard.{name}: its {what} has the url of {other}");
+                    return Err(Error::invalid(what));
+                }
+                urls.push((name, url));
             }
-            urls.push((name, &shard.url));
         }
         self.layouts()?;
         self.limits.check()

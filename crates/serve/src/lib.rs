@@ -17,7 +17,6 @@ mod limits;
 mod metrics;
 mod names;
 mod page;
-mod place;
 mod problem;
 mod quick;
 mod random;

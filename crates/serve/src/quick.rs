@@ -9,8 +9,8 @@ use steelyard_store::{
 };
 
 use crate::{
-    ApiKey, Catalog, Clock, Config, Gateway, Limits, Listen, Pepper, Scope, Shard, TenantLayout,
-    TenantLimits, TenantName, Tenants,
+    ApiKey, Catalog, Clock, Config, Gateway, Limits, Listen, Pepper, Scope, Shard, TenantLimits,
+    TenantName, Tenants,
 };
 
 /// A gateway, and the keys that were made for it.
@@ -28,7 +28,7 @@ impl Quick {
     /// # Errors
     /// Of the store.
     pub async fn place(url: &str, scope: Scope) -> Result<Quick> {
-        let shard = Shard { url: url.to_owned(), layout: TenantLayout::Whole, weight: 1.0 };
+        let shard = Shard::whole(url);
         // Where it cannot be opened, or is not there, that is said now.
         let place = store::open(url).await?;
         match place.tables().await {
@@ -55,7 +55,7 @@ impl Quick {
                 .ok_or_else(|| Error::invalid("the name of the folder is not UTF-8"))?;
             Ok::<_, Error>(format!("sqlite:{path}"))
         };
-        let shard = Shard { url: path("tenants.db")?, layout: TenantLayout::Own, weight: 1.0 };
+        let shard = Shard::own(&path("tenants.db")?);
         let tenants = [("austin", Scope::Write), ("dallas", Scope::Write)];
         Quick::of(shard, &path("catalog.db")?, &tenants, async |seed, url| {
             let people = store::open(&url).await?.table("people")?;

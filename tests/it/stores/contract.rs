@@ -119,6 +119,16 @@ fn stores_with_a_prefix() {
 }
 
 #[test]
+fn stores_that_tenants_share() {
+    places::each(Wrap::Tenant, whole);
+}
+
+#[test]
+fn stores_with_a_replica() {
+    places::each(Wrap::Replicas, whole);
+}
+
+#[test]
 fn stores_with_a_limit_of_one() {
     places::each(Wrap::Limit, whole);
 }

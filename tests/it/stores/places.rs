@@ -17,7 +17,7 @@ use steelyard::{
     server::{self, Server, Wish},
     store::{
         self, Column, DRIVERS, Driver, Layout, Row, Shape, Store,
-        wrappers::{Limit, Meter, Prefix, Shards},
+        wrappers::{Limit, Meter, Prefix, Replicas, Shards},
     },
 };
 use tempfile::TempDir;
@@ -82,8 +82,12 @@ pub(super) use ensure;
 pub enum Wrap {
     Bare,
     Prefix,
+    /// A prefix that is a field, too.
+    Tenant,
     Limit,
     Meter,
+    /// A primary that is its own replica: it copies at once.
+    Replicas,
     Shards,
     /// All of them, one in another.
     All,
@@ -108,8 +112,10 @@ impl Wrap {
         Ok(match self {
             Wrap::Bare | Wrap::Shards => store,
             Wrap::Prefix => prefix(store)?,
+            Wrap::Tenant => Arc::new(Prefix::tenant(store, "ten/ant %")?),
             Wrap::Limit => limit(store)?,
             Wrap::Meter => Arc::new(Meter::timed(store)),
+            Wrap::Replicas => Arc::new(Replicas::new(store.clone(), vec![store], Duration::ZERO)?),
             Wrap::All => prefix(limit(Arc::new(Meter::timed(store)))?)?,
         })
     }

@@ -337,6 +337,12 @@ fn queries_mean_the_same_with_indexes() {
 }
 
 #[test]
+fn queries_of_tenants_mean_the_same() {
+    let seed = places::seed("queries of tenants");
+    places::each(Wrap::Tenant, |subject| try_with_indexes(subject, seed, 200));
+}
+
+#[test]
 fn queries_mean_the_same_in_shards() {
     let seed = places::seed("queries in shards");
     places::each(Wrap::Shards, |subject| try_queries(subject, seed, 200));

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use steelyard_base::{Error, ErrorKind, Result};
+use steelyard_store::store::rendezvous;
 
-use super::open::{create, remove};
+use super::database::Database;
 use crate::{
     catalog::{
         ApiKey, Catalog, DatabaseId, Kept, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
@@ -13,7 +14,6 @@ use crate::{
     config::{Config, TenantLayout, rate},
     gateway::shard,
     names::TenantName,
-    place,
 };
 
 /// The tenants of a configuration, for their operators.
@@ -67,7 +67,11 @@ impl Tenants {
         }
         let on = match on {
             Some(on) => on.to_owned(),
-            None => place::shard_of(&self.config.shards, name.as_str())?.to_owned(),
+            None => {
+                let seats = self.config.shards().map(|(name, shard)| (name, shard.weight));
+                let on = rendezvous(seats, name.as_str());
+                on.ok_or_else(|| Error::invalid("every shard has weight 0; name one"))?.to_owned()
+            }
         };
         let shard = shard(&self.config, &on)?;
         if shard.layout == TenantLayout::Whole {
@@ -81,7 +85,7 @@ impl Tenants {
             }
         }
         let database = DatabaseId::fresh()?;
-        create(shard, &database).await?;
+        Database::create(shard, &database).await?;
         let row = TenantRow {
             name: name.as_str().to_owned(),
             shard: on,
@@ -96,10 +100,15 @@ impl Tenants {
             Ok(()) => Ok(row),
             Err(e) => {
                 // Nobody has its name but this call.
-                let _ = remove(shard, &row.database).await;
+                let _ = Database::remove(shard, &row.database).await;
                 Err(e)
             }
         }
+    }
+
+    /// The database of a tenant.
+    pub(super) async fn database(&self, row: &TenantRow) -> Result<Database> {
+        Database::open(shard(&self.config, &row.shard)?, &row.database).await
     }
 
     /// All tenants.
@@ -174,7 +183,7 @@ impl Tenants {
         }
         wait.await;
         let shard = shard(&self.config, &old.row.shard)?;
-        match remove(shard, &old.row.database).await {
+        match Database::remove(shard, &old.row.database).await {
             // A run before this one was ended here.
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             done => done?,

@@ -3,13 +3,11 @@
 
 use futures_util::{StreamExt, stream};
 use steelyard_base::{Error, ErrorKind, Result};
-use steelyard_store::store;
 
-use super::{Tenants, open::database_url};
+use super::Tenants;
 use crate::{
     catalog::{State, TenantRow},
     config::Layouts,
-    gateway::shard,
 };
 
 /// What was done.
@@ -54,12 +52,10 @@ impl Tenants {
     }
 
     async fn prepared(&self, row: &TenantRow, layouts: &Layouts) -> Result<()> {
-        let place =
-            store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
-        let there = place.tables().await?;
+        let database = self.database(row).await?;
+        let there = database.tables().await?;
         for name in layouts.names().filter(|name| there.iter().any(|table| table == name)) {
-            let table = place.table(name)?;
-            table.prepare(&layouts.of(name)).await.map_err(|e| {
+            let table = database.prepared(name, &layouts.of(name)).await.map_err(|e| {
                 Error::new(e.kind(), format!("collection {name}: {}", e.reason())).with_source(e)
             })?;
             table.analyze().await?;

@@ -9,17 +9,15 @@ use steelyard_store::{
     file::{Frames, Reading, Sink, Writing},
     format::Coder,
     record::{Document, Value},
-    store::{self, Key, Row},
+    store::{Key, Row},
 };
 
 use super::{
     Tenants,
-    open::database_url,
     transfer::{self, Filling},
 };
 use crate::{
     catalog::{State, TenantLimits, TenantRow, now},
-    gateway::shard,
     names::{CollectionName, TenantName},
 };
 
@@ -61,8 +59,7 @@ impl Tenants {
     }
 
     async fn written(&self, row: &TenantRow, file: &str) -> Result<u64> {
-        let place =
-            store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
+        let database = self.database(row).await?;
         let mut sink = Sink::create(file, &Writing { sync: true, ..Writing::default() })?;
         let head: [(&str, Value); 3] = [
             ("steelyard_backup", VERSION.into()),
@@ -73,7 +70,7 @@ impl Tenants {
         let mut bytes = Vec::new();
         let written = async {
             sink.put(&Document::from_iter(head))?;
-            transfer::each(&place, async |table, rows| {
+            transfer::each(&database, async |table, rows| {
                 if rows.is_empty() {
                     sink.put(&Document::from_iter([("table", table)]))?;
                 }
@@ -132,12 +129,11 @@ impl Tenants {
     }
 
     async fn filled(&self, row: &TenantRow, file: &str) -> Result<u64> {
-        let place =
-            store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
+        let database = self.database(row).await?;
         let mut frames = Frames::open(file, &Reading::default())?;
         let mut coder = Coder::new(frames.format().clone())?;
         let layouts = self.config.layouts()?;
-        let mut filling = Filling::new(&place, &layouts);
+        let mut filling = Filling::new(&database, &layouts);
         let (mut table, mut waiting, mut end) = (String::new(), Vec::new(), None);
         let mut head = false;
         while let Some(frame) = frames.next()? {
@@ -175,7 +171,7 @@ impl Tenants {
         }
         let records = filling.tally.records;
         match end {
-            Some(end) if end == records && transfer::tally(&place).await? == filling.tally => {
+            Some(end) if end == records && transfer::tally(&database).await? == filling.tally => {
                 Ok(records)
             }
             Some(end) if end == records => {

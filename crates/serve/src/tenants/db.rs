@@ -91,16 +91,21 @@ impl TenantDb {
         }
     }
 
-    /// A collection to read, which may not be there.
+    /// A collection to read, which may not be there. A key that may write reads what it wrote; one that may only read,
+    /// from replicas.
     pub(crate) fn existing(&self, name: CollectionName) -> Result<Collection> {
-        let store = self.db.table(&name)?.store.clone();
+        let table = self.db.table(&name)?;
+        let store = match self.principal.may_write() {
+            true => table.store.clone(),
+            false => table.to_read.clone(),
+        };
         Ok(Collection { name, store })
     }
 
     /// A collection to write, which is made if it is not there.
     pub(crate) async fn made(&self, name: CollectionName) -> Result<Collection, Problem> {
         let table: Arc<Table> = self.db.table(&name)?;
-        table.ready(self.may_make(&name)).await?;
+        table.ready(&name, self.may_make(&name)).await?;
         Ok(Collection { name, store: table.store.clone() })
     }
 
@@ -122,7 +127,7 @@ impl TenantDb {
 
     /// The names of the collections there are.
     pub(crate) async fn collections(&self) -> Result<Vec<CollectionName>> {
-        let tables = self.db.store().tables().await?;
+        let tables = self.db.database().tables().await?;
         Ok(tables.iter().filter_map(|name| CollectionName::new(name).ok()).collect())
     }
 }

@@ -7,14 +7,13 @@ use steelyard_store::{
     file::{Sink, Writing},
     format::{Takes, Wrapped},
     record::Document,
-    store::{self, query},
+    store::query,
 };
 
-use super::{Tenants, open::database_url, transfer};
+use super::{Tenants, transfer};
 use crate::{
     catalog::State,
     docs::REVISION,
-    gateway::shard,
     names::{CollectionName, TenantName},
 };
 
@@ -31,14 +30,13 @@ impl Tenants {
             let what = format!("tenant {:?} is being moved or was removed", row.name);
             return Err(Error::new(ErrorKind::Conflict, what));
         }
-        let place =
-            store::open(&database_url(shard(&self.config, &row.shard)?, &row.database)?).await?;
+        let database = self.database(&row).await?;
         std::fs::create_dir_all(folder)
             .map_err(|e| Error::from(e).in_place(folder.display().to_string()))?;
         let with_key = format.format.info().takes != Takes::Marc;
         let mut open: Option<(String, Sink)> = None;
         let mut records = 0;
-        transfer::each(&place, async |table, rows| {
+        transfer::each(&database, async |table, rows| {
             if CollectionName::new(table).is_err() {
                 return Ok(());
             }

@@ -6,6 +6,7 @@
 mod admin;
 mod apply;
 mod backup;
+mod database;
 mod db;
 mod export;
 mod grant;
@@ -15,7 +16,8 @@ mod transfer;
 
 pub use admin::Tenants;
 pub use apply::Applied;
+pub(crate) use database::url as database_url;
 pub(crate) use db::{Access, Collection, TenantDb};
 pub(crate) use grant::{Grant, Grants, Principal};
 pub use mover::{Course, Moved};
-pub(crate) use open::{Opened, database_url};
+pub(crate) use open::Opened;

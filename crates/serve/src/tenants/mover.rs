@@ -5,11 +5,7 @@ use std::time::Duration;
 
 use steelyard_base::{Error, ErrorKind, Result};
 
-use super::{
-    Tenants,
-    open::{create, database_url, remove},
-    transfer,
-};
+use super::{Tenants, database::Database, transfer};
 use crate::{
     catalog::{Abandoned, DatabaseId, Kept, State, TenantRow},
     config::TenantLayout,
@@ -144,10 +140,10 @@ impl Tenants {
             ));
         };
         let (source, target) = (shard(&self.config, &claimed.shard)?, shard(&self.config, to)?);
-        create(target, database).await?;
-        let (from, to_url) =
-            (database_url(source, &claimed.database)?, database_url(target, database)?);
-        let tally = transfer::copy(&from, &to_url, &self.config.layouts()?).await?;
+        Database::create(target, database).await?;
+        let source = Database::open(source, &claimed.database).await?;
+        let target = Database::open(target, database).await?;
+        let tally = transfer::copy(&source, &target, &self.config.layouts()?).await?;
         let now = self.catalog.known(name).await?;
         if now.row.state != claimed.state {
             let what = format!("somebody else took over the move of tenant {:?}", claimed.name);
@@ -228,7 +224,7 @@ impl Tenants {
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         for gone in &old.row.abandoned {
             let dropped = match shard(&self.config, &gone.shard) {
-                Ok(shard) => remove(shard, &gone.database).await,
+                Ok(shard) => Database::remove(shard, &gone.database).await,
                 Err(e) => Err(e),
             };
             match dropped {

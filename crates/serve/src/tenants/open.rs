@@ -6,24 +6,19 @@ use std::{
 };
 
 use moka::future::Cache;
-use steelyard_base::{Error, ErrorKind, Result};
-use steelyard_store::{
-    record::Document,
-    store::{self, Databases, Expected, Key, Layout, Place, Row, Store},
-};
+use steelyard_base::{Error, Result};
+use steelyard_store::store::{Layout, Store};
 
+use super::database::Database;
 use crate::{
     catalog::{DatabaseId, TenantRow},
-    config::{Layouts, Shard, TenantLayout},
+    config::{Layouts, Shard},
     names::CollectionName,
 };
 
-/// The table that says whose a database is.
-pub(super) const MARKER: &str = "_steelyard";
-
 /// An open database.
 pub(crate) struct OpenDb {
-    place: Place,
+    database: Database,
     layouts: Layouts,
     tables: Mutex<HashMap<CollectionName, Arc<Table>>>,
 }
@@ -31,6 +26,9 @@ pub(crate) struct OpenDb {
 /// A table of it.
 pub(crate) struct Table {
     pub store: Arc<dyn Store>,
+    /// The same for those who may only read: replicas, where there are any.
+    pub to_read: Arc<dyn Store>,
+    database: Database,
     layout: Layout,
     ready: tokio::sync::OnceCell<()>,
 }
@@ -39,8 +37,8 @@ pub(crate) struct Table {
 const TABLES: usize = 256;
 
 impl OpenDb {
-    pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        self.place.store()
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
     }
 
     /// A table, which may not be there.
@@ -49,21 +47,21 @@ impl OpenDb {
         if let Some(table) = tables.get(name) {
             return Ok(table.clone());
         }
-        let store = self.place.table(name.as_str())?;
+        let store = self.database.table(name.as_str())?;
+        let to_read = self.database.table_to_read(name.as_str())?;
         if tables.len() >= TABLES {
             tables.clear();
         }
         let layout = self.layouts.of(name.as_str());
-        let table = Arc::new(Table { store, layout, ready: tokio::sync::OnceCell::new() });
+        let (database, ready) = (self.database.clone(), tokio::sync::OnceCell::new());
+        let table = Arc::new(Table { store, to_read, database, layout, ready });
         tables.insert(name.clone(), table.clone());
         Ok(table)
     }
 
     /// A table of the gateway's own in it.
     pub(crate) async fn own_table(&self, name: &str) -> Result<Arc<dyn Store>> {
-        let store = self.place.table(name)?;
-        store.prepare(&Layout::plain()).await?;
-        Ok(store)
+        self.database.prepared(name, &Layout::plain()).await
     }
 }
 
@@ -71,13 +69,15 @@ impl Table {
     /// Makes the table, where this was not done yet; `allowed` is asked before.
     pub(crate) async fn ready<E: From<Error>>(
         &self,
+        name: &CollectionName,
         allowed: impl Future<Output = Result<(), E>>,
     ) -> Result<(), E> {
         let made = self.ready.get_or_try_init(async || {
             allowed.await?;
-            self.store.prepare(&self.layout).await.map_err(E::from)
+            let made = self.database.prepared(name.as_str(), &self.layout).await;
+            made.map(drop).map_err(E::from)
         });
-        made.await.map(drop)
+        made.await.copied()
     }
 }
 
@@ -105,64 +105,12 @@ impl Opened {
         // Once, however many requests wait for it.
         let opened = self
             .open
-            .try_get_with(
-                tenant.database.clone(),
-                open(shard, &tenant.database, self.layouts.clone()),
-            )
+            .try_get_with(tenant.database.clone(), async {
+                let database = Database::open_with_replicas(shard, &tenant.database).await?;
+                let (layouts, tables) = (self.layouts.clone(), Mutex::default());
+                Ok::<_, Error>(Arc::new(OpenDb { database, layouts, tables }))
+            })
             .await;
         opened.map_err(|e| Error::new(e.kind(), e.chain()))
-    }
-}
-
-/// The URL of a tenant's database.
-pub(crate) fn database_url(shard: &Shard, database: &DatabaseId) -> Result<String> {
-    match shard.layout {
-        TenantLayout::Whole => Ok(shard.url.clone()),
-        TenantLayout::Own => Databases::own_url(&shard.url, database.as_str())?.ok_or_else(|| {
-            Error::unsupported("this kind of store has no databases to give each tenant one")
-        }),
-    }
-}
-
-async fn open(shard: &Shard, database: &DatabaseId, layouts: Layouts) -> Result<Arc<OpenDb>> {
-    let place = store::open(&database_url(shard, database)?).await?;
-    if shard.layout != TenantLayout::Whole {
-        let marker = marker(database)?;
-        let found =
-            place.table(MARKER)?.get(std::slice::from_ref(&marker.key)).await?.pop().flatten();
-        if found != Some(marker.record) {
-            let what = "the database at this place is not that of the catalog";
-            return Err(Error::new(ErrorKind::Mismatch, what).in_place(place.url().to_string()));
-        }
-    }
-    Ok(Arc::new(OpenDb { place, layouts, tables: Mutex::default() }))
-}
-
-fn marker(database: &DatabaseId) -> Result<Row> {
-    let record = Document::from_iter([("database", database.as_str())]);
-    Ok(Row { key: Key::new("database")?, record })
-}
-
-/// Makes the database of a tenant, with its marker.
-pub(crate) async fn create(shard: &Shard, database: &DatabaseId) -> Result<()> {
-    if shard.layout == TenantLayout::Whole {
-        return Ok(());
-    }
-    Databases::create(&shard.url, database.as_str()).await?;
-    let place = store::open(&database_url(shard, database)?).await?;
-    let table = place.table(MARKER)?;
-    table.prepare(&Layout::plain()).await?;
-    let marker = marker(database)?;
-    match place.abilities().conditional {
-        true => table.put_if(&marker, &Expected::Absent).await.map(drop),
-        false => table.put(&[marker]).await,
-    }
-}
-
-/// Drops the database of a tenant, with all in it.
-pub(crate) async fn remove(shard: &Shard, database: &DatabaseId) -> Result<()> {
-    match shard.layout {
-        TenantLayout::Whole => Ok(()),
-        TenantLayout::Own => Databases::remove(&shard.url, database.as_str()).await,
     }
 }

@@ -8,10 +8,10 @@ use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     format::Format,
     record::{Document, Kind, Value},
-    store::{self, Key, KeyRange, Place, Row, Store},
+    store::{self, Key, KeyRange, Row, Store},
 };
 
-use super::open::MARKER;
+use super::database::Database;
 use crate::config::Layouts;
 
 /// How many records there are, and a sum of their hashes, which is the same in any order.
@@ -53,25 +53,23 @@ fn in_order(record: &Document) -> Document {
     Document::from_iter(names.into_iter().map(|(name, of)| (name, value(of))))
 }
 
-/// The tables of a database that are the tenant's: all but the marker, which is the database's own.
-pub(super) async fn tables(place: &Place) -> Result<Vec<String>> {
-    let mut names = place.tables().await.map_err(|e| match e.kind() {
+/// The tables of a tenant's database.
+async fn tables(database: &Database) -> Result<Vec<String>> {
+    database.tables().await.map_err(|e| match e.kind() {
         ErrorKind::Unsupported => {
             Error::unsupported("this kind of store cannot list its tables, so a tenant in it cannot be moved or backed up")
         }
         _ => e,
-    })?;
-    names.retain(|name| name != MARKER);
-    Ok(names)
+    })
 }
 
 /// Hands over all records of a database, some at a time, each batch with its table.
 pub(super) async fn each(
-    place: &Place,
+    database: &Database,
     mut take: impl AsyncFnMut(&str, Vec<Row>) -> Result<()>,
 ) -> Result<()> {
-    for name in tables(place).await? {
-        let table = place.table(&name)?;
+    for name in tables(database).await? {
+        let table = database.table(&name)?;
         // An empty table is one too.
         take(&name, Vec::new()).await?;
         let mut rows = table.scan(&KeyRange::all()).await?;
@@ -83,9 +81,9 @@ pub(super) async fn each(
 }
 
 /// What is in a database.
-pub(super) async fn tally(place: &Place) -> Result<Tally> {
+pub(super) async fn tally(database: &Database) -> Result<Tally> {
     let mut tally = Tally::default();
-    each(place, async |name, rows| {
+    each(database, async |name, rows| {
         rows.iter().try_for_each(|row| tally.add(name, &row.key, &row.record))
     })
     .await?;
@@ -93,7 +91,7 @@ pub(super) async fn tally(place: &Place) -> Result<Tally> {
 }
 
 /// The first record of a database that another one has not, or not like this.
-async fn first_difference(source: &Place, target: &Place) -> Result<Option<String>> {
+async fn first_difference(source: &Database, target: &Database) -> Result<Option<String>> {
     for name in tables(source).await? {
         let (from, to) = (source.table(&name)?, target.table(&name)?);
         let mut rows = from.scan(&KeyRange::all()).await?;
@@ -119,21 +117,20 @@ async fn first_difference(source: &Place, target: &Place) -> Result<Option<Strin
 
 /// Writes tables of a database, in the order in which their records come.
 pub(super) struct Filling<'p> {
-    place: &'p Place,
+    database: &'p Database,
     layouts: &'p Layouts,
     table: Option<(String, Arc<dyn Store>)>,
     pub tally: Tally,
 }
 
 impl<'p> Filling<'p> {
-    pub(super) fn new(place: &'p Place, layouts: &'p Layouts) -> Filling<'p> {
-        Filling { place, layouts, table: None, tally: Tally::default() }
+    pub(super) fn new(database: &'p Database, layouts: &'p Layouts) -> Filling<'p> {
+        Filling { database, layouts, table: None, tally: Tally::default() }
     }
 
     pub(super) async fn put(&mut self, name: &str, rows: &[Row]) -> Result<()> {
         if self.table.as_ref().is_none_or(|(open, _)| open != name) {
-            let table = self.place.table(name)?;
-            table.prepare(&self.layouts.of(name)).await?;
+            let table = self.database.prepared(name, &self.layouts.of(name)).await?;
             self.table = Some((name.to_owned(), table));
         }
         rows.iter().try_for_each(|row| self.tally.add(name, &row.key, &row.record))?;
@@ -149,23 +146,22 @@ impl<'p> Filling<'p> {
 ///
 /// # Errors
 /// [`Mismatch`](ErrorKind::Mismatch) where they differ in the end.
-pub(super) async fn copy(from: &str, to: &str, layouts: &Layouts) -> Result<Tally> {
+pub(super) async fn copy(source: &Database, target: &Database, layouts: &Layouts) -> Result<Tally> {
     /// A write that was on its way when the tenant was frozen, and that nobody acknowledged, may still arrive.
     const TRIES: usize = 3;
-    let (source, target) = (store::open(from).await?, store::open(to).await?);
     let mut found = (Tally::default(), Tally::default());
     for _ in 0..TRIES {
-        for name in tables(&target).await? {
-            target.table(&name)?.drop_table().await?;
+        for name in tables(target).await? {
+            target.drop_table(&name).await?;
         }
-        let mut filling = Filling::new(&target, layouts);
-        each(&source, async |name, rows| filling.put(name, &rows).await).await?;
-        found = (tally(&source).await?, tally(&target).await?);
+        let mut filling = Filling::new(target, layouts);
+        each(source, async |name, rows| filling.put(name, &rows).await).await?;
+        found = (tally(source).await?, tally(target).await?);
         if found.0 == found.1 {
             return Ok(found.1);
         }
     }
-    let what = match first_difference(&source, &target).await? {
+    let what = match first_difference(source, target).await? {
         Some(what) => what,
         None => {
             format!("the copy has {} records and the source {}", found.1.records, found.0.records)

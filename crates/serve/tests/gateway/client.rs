@@ -30,6 +30,7 @@ pub struct Running {
     pub folder: tempfile::TempDir,
     /// Not kept open by the test.
     pub gateway: Weak<Gateway>,
+    layout: String,
     config: Config,
     pepper: Pepper,
     stop: Option<oneshot::Sender<()>>,
@@ -40,22 +41,37 @@ pub fn name(text: &str) -> TenantName {
     TenantName::new(text).unwrap()
 }
 
-impl Running {
-    pub async fn start(limits: &str) -> Running {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().display();
-        let config = format!(
-            "catalog = \"sqlite:{path}/catalog.db\"\nsecret_file = \"-\"\n[shard.one]\nurl = \"sqlite:{path}/one.db\"\n\
-             [shard.two]\nurl = \"sqlite:{path}/two.db\"\n[limits]\n{limits}"
+/// Two shards of SQLite, and more of a configuration.
+fn configured(folder: &std::path::Path, layout: &str, more: &str) -> Config {
+    let path = folder.display();
+    let mut text = format!("catalog = \"sqlite:{path}/catalog.db\"\nsecret_file = \"-\"\n");
+    for shard in ["one", "two"] {
+        text += &format!(
+            "[shard.{shard}]\nurl = \"sqlite:{path}/{shard}.db\"\nlayout = \"{layout}\"\n"
         );
-        let config = Config::from_toml(&config).unwrap();
+    }
+    Config::from_toml(&(text + more)).unwrap()
+}
+
+impl Running {
+    /// With tenants in the layout that `STEELYARD_TEST_LAYOUT` names, `own` if none; all tests hold in each.
+    pub async fn start(limits: &str) -> Running {
+        let layout = std::env::var("STEELYARD_TEST_LAYOUT");
+        Running::start_in(layout.as_deref().unwrap_or("own"), limits).await
+    }
+
+    pub async fn start_in(layout: &str, limits: &str) -> Running {
+        let folder = tempfile::tempdir().unwrap();
+        let config = configured(folder.path(), layout, &format!("[limits]\n{limits}"));
         let pepper = Pepper::fresh().unwrap();
         let catalog = Arc::new(Catalog::open(&config.catalog).await.unwrap());
         let admin = Tenants::with(config.clone(), catalog, pepper.clone());
         let mut keys = Vec::new();
         for (tenant, scope) in [("a", Scope::Write), ("b", Scope::Write), ("a", Scope::Read)] {
             if keys.len() < 2 {
-                admin.add(&name(tenant), None, TenantLimits::default()).await.unwrap();
+                // Where tenants share tables, these do.
+                let on = (layout != "own").then_some("one");
+                admin.add(&name(tenant), on, TenantLimits::default()).await.unwrap();
             }
             keys.push(admin.add_key(&name(tenant), scope, "test").await.unwrap());
         }
@@ -72,6 +88,7 @@ impl Running {
             b,
             reader,
             folder,
+            layout: layout.to_owned(),
             config,
             pepper,
             stop: Some(stop),
@@ -93,12 +110,7 @@ impl Running {
 
     /// The same with more of a configuration, for operators and gateway.
     pub async fn configure(&mut self, more: &str) {
-        let path = self.folder.path().display();
-        let config = format!(
-            "catalog = \"sqlite:{path}/catalog.db\"\nsecret_file = \"-\"\n[shard.one]\nurl = \"sqlite:{path}/one.db\"\n\
-             [shard.two]\nurl = \"sqlite:{path}/two.db\"\n{more}"
-        );
-        self.config = Config::from_toml(&config).unwrap();
+        self.config = configured(self.folder.path(), &self.layout, more);
         let catalog = Arc::new(Catalog::open(&self.config.catalog).await.unwrap());
         self.admin = Tenants::with(self.config.clone(), catalog, self.pepper.clone());
         self.restart().await;

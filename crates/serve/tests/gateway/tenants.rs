@@ -29,7 +29,12 @@ fn operations() -> Vec<(String, String, &'static str)> {
 
 #[tokio::test]
 async fn every_route_shows_a_tenant_only_its_own() {
-    let gateway = Running::start("requests_per_second = 1e6").await;
+    for layout in ["own", "shared"] {
+        every_route(&Running::start_in(layout, "requests_per_second = 1e6").await).await;
+    }
+}
+
+async fn every_route(gateway: &Running) {
     let secret = r#"{"plan":"attack at dawn"}"#;
     let put = gateway.put(&gateway.b, "/v1/docs/secrets/plan", "", secret).await.is(201);
     let operations = operations();

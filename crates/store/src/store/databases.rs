@@ -18,6 +18,9 @@ pub struct Databases {
     pub make: fn(Url, Common, name: String) -> Doing,
     /// Drops it, with all in it.
     pub drop: fn(Url, Common, name: String) -> Doing,
+    /// Drops the schema of this name in a database, with all in it; none where a database has no schemas. One is made
+    /// with the first table in it (`?schema=`).
+    pub drop_schema: Option<fn(Url, Common, name: String) -> Doing>,
 }
 
 impl Databases {
@@ -51,6 +54,31 @@ impl Databases {
         let shown = url.to_string();
         let (parts, common) = parts(url)?;
         (databases.drop)(parts, common, name.to_owned()).await.map_err(|e| e.in_place(shown))
+    }
+}
+
+impl Databases {
+    /// Whether databases of this place have schemas.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) for a URL that is none.
+    pub fn has_schemas(text: &str) -> Result<bool> {
+        let url = Url::parse(text)?;
+        Ok(of(&url).is_some_and(|databases| databases.drop_schema.is_some()))
+    }
+
+    /// Drops the schema of this name in the database of a URL, with all in it. It may not be there.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where a database has no schemas; of the connection and the server.
+    pub async fn remove_schema(text: &str, name: &str) -> Result<()> {
+        let url = Url::parse(text)?;
+        let Some(drop) = of(&url).and_then(|databases| databases.drop_schema) else {
+            return Err(Error::unsupported(format!("{} has no schemas", url.scheme)));
+        };
+        let shown = url.to_string();
+        let (parts, common) = parts(url)?;
+        drop(parts, common, name.to_owned()).await.map_err(|e| e.in_place(shown))
     }
 }
 

@@ -14,7 +14,13 @@ pub struct Layout {
     pub indexes: Vec<Index>,
     /// The columns, in order; only for [`Shape::Columns`].
     pub columns: Vec<Column>,
+    /// Whether several tenants share the table: each index then begins with [`TENANT`], so that it answers what one of
+    /// them asks.
+    pub shared: bool,
 }
+
+/// The field that says whose record it is, in tables that tenants share.
+pub const TENANT: &str = "_tenant";
 
 impl Layout {
     /// A layout of nothing special.
@@ -31,6 +37,12 @@ impl Layout {
     /// The same with these columns.
     pub fn with_columns(mut self, columns: Vec<Column>) -> Layout {
         self.columns = columns;
+        self
+    }
+
+    /// The same for a table that several tenants share.
+    pub fn shared(mut self) -> Layout {
+        self.shared = true;
         self
     }
 

@@ -55,8 +55,11 @@ mod postgres;
 pub mod query;
 #[cfg(feature = "redis")]
 mod redis;
+mod rendezvous;
 #[cfg(feature = "s3")]
 mod s3;
+#[cfg(feature = "shards")]
+mod shards;
 #[cfg(any(feature = "sqlite", feature = "mysql", feature = "postgres"))]
 mod sql;
 #[cfg(feature = "sqlite")]
@@ -88,13 +91,16 @@ pub use fidelity::{difference, in_columns, same};
 pub use hidden::{Secrets, shown};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
-pub use layout::{Column, Index, Layout};
+pub use layout::{Column, Index, Layout, TENANT};
 pub use left_out::{OPTIONAL, Optional, left_out};
 #[allow(unused_imports)]
 pub(crate) use limits::within;
 pub use objects::Objects;
 pub use password::Login;
 pub use query::{Filter, Query};
+pub use rendezvous::rendezvous;
+#[cfg(feature = "shards")]
+pub use shards::{NamedShards, ShardPlace};
 pub use url::{Secret, Url, is_url, misnamed};
 
 use crate::{Error, Result, durability::Tier, format::Wrapped, record::Document};
@@ -444,7 +450,9 @@ pub fn driver(scheme: &str) -> Option<&'static Driver> {
 
 /// Whether URLs of stores have this scheme, in this build or another.
 pub(crate) fn is_known(scheme: &str) -> bool {
-    driver(scheme).is_some() || left_out(scheme).is_some()
+    driver(scheme).is_some()
+        || left_out(scheme).is_some()
+        || cfg!(feature = "shards") && scheme == "shard"
 }
 
 /// Whether the store of this scheme, in this build or another, works in the process of its user.
@@ -471,7 +479,15 @@ pub(crate) fn is_embedded(scheme: &str) -> bool {
 /// [`Invalid`](crate::ErrorKind::Invalid) for a URL that is none, naming the schemes there are, or
 /// with options nobody knows; else of the connection.
 pub async fn open(url: &str) -> Result<Place> {
-    let mut url = Url::parse(url)?;
+    let text = url;
+    let mut url = Url::parse(text)?;
+    #[cfg(feature = "shards")]
+    if url.scheme == shards::SCHEME {
+        let shown = url.clone();
+        let opened = shards::open_url(url, text).await;
+        let (store, warnings) = opened.map_err(|e| e.in_place(shown.to_string()))?;
+        return Ok(Place { store, url: shown, warnings });
+    }
     let Some(driver) = driver(&url.scheme) else { return Err(url::unknown(&url.scheme)) };
     let (shown, mut warnings) = (url.clone(), Vec::new());
     let open = async {

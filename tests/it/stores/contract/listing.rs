@@ -14,10 +14,10 @@ const WITHOUT: [&str; 4] = ["memcached", "redis", "s3", "tyrant"];
 /// others by a prefix.
 fn may_have_none(subject: &Subject) -> bool {
     let prefixed = match subject.wrap {
-        Wrap::Prefix | Wrap::All => true,
+        Wrap::Prefix | Wrap::Tenant | Wrap::All => true,
         // The shards of a server are prefixes.
         Wrap::Shards => subject.server().is_some(),
-        Wrap::Bare | Wrap::Limit | Wrap::Meter => false,
+        Wrap::Bare | Wrap::Limit | Wrap::Meter | Wrap::Replicas => false,
     };
     prefixed || WITHOUT.contains(&subject.driver())
 }

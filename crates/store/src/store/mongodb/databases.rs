@@ -52,4 +52,5 @@ pub(super) const DATABASES: Databases = Databases {
         }
         .boxed()
     },
+    drop_schema: None,
 };

@@ -194,7 +194,7 @@ impl Store for Documents {
         }
         // Every collection has an index of its keys.
         for path in indexes.iter().filter(|path| *path != convert::ID) {
-            self.0.index(path).await?;
+            self.0.index(path, layout.shared).await?;
         }
         Ok(())
     }

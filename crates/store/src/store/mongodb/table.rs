@@ -20,7 +20,7 @@ use crate::{
     Error, Result,
     durability::{Bound, Tier},
     store::{
-        Client as Speaks, Common, Description, Key, KeyRange, Shape, counts,
+        Client as Speaks, Common, Description, Key, KeyRange, Shape, TENANT, counts,
         key::padded,
         limits::{Limits, unconnected},
         net::{SEVERAL, too_long},
@@ -173,8 +173,12 @@ impl Table {
     }
 
     /// Makes an index on a path and the key, in the order of sorted queries, unless it is there.
-    pub(super) async fn index(&self, path: &str) -> Result<()> {
-        let index = mongodb::IndexModel::builder().keys(doc! {path: 1, ID: 1}).build();
+    pub(super) async fn index(&self, path: &str, shared: bool) -> Result<()> {
+        let keys = match shared {
+            true => doc! {TENANT: 1, path: 1, ID: 1},
+            false => doc! {path: 1, ID: 1},
+        };
+        let index = mongodb::IndexModel::builder().keys(keys).build();
         let made = async { self.collection.create_index(index).await };
         self.within("createIndexes", made).await.map(drop)
     }

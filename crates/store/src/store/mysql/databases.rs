@@ -16,6 +16,7 @@ pub(super) const DATABASES: Databases = Databases {
     // Refused where it is there: error 1007.
     make: |url, common, name| define(url, common, format!("CREATE DATABASE {}", quote(&name))),
     drop: |url, common, name| define(url, common, format!("DROP DATABASE {}", quote(&name))),
+    drop_schema: None,
 };
 
 fn define(url: Url, common: Common, statement: String) -> Doing {

@@ -14,12 +14,12 @@ use super::{
     write::{Taken, insert},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, ErrorKind, Result, record,
     store::{
         self, Index, Key, Layout, Row, Shape, blobs, json,
         sql::{
             self, Fields, NO_INDEX, Names, Promise, Rules, check_name,
-            index::{self, indexes},
+            index::{self, indexes, tenant_on},
             no_key, not_prepared, numbers_of_64_bits,
             row::{about, of_key},
         },
@@ -48,6 +48,16 @@ fn named(what: &str, name: &str) -> Result<()> {
         return Ok(());
     };
     Err(Error::invalid(format!("{name:?} is not a valid {what} in mysql: {wrong}")))
+}
+
+/// What an index is on.
+struct Indexed {
+    /// Its name; that of the column, where one is made for it.
+    name: String,
+    /// The column, as a definition of an index says it.
+    on: String,
+    /// The definition of the column, where it is not there.
+    column: Option<String>,
 }
 
 /// A table, which is looked at when it is first needed.
@@ -218,8 +228,14 @@ impl Lazy {
         self.forget();
         let known = self.schema(pool).await?;
         known.fields.must_have(&self.name, layout)?;
-        for (index, on) in indexes(&known.table, layout)? {
-            self.index(pool, &known, index, on).await?;
+        let indexes = indexes(&known.table, layout)?;
+        let tenant = match layout.shared && !indexes.is_empty() {
+            true => Some(self.tenant(pool, &known).await?),
+            false => None,
+        };
+        for (index, on) in indexes {
+            let on = self.indexed(pool, &known, index, on);
+            self.index(pool, &known, on, tenant.as_deref()).await?;
         }
         // The columns of indexes are part of what is known.
         self.forget();
@@ -253,25 +269,19 @@ impl Lazy {
         ))
     }
 
-    async fn index(
-        &self,
-        pool: &Pool,
-        known: &Schema,
-        index: &Index,
-        on: index::On<'_>,
-    ) -> Result<()> {
-        let table = known.name();
+    /// What an index is on: its name, its part of a definition, and the column that has to be added for it.
+    fn indexed(&self, pool: &Pool, known: &Schema, index: &Index, on: index::On<'_>) -> Indexed {
         let generated = |name: String, is: String| {
             let stored = !pool.server.maria && self.facts.engine.name != "InnoDB";
             let kept = if stored { "STORED" } else { "VIRTUAL" };
             // Other programs' `SELECT *` need not see it.
             let hidden = "/*M!100303 INVISIBLE */ /*!80023 INVISIBLE */";
-            let quoted = quote(&name);
-            let add =
-                format!("ADD COLUMN {quoted} {is} {kept} {hidden}, ADD INDEX {quoted} ({quoted})");
-            (name, add)
+            let on = quote(&name);
+            let column = (!known.dialect.indexed.contains(&name))
+                .then(|| format!("ADD COLUMN {on} {is} {kept} {hidden}"));
+            Indexed { name, on, column }
         };
-        let (name, add) = match on {
+        match on {
             index::On::Document(column) => generated(
                 On::kind(index.kind).column(&index.path),
                 known.dialect.generated(&quote(column), index),
@@ -279,21 +289,54 @@ impl Lazy {
             index::On::Column(column) => {
                 // Names of indexes know no case either.
                 let name = On::Text.column(&index.path);
-                let (quoted, own) = (quote(&name), quote(&column.name));
+                let own = quote(&column.name);
                 let holds = known.fields.body.iter().find(|c| c.name == column.name);
                 match holds.map(|column| &column.holds) {
                     Some(Type::Text(_)) => generated(name, known.dialect.generated_of(&own)),
                     Some(Type::Bytes(..)) => {
-                        (name, format!("ADD INDEX {quoted} ({own}({INDEXED_CHARS}))"))
+                        Indexed { name, on: format!("{own}({INDEXED_CHARS})"), column: None }
                     }
-                    _ => (name, format!("ADD INDEX {quoted} ({own})")),
+                    _ => Indexed { name, on: own, column: None },
                 }
             }
+        }
+    }
+
+    /// What has the tenant of a record, for indexes to begin with; it is made where it is not there.
+    async fn tenant(&self, pool: &Pool, known: &Schema) -> Result<String> {
+        let index = Index { path: index::tenant(), kind: record::Kind::Text };
+        let Indexed { name, on, column } =
+            self.indexed(pool, known, &index, tenant_on(&known.table)?);
+        if let Some(column) = column {
+            let made = pool.define(&format!("ALTER TABLE {} {column}", known.name())).await;
+            // Somebody else may have made it at the same time.
+            if made.is_err() && !look(pool, &self.name).await?.iter().any(|c| c.name == name) {
+                made?;
+            }
+        }
+        Ok(on)
+    }
+
+    /// Makes an index, which begins with the tenant where this is one of a table that tenants share.
+    async fn index(
+        &self,
+        pool: &Pool,
+        known: &Schema,
+        indexed: Indexed,
+        tenant: Option<&str>,
+    ) -> Result<()> {
+        let Indexed { name, on, column } = indexed;
+        let (name, on) = match tenant {
+            None => (name, on),
+            // A name of 64 characters at most.
+            Some(tenant) => (format!("+{name}"), format!("{tenant}, {on}")),
         };
         if has_index(pool, &self.name, &name).await? {
             return Ok(());
         }
-        let statement = format!("ALTER TABLE {table} {add}");
+        let column = column.map(|column| column + ", ").unwrap_or_default();
+        let (table, index) = (known.name(), quote(&name));
+        let statement = format!("ALTER TABLE {table} {column}ADD INDEX {index} ({on})");
         let done = pool.define(&statement).await;
         match done {
             // Somebody else made it at the same time.

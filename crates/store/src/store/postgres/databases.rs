@@ -27,6 +27,13 @@ pub(super) const DATABASES: Databases = Databases {
         }
         .boxed()
     },
+    drop_schema: Some(|url, common, name| {
+        async move {
+            let drop = format!("DROP SCHEMA IF EXISTS {} CASCADE", quote(&name));
+            define(url, common, &drop).await
+        }
+        .boxed()
+    }),
 };
 
 async fn define(url: Url, common: Common, statement: &str) -> Result<()> {

@@ -30,7 +30,10 @@ use crate::{
         Column,
         query::{Order, Path, Test},
         sql::{
-            By, Dialect, Sorting, Sql, comparison, exact::Limits, index::index_name, prefix, quote,
+            By, Dialect, Sorting, Sql, comparison,
+            exact::Limits,
+            index::{SHARED, index_name, shared_index_name, tenant},
+            prefix, quote,
         },
     },
 };
@@ -112,7 +115,15 @@ impl Postgres {
         }
         let mut by = self.indexed(&self.body, path);
         by.push(By::never_null(self.key.clone()));
-        self.indexes.contains(&index_name(&self.table, path, &on(&by)))
+        let on = on(&by);
+        self.indexes.contains(&index_name(&self.table, path, &on))
+            || self.indexes.contains(&shared_index_name(&self.table, path, &on))
+            || *path == tenant() && self.indexes.iter().any(|name| name.starts_with(SHARED))
+    }
+
+    /// The tenant in documents of this column, as an index on it has it.
+    pub(super) fn tenant(&self, column: &str) -> String {
+        self.ways(column, &tenant()).text
     }
 
     /// A test of a path that no index is on, so that the planner can tell how many records fit; false

@@ -8,8 +8,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     DRIVER, PostgreSql,
+    dialect::literal,
     pool::{Connect, Pool},
-    table::Lazy,
+    table::{Lazy, TENANT_SETTING},
 };
 use crate::{
     Error, Result,
@@ -47,7 +48,7 @@ pub(super) fn open(url: Url, common: Common) -> BoxFuture<'static, Result<Arc<dy
 /// Connections, of which none is made yet, and the table.
 pub(super) fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(Arc<Pool>, Lazy)> {
     let names = Names { schema: url.take("schema"), ..Names::take(&mut url) };
-    let socket = url.take("socket");
+    let (socket, tenant) = (url.take("socket"), url.take("tenant"));
     let client = url.take_client("tokio-postgres")?.unwrap_or(Client::Own);
     let (tls, ca) = (url.take_flag("tls")?, url.take("ca"));
     url.done()?;
@@ -69,7 +70,7 @@ pub(super) fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(
         config,
         address: address(&url, socket.as_deref())?,
         tls,
-        set_up: set_up(&table, common),
+        set_up: set_up(&table, common, tenant.as_deref())?,
         limits: Limits::of(common),
     };
     Ok((Arc::new(Pool::new(client, connect)), table))
@@ -104,7 +105,7 @@ fn configured(url: &Url) -> Result<Config> {
 }
 
 /// What every connection begins with.
-fn set_up(table: &Lazy, common: &Common) -> String {
+fn set_up(table: &Lazy, common: &Common, tenant: Option<&str>) -> Result<String> {
     // The server stops, too, when nobody waits any more.
     let limit = common.timeout.as_millis().clamp(1, i32::MAX as u128);
     let mut text = format!(
@@ -120,7 +121,13 @@ fn set_up(table: &Lazy, common: &Common) -> String {
     if let Some(schema) = &table.names.schema {
         text += &format!("SET search_path = {};", quote(schema));
     }
-    text
+    if let Some(tenant) = tenant {
+        if tenant.contains('\0') {
+            return Err(Error::invalid("a tenant with a NUL in its name"));
+        }
+        text += &format!("SET {TENANT_SETTING} = {};", literal(tenant));
+    }
+    Ok(text)
 }
 
 /// Asks the server what it is, and whether it can promise what is wanted.

@@ -20,11 +20,14 @@ use crate::{
         sql::{
             self, BlobColumn, By, Described, Dialect, Fields, Guard, NO_INDEX, Names, Promise,
             Rules, Side, Sorting, Sql, Table, check_name,
-            index::{On, hash, index_name, indexes},
+            index::{On, hash, index_name, indexes, shared_index_name, tenant_on},
             no_key, not_prepared, quote,
         },
     },
 };
+
+/// The setting of a connection with the tenant whose rows it may see, in tables that tenants share.
+pub(super) const TENANT_SETTING: &str = "steelyard.tenant";
 
 /// Longer names PostgreSQL cuts, in bytes.
 pub(super) const LONGEST_NAME: usize = 63;
@@ -190,10 +193,18 @@ impl Lazy {
         let known = self.schema(pool).await?;
         known.fields.must_have(&self.name, layout)?;
         let indexes = indexes(&known.table, layout)?;
-        if indexes.is_empty() {
+        if indexes.is_empty() && !layout.shared {
             return Ok(());
         }
-        let make: String = indexes.into_iter().map(|(index, on)| known.index(index, on)).collect();
+        let tenant = match layout.shared && self.shape != Shape::Blob {
+            true => Some(known.tenant(tenant_on(&known.table)?)),
+            false => None,
+        };
+        let mut make = String::new();
+        for (index, on) in indexes {
+            make += &known.index(index, on, tenant.as_deref());
+        }
+        make += &tenant.map(|tenant| known.policy(&tenant)).unwrap_or_default();
         pool.get().await?.batch(&(alone + &make)).await?;
         // Queries are said by the indexes there are.
         self.forget();
@@ -295,19 +306,46 @@ impl Schema {
         Side { table, dialect, what, key_is_text: self.fields.key.wire == Wire::Text }
     }
 
+    /// The tenant of a record, as an index on it has it.
+    fn tenant(&self, is: On) -> String {
+        match is {
+            On::Document(column) => self.dialect.tenant(&quote(column)),
+            On::Column(column) => self.dialect.compared(column),
+        }
+    }
+
+    /// Shows each connection the rows of its own tenant only, the table's owner's too: so that a condition that was
+    /// forgotten finds none of another. Superusers see all.
+    fn policy(&self, tenant: &str) -> String {
+        let (table, regclass) = (quote(&self.table.name), literal(&quote(&self.table.name)));
+        let made = format!(
+            "BEGIN IF NOT EXISTS (SELECT FROM pg_policy WHERE polrelid = CAST({regclass} AS regclass) AND \
+             polname = 'steelyard_tenant') THEN \
+             CREATE POLICY steelyard_tenant ON {table} USING ({tenant} = current_setting('{TENANT_SETTING}', true)); \
+             ALTER TABLE {table} ENABLE ROW LEVEL SECURITY; ALTER TABLE {table} FORCE ROW LEVEL SECURITY; \
+             END IF; END"
+        );
+        format!("DO {};", literal(&made))
+    }
+
     /// Makes an index whose order is that of queries sorted by its path: the values, then the key.
-    fn index(&self, index: &Index, is: On) -> String {
+    fn index(&self, index: &Index, is: On, tenant: Option<&str>) -> String {
         let mut by = match is {
             On::Document(column) => self.dialect.indexed(&quote(column), &index.path),
             On::Column(column) => self.dialect.sort_by_column(column, Sorting::Exact),
         };
         by.push(By::never_null(self.key_text()));
-        let on = on(&by);
-        format!(
-            "CREATE INDEX IF NOT EXISTS {} ON {} ({on});",
-            quote(&index_name(&self.table.name, &index.path, &on)),
-            quote(&self.table.name)
-        )
+        let mut on = on(&by);
+        let name = match tenant {
+            Some(tenant) => {
+                let name = shared_index_name(&self.table.name, &index.path, &on);
+                on = format!("({tenant}), {on}");
+                name
+            }
+            None => index_name(&self.table.name, &index.path, &on),
+        };
+        let table = quote(&self.table.name);
+        format!("CREATE INDEX IF NOT EXISTS {} ON {table} ({on});", quote(&name))
     }
 }
 

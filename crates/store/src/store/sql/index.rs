@@ -8,7 +8,7 @@
 use super::{Body, Column, Table, column};
 use crate::{
     Error, Result,
-    store::{Index, Layout, query::Path},
+    store::{Index, Layout, TENANT, query::Path},
 };
 
 /// What an index is on.
@@ -44,6 +44,20 @@ pub(crate) fn indexes<'l, 't>(
     Ok(found)
 }
 
+/// Where the tenant is.
+///
+/// # Errors
+/// As [`indexes`].
+pub(crate) fn tenant_on(table: &Table) -> Result<On<'_>> {
+    match &table.body {
+        Body::Document(column) => Ok(On::Document(column)),
+        Body::Columns(columns) => match column(columns, &tenant()) {
+            Some(column) => Ok(On::Column(column)),
+            None => Err(table.no_column(columns, &tenant())),
+        },
+    }
+}
+
 impl Table {
     fn no_column(&self, columns: &[Column], path: &Path) -> Error {
         let names: Vec<&str> = columns.iter().map(|column| &*column.name).collect();
@@ -59,20 +73,38 @@ impl Table {
 /// The name of an index on expressions: for people its table and path, and digits that nobody else has, as
 /// names are unique in the schema and have 63 bytes.
 pub(crate) fn index_name(table: &str, path: &Path, on: &str) -> String {
-    let cut = |text: &str| {
-        let mut end = text.len().min(25);
-        while !text.is_char_boundary(end) {
-            end -= 1;
-        }
-        text[..end].to_owned()
-    };
     let path = path.to_string().replace('\0', " ");
-    format!("{}_{}_{:08x}", cut(table), cut(&path), hash(&format!("{table}\0{on}")))
+    format!("{}_{}_{:08x}", cut(table, 25), cut(&path, 25), hash(&format!("{table}\0{on}")))
 }
 
 /// FNV-1a.
 pub(crate) fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The same for an index that begins with the tenant.
+pub(crate) fn shared_index_name(table: &str, path: &Path, on: &str) -> String {
+    // Nothing of the other name is lost that tells it from others: its digits are of all.
+    let name = index_name(table, path, &format!("{TENANT}\0{on}"));
+    let (start, digits) = name.rsplit_once('_').unwrap_or_default();
+    format!("{SHARED}{}_{digits}", cut(start, 63 - SHARED.len() - 1 - digits.len()))
+}
+
+/// What the names of indexes that begin with the tenant begin with.
+pub(crate) const SHARED: &str = "tenant:";
+
+/// As much of a text as so many bytes hold.
+fn cut(text: &str, most: usize) -> &str {
+    let mut end = text.len().min(most);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// The path of the tenant.
+pub(crate) fn tenant() -> Path {
+    Path::new([TENANT])
 }
 
 /// The name of a column for an index on a path: readable where the path is simple, and never the same for
@@ -104,6 +136,8 @@ mod tests {
         for (table, path) in [("people", "age"), (&*long, &*long), ("a", "b\0")] {
             let name = name(table, path);
             assert!(name.len() <= 63 && !name.contains('\0'), "{name}");
+            let shared = shared_index_name(table, &path.parse().unwrap(), path);
+            assert!(shared.len() <= 63 && !shared.contains('\0') && shared != name, "{shared}");
         }
         assert!(name("people", "age").starts_with("people_age_"));
         assert_ne!(name("a_b", "c"), name("a", "b_c"));

@@ -22,6 +22,7 @@ pub(super) const DATABASES: Databases = Databases {
     },
     make: |url, _, name| done(path(&url, &name).map_or(Ok(()), |path| make(&path, &name))),
     drop: |url, _, name| done(path(&url, &name).map_or(Ok(()), |path| remove(&path))),
+    drop_schema: None,
 };
 
 /// Where the file is; none beside a database in memory.

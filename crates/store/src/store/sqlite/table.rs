@@ -18,10 +18,11 @@ use crate::{
     record::Document,
     store::{
         Abilities, Column, Key, Layout, Row, Shape, blobs, json,
+        query::Path,
         sql::{
             self, BlobColumn, Dialect, Fields, Guard, Promise, Rules, Side, Sorting, Sql, Table,
             check_name,
-            index::{On, index_name, indexes},
+            index::{On, index_name, indexes, shared_index_name, tenant, tenant_on},
             no_key, not_prepared, numbers_of_64_bits, only_read, quote,
             row::{about, of_field, of_key, whole},
         },
@@ -124,18 +125,26 @@ impl Lazy {
         known.fields.must_have(&self.name, layout)?;
         let (name, key) = (self.quoted(), known.key());
         let mut statements = String::new();
+        let of = |path: &Path, on: On<'_>| match on {
+            On::Document(column) => extract(&quote(column), path),
+            On::Column(column) => {
+                let by = known.dialect.sort_by_column(column, Sorting::Exact);
+                by.into_iter().map(|by| by.text).collect::<Vec<_>>().join(", ")
+            }
+        };
         for (index, on) in indexes(&known.table, layout)? {
-            let mut on = match on {
-                On::Document(column) => extract(&quote(column), &index.path),
-                On::Column(column) => {
-                    let by = known.dialect.sort_by_column(column, Sorting::Exact);
-                    by.into_iter().map(|by| by.text).collect::<Vec<_>>().join(", ")
-                }
-            };
+            let mut on = of(&index.path, on);
             // With the key, which decides between records that are otherwise equal: so the index has
             // the order of a sorted query.
             on += &format!(", {}", known.dialect.by_bytes(&key));
-            let index = quote(&index_name(&self.name, &index.path, &on));
+            let index = match layout.shared {
+                true => {
+                    let name = shared_index_name(&self.name, &index.path, &on);
+                    on = format!("{}, {on}", of(&tenant(), tenant_on(&known.table)?));
+                    quote(&name)
+                }
+                false => quote(&index_name(&self.name, &index.path, &on)),
+            };
             statements += &format!("CREATE INDEX IF NOT EXISTS {index} ON {name} ({on});");
         }
         pool.run(move |connection| connection.execute_batch(&statements)).await

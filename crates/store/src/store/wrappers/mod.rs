@@ -1,6 +1,6 @@
 //! Stores around stores, each for one purpose: [`Prefix`] gives several users one table,
-//! [`Limit`] bounds how much is done at once, [`Meter`] counts and times, [`Shards`] makes one
-//! store of several.
+//! [`Limit`] bounds how much is done at once, [`Meter`] counts and times, [`Replicas`] reads from
+//! copies, [`Shards`] makes one store of several.
 //!
 //! A wrapper knows no driver, and answers every operation itself: the lint on each makes a method
 //! that was forgotten an error. The blobs behind a store are not seen through a wrapper
@@ -11,6 +11,7 @@
 mod limit;
 mod meter;
 mod prefix;
+mod replicas;
 mod shards;
 
 use async_stream::try_stream;
@@ -19,6 +20,7 @@ use futures_util::TryStreamExt;
 pub use limit::Limit;
 pub use meter::{Clock, Counts, Meter, Operation, Totals};
 pub use prefix::Prefix;
+pub use replicas::Replicas;
 pub use shards::Shards;
 
 use super::{Key, KeyRange, Query, Rows, Store, blobs};

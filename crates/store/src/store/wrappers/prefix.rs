@@ -1,5 +1,5 @@
 //! One table for several users: each has a prefix, and sees only keys that begin with it, without
-//! it.
+//! it. Where they are tenants, the records have their prefix in a field, too, and each index begins with it.
 //!
 //! Prefixes never overlap, whatever they are: `/` ends a prefix, and one inside it is escaped. The
 //! key `b/x` of user `a` is `a/b/x`, the key `x` of user `a/b` is `a%2Fb/x`.
@@ -13,10 +13,10 @@ use super::{count_by_scan, cut, split_by_scan};
 use crate::{
     Error, ErrorKind, Result,
     format::Wrapped,
-    record::{Document, Value},
+    record::{Document, Kind, Value},
     store::{
-        Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
-        Layout, Need, Query, Request, Row, Rows, Shape, Store, blobs, no,
+        Abilities, Blobs, Column, Description, Expected, Explained, Filter, Join, Joined, Key,
+        KeyRange, Layout, Need, Query, Request, Row, Rows, Shape, Store, TENANT, blobs, no,
         query::{Path, Test},
     },
 };
@@ -29,6 +29,8 @@ pub struct Prefix {
     inner: Arc<dyn Store>,
     /// The escaped prefix and the `/` that ends it.
     head: String,
+    /// What is in the field [`TENANT`] of the records.
+    tenant: Option<String>,
     abilities: Abilities,
 }
 
@@ -60,7 +62,16 @@ impl Prefix {
         };
         let max_key = of.max_key - head.len();
         let abilities = Abilities { max_key, cannot, joins: false, ..of.clone() };
-        Ok(Prefix { inner, head, abilities })
+        Ok(Prefix { inner, head, tenant: None, abilities })
+    }
+
+    /// The records of one of the tenants that share a store: they have its name in the field [`TENANT`], which is not
+    /// seen from outside, and each index of a table begins with it ([`Layout::shared`]).
+    ///
+    /// # Errors
+    /// As [`new`](Prefix::new).
+    pub fn tenant(inner: Arc<dyn Store>, tenant: &str) -> Result<Prefix> {
+        Ok(Prefix { tenant: Some(tenant.to_owned()), ..Prefix::new(inner, tenant)? })
     }
 
     fn with(&self, text: &str) -> String {
@@ -75,9 +86,30 @@ impl Prefix {
         keys.iter().map(|key| self.key(key)).collect()
     }
 
+    fn row(&self, row: &Row) -> Row {
+        let mut record = row.record.clone();
+        if let Some(tenant) = &self.tenant {
+            record.insert(TENANT, tenant.as_str());
+        }
+        Row { key: self.key(&row.key), record }
+    }
+
     fn rows(&self, rows: &[Row]) -> Vec<Row> {
-        let row = |row: &Row| Row { key: self.key(&row.key), record: row.record.clone() };
-        rows.iter().map(row).collect()
+        rows.iter().map(|row| self.row(row)).collect()
+    }
+
+    /// Whether these can be rows of ours; in words that have no prefix in them.
+    fn fit(&self, rows: &[Row]) -> Result<()> {
+        for row in rows {
+            blobs::fits(&self.abilities, &row.key, 0)?;
+            if self.tenant.is_some() && row.record.get(TENANT).is_some() {
+                return Err(Error::invalid(format!(
+                    "key {}: the field {TENANT:?} is the store's own; rename it",
+                    row.key.shown()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The first text that is after every key of the prefix: `0` comes after `/`.
@@ -124,15 +156,38 @@ impl Prefix {
                 };
                 Filter::Field(path.clone(), test)
             }
+            // It is not in the records, as they are seen from outside.
+            Filter::Field(path, _) if self.tenant.is_some() && path.names()[0] == TENANT => {
+                match filter.fits_document(None, &Document::new()) {
+                    true => Filter::All,
+                    false => Filter::Or(Vec::new()),
+                }
+            }
             Filter::Field(..) | Filter::Look(_) => filter.clone(),
         }
     }
 
     /// The same, of our keys only.
     fn ours(&self, filter: &Filter) -> Filter {
+        self.ours_in(filter, false)
+    }
+
+    /// A query of ours, for the store inside.
+    fn asked(&self, query: &Query) -> Query {
+        let sorted = query.sort.iter().any(|(path, _)| !path.is_key());
+        Query { filter: self.ours_in(&query.filter, sorted), ..query.clone() }
+    }
+
+    /// Of our keys only; `sorted` by something else than keys.
+    fn ours_in(&self, filter: &Filter, sorted: bool) -> Filter {
         let translated = self.translated(filter);
         if names_keys(filter) {
             return translated;
+        }
+        // Each index begins with the tenant.
+        if let Some(tenant) = self.tenant.as_ref().filter(|_| sorted || names_fields(filter)) {
+            let tenant = Test::Eq(Value::from(tenant.as_str()));
+            return Filter::And(vec![Filter::Field(Path::new([TENANT]), tenant)]).and(translated);
         }
         let key = |test| Filter::Field(Path::new([Path::KEY]), test);
         let from = key(Test::Ge(Value::from(self.head.as_str())));
@@ -147,16 +202,35 @@ impl Prefix {
         *filter == Filter::All && self.inner.abilities().can(&ours).is_err()
     }
 
+    /// A record of the store inside, as ours.
+    fn own(&self, mut record: Document) -> Document {
+        if self.tenant.is_some() {
+            record.remove(TENANT);
+        }
+        record
+    }
+
     /// Rows of the store inside, as ours.
     fn stripped<'a>(&'a self, rows: Rows<'a>) -> Rows<'a> {
         let strip = |row: Row| match row.key.strip_prefix(&self.head) {
-            Some(key) => Ok(Row { key: Key::new(key)?, record: row.record }),
+            Some(key) => Ok(Row { key: Key::new(key)?, record: self.own(row.record) }),
             None => {
                 let what = format!("key {} does not have the requested prefix", row.key.shown());
                 Err(Error::new(ErrorKind::Mismatch, what))
             }
         };
         rows.map(move |rows| rows?.into_iter().map(strip).collect()).boxed()
+    }
+}
+
+/// Whether it looks at anything but keys.
+fn names_fields(filter: &Filter) -> bool {
+    match filter {
+        Filter::All => false,
+        Filter::And(of) | Filter::Or(of) => of.iter().any(names_fields),
+        Filter::Not(one) => names_fields(one),
+        Filter::Field(path, _) => !path.is_key(),
+        Filter::Look(_) => true,
     }
 }
 
@@ -185,6 +259,7 @@ impl Store for Prefix {
         Ok(Arc::new(Prefix {
             inner: self.inner.table(name)?,
             head: self.head.clone(),
+            tenant: self.tenant.clone(),
             abilities: self.abilities.clone(),
         }))
     }
@@ -199,34 +274,40 @@ impl Store for Prefix {
     }
 
     fn check(&self, row: &Row) -> Result<()> {
-        // First in our own words, which have no prefix in them.
-        blobs::fits(&self.abilities, &row.key, 0)?;
-        self.inner.check(&self.rows(std::slice::from_ref(row))[0])
+        self.fit(std::slice::from_ref(row))?;
+        self.inner.check(&self.row(row))
     }
 
     async fn prepare(&self, layout: &Layout) -> Result<()> {
-        self.inner.prepare(layout).await
+        if self.tenant.is_none() {
+            return self.inner.prepare(layout).await;
+        }
+        let mut layout = layout.clone().shared();
+        if self.shape() == Shape::Columns {
+            layout.columns.push(Column { name: TENANT.into(), kind: Kind::Text });
+        }
+        self.inner.prepare(&layout).await
     }
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
-        rows.iter().try_for_each(|row| blobs::fits(&self.abilities, &row.key, 0))?;
+        self.fit(rows)?;
         self.inner.put(&self.rows(rows)).await
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
-        rows.iter().try_for_each(|row| blobs::fits(&self.abilities, &row.key, 0))?;
+        self.fit(rows)?;
         self.inner.load(&self.rows(rows)).await
     }
 
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
-        rows.iter().try_for_each(|row| blobs::fits(&self.abilities, &row.key, 0))?;
+        self.fit(rows)?;
         self.inner.put_each(&self.rows(rows)).await
     }
 
     async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
         self.abilities.can_conditional()?;
-        blobs::fits(&self.abilities, &row.key, 0)?;
-        self.inner.put_if(&self.rows(std::slice::from_ref(row))[0], expected).await
+        self.fit(std::slice::from_ref(row))?;
+        self.inner.put_if(&self.row(row), expected).await
     }
 
     async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
@@ -234,7 +315,8 @@ impl Store for Prefix {
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
-        self.inner.get(&self.keys(keys)).await
+        let found = self.inner.get(&self.keys(keys)).await?;
+        Ok(found.into_iter().map(|record| record.map(|record| self.own(record))).collect())
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
@@ -243,8 +325,7 @@ impl Store for Prefix {
             return Ok(cut(self.scan(&KeyRange::all()).await?, query));
         }
         self.abilities.can(query)?;
-        let ours = Query { filter: self.ours(&query.filter), ..query.clone() };
-        Ok(self.stripped(self.inner.find(&ours).await?))
+        Ok(self.stripped(self.inner.find(&self.asked(query)).await?))
     }
 
     /// A join would find records of other prefixes, and keys that are longer than what names them.
@@ -304,10 +385,7 @@ impl Store for Prefix {
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         match request {
             Request::Get(keys) => self.inner.explain(Request::Get(&self.keys(keys))).await,
-            Request::Find(query) => {
-                let ours = Query { filter: self.ours(&query.filter), ..query.clone() };
-                self.inner.explain(Request::Find(&ours)).await
-            }
+            Request::Find(query) => self.inner.explain(Request::Find(&self.asked(query))).await,
             Request::Join(_) => Ok(None),
             Request::Put(rows) => self.inner.explain(Request::Put(&self.rows(rows))).await,
             Request::Load(rows) => self.inner.explain(Request::Load(&self.rows(rows))).await,

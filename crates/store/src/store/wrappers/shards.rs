@@ -1,9 +1,7 @@
 //! One store of several: each key has one of them that keeps it.
 //!
-//! Which one, is rendezvous hashing (Thaler and Ravishankar, "A Name-Based Mapping Scheme for
-//! Rendezvous", 1996): every store gives the key a score, and the highest has it. With a store more
-//! at the end, only the keys that go to it move. The scores are the same on every machine and in
-//! every version, as what is kept hangs on them.
+//! Which one, is rendezvous hashing ([`rendezvous`](crate::store::rendezvous())): with a store more, only the keys that go
+//! to it move.
 
 use std::{
     cmp::Ordering,
@@ -19,10 +17,13 @@ use super::cut;
 use crate::{
     Error, ErrorKind, Result,
     format::Wrapped,
-    record::{Document, dataset::random::mix},
+    record::Document,
     store::{
         Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
-        Layout, Query, Request, Row, Rows, Shape, Store, blobs, blocking::side_by_side, no,
+        Layout, Query, Request, Row, Rows, Shape, Store, blobs,
+        blocking::side_by_side,
+        no,
+        rendezvous::{Seat, seat_of},
     },
 };
 
@@ -37,6 +38,7 @@ use crate::{
 /// asks each for the table of that name, which has to be another one in each.
 pub struct Shards {
     stores: Vec<Arc<dyn Store>>,
+    seats: Arc<[Seat]>,
     abilities: Abilities,
 }
 
@@ -47,6 +49,27 @@ impl Shards {
     /// [`Invalid`](ErrorKind::Invalid) where there is none, or where they are too different to be
     /// one: in other layouts, or keeping other kinds of value.
     pub fn new(stores: Vec<Arc<dyn Store>>) -> Result<Shards> {
+        let seats = (0..stores.len()).map(Seat::numbered).collect();
+        Shards::seated(stores, seats)
+    }
+
+    /// These stores as one, by their names and weights: the names say which keys are whose, in any order.
+    ///
+    /// # Errors
+    /// As [`new`](Shards::new); also where a name is there twice, or no weight is more than 0.
+    pub fn named(stores: Vec<(String, f64, Arc<dyn Store>)>) -> Result<Shards> {
+        let names: BTreeSet<&str> = stores.iter().map(|(name, ..)| name.as_str()).collect();
+        if names.len() < stores.len() {
+            return Err(Error::invalid("two shards of one name"));
+        }
+        if !stores.is_empty() && !stores.iter().any(|(_, weight, _)| *weight > 0.0) {
+            return Err(Error::invalid("no shard has a weight of more than 0"));
+        }
+        let seats = stores.iter().map(|(name, weight, _)| Seat::named(name, *weight)).collect();
+        Shards::seated(stores.into_iter().map(|(.., store)| store).collect(), seats)
+    }
+
+    fn seated(stores: Vec<Arc<dyn Store>>, seats: Arc<[Seat]>) -> Result<Shards> {
         let Some(first) = stores.first() else {
             return Err(Error::invalid("shards of no store"));
         };
@@ -81,14 +104,12 @@ impl Shards {
             max_key: all().map(|a| a.max_key).min().unwrap_or(0),
             max_record: all().map(|a| a.max_record).min().unwrap_or(0),
         };
-        Ok(Shards { stores, abilities })
+        Ok(Shards { stores, seats, abilities })
     }
 
     /// Which store has this key, from 0.
     pub fn shard(&self, key: &Key) -> usize {
-        let hash = hash(key);
-        let score = |i: &usize| mix(hash ^ mix(*i as u64 + 1));
-        (0..self.stores.len()).max_by_key(score).unwrap_or(0)
+        seat_of(&self.seats, key)
     }
 
     /// Where things with these keys are: for each store, their places in the list.
@@ -123,13 +144,6 @@ impl Shards {
 /// an error is answered.
 async fn together<T>(all: impl Iterator<Item = impl Future<Output = Result<T>>>) -> Result<Vec<T>> {
     side_by_side(join_all(all)).await.into_iter().collect()
-}
-
-/// FNV-1a of 64 bits (Fowler, Noll, Vo), scrambled, as its high bits differ little in short keys.
-fn hash(key: &str) -> u64 {
-    mix(key
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x100_0000_01b3)))
 }
 
 /// Streams in an order, as one in that order.
@@ -184,7 +198,8 @@ impl Store for Shards {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         let stores = self.stores.iter().map(|store| store.table(name)).collect::<Result<_>>()?;
-        Ok(Arc::new(Shards { stores, abilities: self.abilities.clone() }))
+        let (seats, abilities) = (self.seats.clone(), self.abilities.clone());
+        Ok(Arc::new(Shards { stores, seats, abilities }))
     }
 
     /// Those that any of the stores has.

@@ -1,0 +1,215 @@
+//! The database of one tenant, as everything here sees it: one of its own, or its part of one that tenants share.
+//!
+//! A database of its own has a marker with its name; one without it, or with another, is not opened. In a shared one the
+//! name is the tenant's prefix ([`Prefix::tenant`]), and its part of the marker's table has the marker and the names of its
+//! collections, which are tables of all tenants.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::TryStreamExt;
+use steelyard_base::{Error, ErrorKind, Result};
+use steelyard_store::{
+    record::Document,
+    store::{
+        self, Databases, Expected, Filter, Key, KeyRange, Layout, Place, Row, Store,
+        wrappers::{Prefix, Replicas},
+    },
+};
+
+use crate::{
+    catalog::DatabaseId,
+    config::{Shard, TenantLayout},
+};
+
+/// The table that says whose a database is.
+const MARKER: &str = "_steelyard";
+
+/// The database of one tenant.
+#[derive(Clone)]
+pub(crate) struct Database {
+    place: Place,
+    /// Its replicas, as far as they could be opened.
+    replicas: Vec<Place>,
+    /// The name of its part, where tenants share the place.
+    part: Option<DatabaseId>,
+}
+
+impl Database {
+    /// Opens the database of this name, and looks that it is the one.
+    ///
+    /// # Errors
+    /// [`Mismatch`](ErrorKind::Mismatch) where it is not; of the store.
+    pub(super) async fn open(shard: &Shard, id: &DatabaseId) -> Result<Database> {
+        let database = Database::at(shard, id).await?;
+        database.look(shard, id).await?;
+        Ok(database)
+    }
+
+    /// Looks whether it has the marker of this name.
+    async fn look(&self, shard: &Shard, id: &DatabaseId) -> Result<()> {
+        if shard.layout == TenantLayout::Whole {
+            return Ok(());
+        }
+        let marker = marker(id)?;
+        let table = self.table(MARKER)?;
+        let found = match table.get(std::slice::from_ref(&marker.key)).await {
+            Ok(mut found) => found.pop().flatten(),
+            Err(e) if e.kind() == ErrorKind::NotFound && self.part.is_some() => None,
+            Err(e) => return Err(e),
+        };
+        match found {
+            Some(found) if found == marker.record => Ok(()),
+            _ => {
+                let what = "the database at this place is not that of the catalog";
+                Err(Error::new(ErrorKind::Mismatch, what).in_place(self.place.url().to_string()))
+            }
+        }
+    }
+
+    /// The same with its replicas. One that cannot be opened now is not asked until the database is opened again.
+    pub(super) async fn open_with_replicas(shard: &Shard, id: &DatabaseId) -> Result<Database> {
+        let mut database = Database::open(shard, id).await?;
+        for replica in &shard.replicas {
+            match store::open(&url(&Shard { url: replica.clone(), ..shard.clone() }, id)?).await {
+                Ok(replica) => database.replicas.push(replica),
+                Err(e) => tracing::warn!(error = e.chain(), "a replica cannot be opened"),
+            }
+        }
+        Ok(database)
+    }
+
+    async fn at(shard: &Shard, id: &DatabaseId) -> Result<Database> {
+        let place = store::open(&url(shard, id)?).await?;
+        let part = (shard.layout == TenantLayout::Shared).then(|| id.clone());
+        Ok(Database { place, replicas: Vec::new(), part })
+    }
+
+    /// Makes the database of this name, with its marker.
+    pub(super) async fn create(shard: &Shard, id: &DatabaseId) -> Result<()> {
+        match shard.layout {
+            TenantLayout::Whole => return Ok(()),
+            TenantLayout::Own => Databases::create(&shard.url, id.as_str()).await?,
+            // Made with the first of its tables.
+            TenantLayout::Schema | TenantLayout::Shared => {}
+        }
+        let database = Database::at(shard, id).await?;
+        let (table, marker) = (database.table(MARKER)?, marker(id)?);
+        table.prepare(&Layout::plain()).await?;
+        match table.abilities().conditional {
+            true => table.put_if(&marker, &Expected::Absent).await.map(drop),
+            false => table.put(&[marker]).await,
+        }
+    }
+
+    /// Drops the database of this name, with all in it.
+    pub(super) async fn remove(shard: &Shard, id: &DatabaseId) -> Result<()> {
+        match shard.layout {
+            TenantLayout::Whole => Ok(()),
+            TenantLayout::Own => Databases::remove(&shard.url, id.as_str()).await,
+            TenantLayout::Schema => Databases::remove_schema(&shard.url, id.as_str()).await,
+            TenantLayout::Shared => {
+                let database = Database::at(shard, id).await?;
+                for name in database.tables().await? {
+                    database.table(&name)?.delete(&Filter::All).await?;
+                }
+                // Last, as it says what there is to remove.
+                database.table(MARKER)?.delete(&Filter::All).await.map(drop)
+            }
+        }
+    }
+
+    /// A table, which may not be there.
+    pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
+        self.tenants(self.place.table(name)?)
+    }
+
+    /// The table for those who may only read, and may be told what was there a moment ago.
+    pub(crate) fn table_to_read(&self, name: &str) -> Result<Arc<dyn Store>> {
+        if self.replicas.is_empty() {
+            return self.table(name);
+        }
+        let replicas = self.replicas.iter().map(|replica| replica.table(name));
+        let replicas = replicas.collect::<Result<_>>()?;
+        self.tenants(Arc::new(Replicas::new(self.place.table(name)?, replicas, Duration::ZERO)?))
+    }
+
+    /// What of a table is the tenant's.
+    fn tenants(&self, table: Arc<dyn Store>) -> Result<Arc<dyn Store>> {
+        Ok(match &self.part {
+            Some(part) => Arc::new(Prefix::tenant(table, part.as_str())?),
+            None => table,
+        })
+    }
+
+    /// A table with what this layout says, which is made where it is not there.
+    pub(crate) async fn prepared(&self, name: &str, layout: &Layout) -> Result<Arc<dyn Store>> {
+        let table = self.table(name)?;
+        table.prepare(layout).await?;
+        if self.part.is_some() && name != MARKER {
+            let row = Row { key: listed(name)?, record: Document::new() };
+            self.table(MARKER)?.put(&[row]).await?;
+        }
+        Ok(table)
+    }
+
+    /// Its tables, without the marker.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot list them.
+    pub(crate) async fn tables(&self) -> Result<Vec<String>> {
+        if self.part.is_none() {
+            let mut names = self.place.tables().await?;
+            names.retain(|name| name != MARKER);
+            return Ok(names);
+        }
+        let table = self.table(MARKER)?;
+        let mut rows = table.scan(&KeyRange::all()).await?;
+        let mut names = Vec::new();
+        while let Some(batch) = rows.try_next().await? {
+            names.extend(
+                batch.iter().filter_map(|row| row.key.strip_prefix(LISTED)).map(str::to_owned),
+            );
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// Drops a table, or the tenant's records of it.
+    pub(super) async fn drop_table(&self, name: &str) -> Result<()> {
+        self.table(name)?.drop_table().await?;
+        if self.part.is_some() {
+            self.table(MARKER)?.remove(&[listed(name)?]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// What keys of names of tables begin with, in the table of the marker.
+const LISTED: &str = "table ";
+
+fn listed(name: &str) -> Result<Key> {
+    Key::new(format!("{LISTED}{name}"))
+}
+
+fn marker(id: &DatabaseId) -> Result<Row> {
+    let record = Document::from_iter([("database", id.as_str())]);
+    Ok(Row { key: Key::new("database")?, record })
+}
+
+/// The URL of a tenant's database, or of the one that it shares.
+pub(crate) fn url(shard: &Shard, id: &DatabaseId) -> Result<String> {
+    let with = |option: &str| {
+        let join = if shard.url.contains('?') { '&' } else { '?' };
+        format!("{}{join}{option}={}", shard.url, id.as_str())
+    };
+    match shard.layout {
+        TenantLayout::Whole => Ok(shard.url.clone()),
+        TenantLayout::Own => Databases::own_url(&shard.url, id.as_str())?.ok_or_else(|| {
+            Error::unsupported("this kind of store has no databases to give each tenant one")
+        }),
+        TenantLayout::Schema => Ok(with("schema")),
+        // The server itself shows a connection the rows of its tenant only.
+        TenantLayout::Shared if Databases::has_schemas(&shard.url)? => Ok(with("tenant")),
+        TenantLayout::Shared => Ok(shard.url.clone()),
+    }
+}
