@@ -1,14 +1,17 @@
 //! A gateway with two tenants, and a small client of HTTP that sends just what it is told.
 
 use std::{
+    collections::BTreeSet,
     future::pending,
     sync::{Arc, Weak},
 };
 
+use futures_util::TryStreamExt;
 use serde_json::Value;
 use steelyard_serve::{
     ApiKey, Catalog, Clock, Config, Gateway, Pepper, Scope, TenantLimits, TenantName, Tenants,
 };
+use steelyard_store::store::{KeyRange, one_by_one, open};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -30,7 +33,7 @@ pub struct Running {
     pub folder: tempfile::TempDir,
     /// Not kept open by the test.
     pub gateway: Weak<Gateway>,
-    layout: String,
+    pub layout: String,
     config: Config,
     pepper: Pepper,
     stop: Option<oneshot::Sender<()>>,
@@ -94,6 +97,32 @@ impl Running {
             stop: Some(stop),
             task,
         }
+    }
+
+    /// Whose databases there are, or whose records in those that tenants share: by shard and name.
+    pub async fn databases(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        if self.layout == "own" {
+            for file in std::fs::read_dir(self.folder.path()).unwrap() {
+                let name = file.unwrap().file_name().into_string().unwrap();
+                if name.contains("steelyard_") && name.ends_with(|c: char| c.is_ascii_hexdigit()) {
+                    found.insert(name);
+                }
+            }
+            return found;
+        }
+        for shard in ["one", "two"] {
+            let url = format!("sqlite:{}/{shard}.db", self.folder.path().display());
+            let place = open(&url).await.unwrap();
+            for name in place.tables().await.unwrap_or_default() {
+                let table = place.table(&name).unwrap();
+                let mut rows = one_by_one(table.scan(&KeyRange::all()).await.unwrap());
+                while let Some(row) = rows.try_next().await.unwrap() {
+                    found.insert(format!("{shard} {}", row.key.split('/').next().unwrap()));
+                }
+            }
+        }
+        found
     }
 
     /// Says that it has to stop, and gives what waits until it has.

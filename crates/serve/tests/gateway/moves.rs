@@ -22,16 +22,6 @@ fn other(shard: &str) -> &'static str {
     if shard == "one" { "two" } else { "one" }
 }
 
-fn databases(gateway: &Running) -> usize {
-    let names = std::fs::read_dir(gateway.folder.path()).unwrap();
-    let names = names.map(|file| file.unwrap().file_name().into_string().unwrap());
-    names
-        .filter(|name| {
-            name.contains("steelyard_") && !name.ends_with("-wal") && !name.ends_with("-shm")
-        })
-        .count()
-}
-
 #[tokio::test]
 async fn a_tenant_is_moved_with_all_it_has_and_nothing_of_it_stays() {
     let gateway = Running::start("").await;
@@ -63,7 +53,7 @@ async fn a_tenant_is_moved_with_all_it_has_and_nothing_of_it_stays() {
     assert_eq!(again.tag(), put.tag());
     let after = gateway.admin.show(&a).await.unwrap();
     assert!(after.shard == to && after.database != before.database && after.abandoned.is_empty());
-    assert_eq!(databases(&gateway), 2, "of a and b");
+    assert_eq!(gateway.databases().await.len(), 2, "of a and b");
     let same =
         gateway.admin.move_to(&a, Some(to), Course::Begin, waits(&gateway)).await.unwrap_err();
     assert_eq!(same.kind(), ErrorKind::Invalid);
@@ -82,7 +72,7 @@ async fn a_move_that_was_killed_goes_on_or_goes_back() {
         let count = gateway.get(key, "/v1/docs/c:count").await.is(200);
         assert_eq!(count.json(), json!({ "count": 50 }));
         gateway.put(key, "/v1/docs/c/0", "", "{}").await.is(200);
-        assert_eq!(databases(&gateway), 2);
+        assert_eq!(gateway.databases().await.len(), 2);
     };
     for polls in [1, 3, 10, 30, 100, 300] {
         for course in [Course::Resume, Course::Back] {

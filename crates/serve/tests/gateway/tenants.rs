@@ -3,6 +3,8 @@
 use serde_json::Value;
 use steelyard_serve::{Gateway, Scope, TenantLimits};
 
+use steelyard_store::store::{self, wrappers::Prefix};
+
 use super::client::{Running, name};
 
 /// Every operation: its method, its path with a collection and an id of the other tenant, and a body that it takes.
@@ -111,14 +113,8 @@ async fn what_operators_change_takes_effect_within_a_lease() {
     gateway.admin.remove(&name("a"), async { gateway.clock.advance(lease) }).await.unwrap();
     gateway.get(key, path).await.is(401);
     gateway.get(&gateway.b, path).await.is(404);
-    let names: Vec<String> = std::fs::read_dir(gateway.folder.path())
-        .unwrap()
-        .map(|file| file.unwrap().file_name().into_string().unwrap())
-        .filter(|name| {
-            name.contains("steelyard_") && name.ends_with(|c: char| c.is_ascii_hexdigit())
-        })
-        .collect();
-    assert_eq!(names.len(), 1, "of b alone: {names:?}");
+    let databases = gateway.databases().await;
+    assert!(databases.len() == 1, "of b alone: {databases:?}");
     // Its name is free again, and what the new one has is its own.
     gateway.admin.add(&name("a"), None, TenantLimits::default()).await.unwrap();
     let new = gateway.admin.add_key(&name("a"), Scope::Read, "").await.unwrap();
@@ -129,7 +125,7 @@ async fn what_operators_change_takes_effect_within_a_lease() {
 /// A catalog that names the database of another tenant shows nothing of it.
 #[tokio::test]
 async fn a_database_that_is_not_that_of_the_catalog_is_not_opened() {
-    let gateway = Running::start("").await;
+    let gateway = Running::start_in("own", "").await;
     for (key, text) in [(&gateway.a, r#"{"of":"a"}"#), (&gateway.b, r#"{"of":"b"}"#)] {
         gateway.put(key, "/v1/docs/c/x", "", text).await.is(201);
     }
@@ -170,16 +166,18 @@ async fn indexes_are_made_in_all_databases_and_move_along() {
         let gateway = &gateway;
         async move {
             let row = gateway.admin.show(&name(&row)).await.unwrap();
-            let file = gateway.folder.path().join(format!("{}.db.{}", row.shard, row.database));
-            let place =
-                steelyard_store::store::open(&format!("sqlite:{}", file.display())).await.unwrap();
-            let table = place.table("people").unwrap();
-            let query = steelyard_store::store::Query::new("age=7".parse().unwrap());
-            let plan = table
-                .explain(steelyard_store::store::Request::Find(&query))
-                .await
-                .unwrap()
-                .unwrap();
+            let file = match &*gateway.layout {
+                "own" => format!("{}.db.{}", row.shard, row.database),
+                _ => format!("{}.db", row.shard),
+            };
+            let url = format!("sqlite:{}", gateway.folder.path().join(file).display());
+            let table = store::open(&url).await.unwrap().table("people").unwrap();
+            let table: std::sync::Arc<dyn store::Store> = match &*gateway.layout {
+                "own" => table,
+                _ => std::sync::Arc::new(Prefix::tenant(table, row.database.as_str()).unwrap()),
+            };
+            let query = store::Query::new("age=7".parse().unwrap());
+            let plan = table.explain(store::Request::Find(&query)).await.unwrap().unwrap();
             format!("{plan:?}").contains("USING INDEX")
         }
     };
