@@ -1,12 +1,15 @@
 //! `steelyard tenant`.
 
-use std::path::PathBuf;
+use std::{
+    io::{BufRead, IsTerminal, Read},
+    path::PathBuf,
+};
 
 use serde_json::json;
 use steelyard::{
     Error, ErrorKind, Result,
     format::Wrapped,
-    serve::{Config, Course, Scope, State, TenantLimits, TenantName, TenantRow, Tenants},
+    serve::{Config, Course, Scope, State, TenantLimits, TenantName, TenantRow, Tenants, UserName},
 };
 
 use super::{Outcome, interrupt, parsed, print, progress::count, say, serve, stores::Stores};
@@ -28,6 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   steelyard tenant add austin
   steelyard tenant key add austin --scope read --label reports
+  steelyard tenant user set austin ann < password
   steelyard tenant list
   steelyard tenant freeze austin
   steelyard tenant move austin --to second
@@ -63,6 +67,11 @@ enum Act {
         after_help = "Examples:\n  steelyard tenant key add austin --scope read --label reports\n  steelyard tenant key list austin\n  steelyard tenant key revoke austin 4Jx2p9_fRk1Q"
     )]
     Key(Keys),
+    /// Adds people who sign in with a name and a password.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant user set austin ann < password\n  steelyard tenant user set austin bob --scope read < password\n  steelyard tenant key revoke austin user:ann"
+    )]
+    User(Users),
     /// Moves a tenant to another shard; it is not served meanwhile.
     #[command(
         after_help = "Examples:\n  steelyard tenant move austin --to second\n  steelyard tenant move austin --to second --resume"
@@ -225,6 +234,35 @@ struct Revoke {
     prefix: String,
 }
 
+#[derive(clap::Args)]
+struct Users {
+    #[command(subcommand)]
+    act: UserAct,
+}
+
+#[derive(clap::Subcommand)]
+enum UserAct {
+    /// Adds a user, or gives one another password and scope.
+    ///
+    /// The password is the first line of standard input, of 12 bytes at least. `POST /v1/auth/login` gives a token for it
+    /// that is good for 15 minutes. Users are among the keys of a tenant, as user:NAME, and are revoked as they are.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant user set austin ann < password\n  steelyard tenant user set austin bob --scope read < password"
+    )]
+    Set(SetUser),
+}
+
+#[derive(clap::Args)]
+struct SetUser {
+    /// The tenant.
+    name: String,
+    /// The name to sign in with, which is one of all tenants: letters, digits, and . _ - + @.
+    user: String,
+    /// What the user may do: read or write.
+    #[arg(long, default_value = "write", value_parser = parsed::<Scope>)]
+    scope: Scope,
+}
+
 pub fn run(args: Args) -> Result<Outcome> {
     serve::only_ours();
     let stores = Stores::new()?;
@@ -268,6 +306,21 @@ pub fn run(args: Args) -> Result<Outcome> {
                 .wait(tenants.remove(&name, async { tokio::time::sleep(tenants.lease()).await }))?;
         }
         Act::Key(keys) => return key(&stores, &tenants, keys.act),
+        Act::User(users) => {
+            let UserAct::Set(SetUser { name, user, scope }) = users.act;
+            let (name, user) = (TenantName::new(&name)?, UserName::new(&user)?);
+            if std::io::stdin().is_terminal() {
+                return Err(Error::invalid(
+                    "the password is read from standard input, which is a terminal",
+                )
+                .with_hint("steelyard tenant user set NAME USER < FILE"));
+            }
+            let mut line = String::new();
+            // Nothing of a password is longer.
+            std::io::stdin().lock().take(4096).read_line(&mut line)?;
+            let password = line.trim_end_matches(['\r', '\n']);
+            stores.wait(tenants.set_user(&name, &user, password, scope))?;
+        }
         Act::Move(go) => return moved(&stores, &tenants, &go),
         Act::Backup(backup) => {
             let name = TenantName::new(&backup.name)?;

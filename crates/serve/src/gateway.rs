@@ -11,6 +11,7 @@ use crate::{
     config::{Config, Shard},
     http::{self, Socket},
     limits::Gate,
+    login::{Logins, Tokens},
     metrics::Metrics,
     page::Sessions,
     problem::Problem,
@@ -25,6 +26,7 @@ pub struct Gateway {
     pub(crate) clock: Clock,
     pub(crate) gate: Gate,
     pub(crate) grants: Grants,
+    pub(crate) logins: Logins,
     pub(crate) opened: Opened,
     pub(crate) metrics: Metrics,
     pub(crate) sessions: Sessions,
@@ -52,8 +54,11 @@ impl Gateway {
         clock: Clock,
     ) -> Result<Gateway> {
         config.check()?;
-        let grants = Grants::new(catalog.clone(), pepper.clone(), clock.clone(), config.lease());
+        let tokens = Arc::new(Tokens::new(&pepper));
+        let (keys, lease) = (pepper.clone(), config.lease());
+        let grants = Grants::new(catalog.clone(), keys, tokens.clone(), clock.clone(), lease);
         Ok(Gateway {
+            logins: Logins::new(&pepper, tokens),
             gate: Gate::new(clock.clone(), config.limits.clone()),
             opened: Opened::new(config.limits.open_databases, config.layouts()?),
             metrics: Metrics::new(),

@@ -14,6 +14,7 @@ mod docs;
 mod gateway;
 mod http;
 mod limits;
+mod login;
 mod metrics;
 mod names;
 mod page;
@@ -31,6 +32,7 @@ pub use gateway::{Gateway, run};
 #[cfg(feature = "tls")]
 pub use http::Certificates;
 pub use http::Socket;
+pub use login::UserName;
 pub use names::{CollectionName, TenantName};
 pub use quick::Quick;
 pub use steelyard_base::{Error, ErrorKind, Result};

@@ -131,7 +131,7 @@ impl fmt::Debug for ApiKey {
 pub struct KeyRow {
     /// Whose it is.
     pub tenant: String,
-    /// HMAC-SHA-256 of prefix and secret under the pepper, in hexadecimal digits.
+    /// HMAC-SHA-256 of prefix and secret under the pepper, in hexadecimal digits; of a user, Argon2id of the password.
     pub mac: String,
     /// What it may do.
     pub scope: Scope,

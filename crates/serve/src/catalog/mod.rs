@@ -18,7 +18,7 @@ use steelyard_store::{
 pub use key::{ApiKey, KeyRow, Pepper, Scope};
 pub use tenant::{Abandoned, DatabaseId, State, TenantLimits, TenantRow};
 
-use crate::names::TenantName;
+use crate::{login::UserName, names::TenantName};
 pub(crate) use table::Kept;
 use table::Table;
 
@@ -171,6 +171,37 @@ impl Catalog {
         match self.keys.add(&Key::new(key.prefix())?, &row).await? {
             true => Ok(()),
             false => Err(Error::new(ErrorKind::Conflict, "a key of this prefix is there already")),
+        }
+    }
+
+    /// Keeps a user, with another password where there is one of this name already.
+    ///
+    /// # Errors
+    /// [`Conflict`](ErrorKind::Conflict) where the user is one of another tenant; of the store.
+    pub(crate) async fn keep_user(
+        &self,
+        user: &UserName,
+        tenant: &TenantName,
+        scope: Scope,
+        hash: String,
+    ) -> Result<()> {
+        let key = Key::new(user.prefix())?;
+        let (tenant, label, created) = (tenant.as_str().to_owned(), "user".to_owned(), now()?);
+        let row = KeyRow { tenant, mac: hash, scope, label, created, revoked: false };
+        loop {
+            let Some(old) = self.keys.get(&key).await? else {
+                match self.keys.add(&key, &row).await? {
+                    true => return Ok(()),
+                    false => continue,
+                }
+            };
+            if old.row.tenant != row.tenant {
+                let what = "there is a user of this name already, of another tenant";
+                return Err(Error::new(ErrorKind::Conflict, what));
+            }
+            if self.keys.replace(&old, &row).await? {
+                return Ok(());
+            }
         }
     }
 

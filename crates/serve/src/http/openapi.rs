@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Param, Route};
-use crate::{ROUTES, problem::Problem};
+use crate::{ROUTES, login, problem::Problem};
 
 /// All of it.
 pub(crate) fn description() -> Value {
@@ -12,6 +12,12 @@ pub(crate) fn description() -> Value {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.as_str().to_lowercase()] = operation(route);
     }
+    let mut login = login::operation();
+    for (_, status, _) in Problem::KINDS {
+        login["post"]["responses"][status.as_u16().to_string()] =
+            json!({ "$ref": "#/components/responses/Problem" });
+    }
+    paths.insert(login::PATH.to_owned(), login);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -24,7 +30,7 @@ pub(crate) fn description() -> Value {
         "security": [{ "key": [] }],
         "components": {
             "securitySchemes": {
-                "key": { "type": "http", "scheme": "bearer", "description": "An API key: prefix.secret" },
+                "key": { "type": "http", "scheme": "bearer", "description": "An API key, prefix.secret, or the token of a login" },
             },
             "responses": { "Problem": problem() },
             "schemas": schemas(),

@@ -25,7 +25,7 @@ use super::{
     log::{REQUEST_ID, trace},
 };
 use crate::{
-    ROUTES, gateway::Gateway, limits::Permit, metrics::Outcome, page, problem::Problem,
+    ROUTES, gateway::Gateway, limits::Permit, login, metrics::Outcome, page, problem::Problem,
     tenants::TenantDb,
 };
 
@@ -75,6 +75,7 @@ static PROGRAMS: Manner = Manner {
 /// The router of all that tenants can ask for.
 pub(crate) fn router(gateway: Arc<Gateway>, reached: Reached) -> Router {
     let programs = ROUTES.iter().map(|route| (&PROGRAMS, Served::Tenants(route)));
+    let programs = programs.chain([(&PROGRAMS, Served::Anyone(&login::OPEN))]);
     let browsers = page::SERVED.iter().map(|served| (&page::MANNER, *served));
     let mut paths: BTreeMap<&'static str, (&Manner, BTreeMap<String, Verbs>)> = BTreeMap::new();
     for (manner, served) in programs.chain(browsers) {

@@ -13,6 +13,7 @@ use crate::{
     },
     config::{Config, TenantLayout, rate},
     gateway::shard,
+    login::{UserName, password_hash},
     names::TenantName,
 };
 
@@ -204,6 +205,24 @@ impl Tenants {
     pub async fn add_key(&self, name: &TenantName, scope: Scope, label: &str) -> Result<ApiKey> {
         self.catalog.known(name).await?;
         self.catalog.add_key(name, scope, label, &self.pepper).await
+    }
+
+    /// Adds somebody who signs in with a name and a password, or gives them another password and scope. The name is one of
+    /// all tenants; [`revoke_key`](Tenants::revoke_key) of `user:NAME` takes it away.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) for a password that is too short; [`Conflict`](ErrorKind::Conflict) where another
+    /// tenant has a user of this name; as [`show`](Tenants::show).
+    pub async fn set_user(
+        &self,
+        name: &TenantName,
+        user: &UserName,
+        password: &str,
+        scope: Scope,
+    ) -> Result<()> {
+        self.catalog.known(name).await?;
+        let hash = password_hash(&self.pepper, password)?;
+        self.catalog.keep_user(user, name, scope, hash).await
     }
 
     /// The keys of a tenant, by their prefixes.

@@ -9,6 +9,7 @@ use crate::{
     catalog::{ApiKey, Catalog, KeyRow, Pepper, Scope, State, TenantRow},
     clock::Clock,
     limits::{Gate, Shares},
+    login::Tokens,
     problem::Problem,
 };
 
@@ -56,6 +57,7 @@ impl Principal {
 pub(crate) struct Grants {
     catalog: Arc<Catalog>,
     pepper: Pepper,
+    tokens: Arc<Tokens>,
     clock: Clock,
     lease: Duration,
     known: Cache<String, Arc<Grant>>,
@@ -68,24 +70,37 @@ impl Grants {
     pub(crate) fn new(
         catalog: Arc<Catalog>,
         pepper: Pepper,
+        tokens: Arc<Tokens>,
         clock: Clock,
         lease: Duration,
     ) -> Grants {
-        Grants { catalog, pepper, clock, lease, known: Cache::new(REMEMBERED) }
+        Grants { catalog, pepper, tokens, clock, lease, known: Cache::new(REMEMBERED) }
     }
 
-    /// The principal of a key, if it is one and its tenant is there.
+    /// The principal of a key or a token, if it is one and its tenant is there.
     pub(crate) async fn principal(&self, text: &str, gate: &Gate) -> Result<Principal, Problem> {
         let wrong = || Problem::unauthorized("the key is not valid");
+        if let Some(user) = self.tokens.user(text) {
+            return self.known(&user, gate).await?.map(Principal).ok_or_else(wrong);
+        }
         // A key that was made up costs no lookup.
         let key =
             ApiKey::read(text).filter(|key| key.is_made_by(&self.pepper)).ok_or_else(wrong)?;
-        let grant = self.grant(key.prefix(), gate).await?.ok_or_else(wrong)?;
-        let there = grant.tenant.state != State::Removed && !grant.key.revoked;
-        match key.fits(&grant.key, &self.pepper) && there {
+        let grant = self.known(key.prefix(), gate).await?.ok_or_else(wrong)?;
+        match key.fits(&grant.key, &self.pepper) {
             true => Ok(Principal(grant)),
             false => Err(wrong()),
         }
+    }
+
+    /// What holds of a key or a user who is let in, and whose tenant is there.
+    pub(crate) async fn known(
+        &self,
+        prefix: &str,
+        gate: &Gate,
+    ) -> Result<Option<Arc<Grant>>, Problem> {
+        let there = |grant: &Arc<Grant>| grant.tenant.state != State::Removed && !grant.key.revoked;
+        Ok(self.grant(prefix, gate).await?.filter(there))
     }
 
     /// What holds now of a key; none where it is not known.

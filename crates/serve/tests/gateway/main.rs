@@ -7,6 +7,7 @@ mod client;
 mod documents;
 mod hostile;
 mod limits;
+mod login;
 mod model;
 mod moves;
 mod operators;
