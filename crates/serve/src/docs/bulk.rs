@@ -80,7 +80,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
     // Some at a time, as what is read takes more memory than its bytes.
     let mut changes = Vec::new().into_iter();
     loop {
-        let change: Result<Change, Problem> = match changes.next() {
+        let change: Result<Change, Bad> = match changes.next() {
             Some(change) => change,
             None => {
                 let some: Vec<Bytes> = lines.by_ref().take(BATCH).collect();
@@ -116,7 +116,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                         let done = one(&call, store, &change).await;
                         told(Some(&change.id), done, &mut out);
                     }
-                    Err(problem) => told(None, Err(problem), &mut out),
+                    Err(Bad { id, problem }) => told(id.as_ref(), Err(problem), &mut out),
                 }
             }
         }
@@ -130,16 +130,30 @@ fn lines(body: &Bytes) -> impl Iterator<Item = Bytes> {
     lines.filter(|line| !line.trim_ascii().is_empty())
 }
 
-fn read(line: &[u8], largest: usize) -> Result<Change, Problem> {
+/// A line that cannot be done, and whose it is, as far as that was read.
+struct Bad {
+    id: Option<Key>,
+    problem: Problem,
+}
+
+fn read(line: &[u8], largest: usize) -> Result<Change, Bad> {
+    let nameless = |problem| Bad { id: None, problem };
     if line.len() > largest {
-        return Err(Problem::too_large(format!("a document has {largest} bytes at most")));
+        let what = format!("a document has {largest} bytes at most");
+        return Err(nameless(Problem::too_large(what)));
     }
-    strict::check(line)?;
-    let mut line = steelyard_store::format::Format::Json.decode_document(line)?;
+    strict::check(line).map_err(nameless)?;
+    let line = steelyard_store::format::Format::Json.decode_document(line);
+    let mut line = line.map_err(|e| nameless(e.into()))?;
     let id = match line.remove("id") {
-        Some(Value::Text(id)) => names::id(&id)?,
-        _ => return Err(Problem::invalid("a line has an \"id\", which is text")),
+        Some(Value::Text(id)) => names::id(&id).map_err(|e| nameless(e.into()))?,
+        _ => return Err(nameless(Problem::invalid("a line has an \"id\", which is text"))),
     };
+    change(id.clone(), line).map_err(|problem| Bad { id: Some(id), problem })
+}
+
+/// The change of an id that a line asks for.
+fn change(id: Key, mut line: Document) -> Result<Change, Problem> {
     let wanted = match line.remove("rev") {
         None => Wanted::Any,
         Some(Value::Null) => Wanted::Absent,

@@ -44,6 +44,7 @@ pub(super) const LIST: Route = Route {
             name: "sort",
             place: "query",
             kind: "string",
+            pattern: None,
             about: "Paths to sort by: -age,name",
         },
         FIELDS,
@@ -51,12 +52,14 @@ pub(super) const LIST: Route = Route {
             name: "limit",
             place: "query",
             kind: "integer",
+            pattern: None,
             about: "Documents of a page at most.",
         },
         Param {
             name: "cursor",
             place: "query",
             kind: "string",
+            pattern: None,
             about: "The next of the page before.",
         },
     ],
@@ -160,6 +163,7 @@ async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
     body.extend_from_slice(b"],\"next\":");
     body.extend_from_slice(serde_json::json!(next).to_string().as_bytes());
     body.extend_from_slice(b"}");
+    let body = call.counted(body)?;
     Ok(([(header::CONTENT_TYPE, super::JSON), (header::CACHE_CONTROL, "private, no-cache")], body)
         .into_response())
 }

@@ -71,6 +71,8 @@ pub(crate) struct Param {
     pub place: &'static str,
     /// A type of JSON Schema.
     pub kind: &'static str,
+    /// What a text has to fit, as a regular expression of JSON Schema.
+    pub pattern: Option<&'static str>,
     pub about: &'static str,
 }
 

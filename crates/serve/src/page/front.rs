@@ -91,7 +91,7 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     guard::is_own(request.headers())?;
     let (head, body) = request.into_parts();
     // Before it takes a place: a stranger can be slow.
-    let body = whole(body, MOST, gateway.arrival()).await?;
+    let body = whole(body, MOST, gateway.arrival(), |_| Ok(())).await?;
     let _permit = gateway.gate.enter()?;
     let form = std::str::from_utf8(&body).map_err(|_| Problem::invalid("the form is not UTF-8"))?;
     let form = parameters(Some(form), &["key"])?;
