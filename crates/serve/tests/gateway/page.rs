@@ -426,7 +426,7 @@ async fn every_answer_has_its_policy() {
     assert_eq!(json.header("content-type"), Some("application/problem+json"));
     // The description is of the API alone.
     assert!(!Gateway::description().contains("/c/{collection}"));
-    let request = "GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let metrics = raw(&gateway.operators, request.as_bytes()).await.is(200).text();
     for line in [
         "steelyard_requests_total{route=\"page-records\",status=\"200\"} 1",
