@@ -162,6 +162,10 @@ def main():
             before = time.monotonic()
             at.run("tenant", "move", "moved", "--to", names[(n + 1) % len(names)])
             took.append(time.monotonic() - before)
+            # Until clients have written where it is now.
+            there = len(shared.created)
+            while len(shared.created) < there + 30:
+                time.sleep(0.005)
             if n % 10 == 4:
                 # At any moment of a request; a new one takes its place.
                 time.sleep(draw.uniform(0, args.lease))

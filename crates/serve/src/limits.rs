@@ -12,6 +12,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -83,6 +84,8 @@ struct Share {
     refused: Rate,
     /// Bytes of bodies that are in memory.
     bytes: AtomicUsize,
+    /// Work on stores that are in this process: as much at once as there are processors.
+    work: Arc<Semaphore>,
 }
 
 /// What a tenant and one of its keys share among their requests; kept with what the catalog says of them, so that a request
@@ -91,6 +94,15 @@ struct Share {
 pub(crate) struct Shares {
     key: Arc<Rate>,
     tenant: Arc<Share>,
+}
+
+impl Shares {
+    /// Waits until work of this tenant may use a processor of this process. Others of its requests wait behind it, and those of
+    /// other tenants do not.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        self.tenant.work.clone().acquire_owned().await.ok()
+    }
 }
 
 /// What is counted while a request is answered, until the end of its body.
@@ -105,6 +117,7 @@ pub(crate) struct Gate {
     clock: Clock,
     limits: Limits,
     whole: Arc<Semaphore>,
+    processors: usize,
     tenants: Cache<String, Arc<Share>>,
     keys: Cache<String, Arc<Rate>>,
     /// Requests whose key is not known: each costs a lookup in the catalog.
@@ -130,6 +143,7 @@ impl Gate {
         Gate {
             clock,
             whole: Arc::new(Semaphore::new(limits.requests_at_once)),
+            processors: thread::available_parallelism().map_or(1, usize::from),
             tenants: Cache::new(REMEMBERED),
             keys: Cache::new(REMEMBERED),
             strangers: Rate::new(),
@@ -155,6 +169,7 @@ impl Gate {
                 rate: Rate::new(),
                 refused: Rate::new(),
                 bytes: AtomicUsize::new(0),
+                work: Arc::new(Semaphore::new(self.processors)),
                 at_once: Arc::new(Semaphore::new(self.limits.tenant_at_once)),
             })
         };

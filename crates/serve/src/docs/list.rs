@@ -17,6 +17,7 @@ use steelyard_store::{
 use super::{
     condition::{Asked, FIELDS, WHERE},
     cursor::{From, MOST_SORTED, Scope},
+    each::in_parts,
     item,
 };
 use crate::{
@@ -154,11 +155,14 @@ pub(crate) async fn listed(call: &Call, asked: &Asked) -> Result<Listed, Problem
 async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
     let Listed { rows, next } = listed(&call, &asked).await?;
     let mut body = b"{\"items\":[".to_vec();
-    for (i, row) in rows.into_iter().enumerate() {
-        if i > 0 {
-            body.push(b',');
+    for some in in_parts(rows) {
+        for row in some {
+            if !body.ends_with(b"[") {
+                body.push(b',');
+            }
+            item(row, &mut body)?;
         }
-        item(row, &mut body)?;
+        tokio::task::yield_now().await;
     }
     body.extend_from_slice(b"],\"next\":");
     body.extend_from_slice(serde_json::json!(next).to_string().as_bytes());

@@ -11,6 +11,7 @@ use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use percent_encoding::percent_decode_str;
 use steelyard_store::store::Key;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Reached;
 use crate::{
@@ -33,6 +34,8 @@ pub(crate) struct Call {
     pub(super) query: Vec<(String, String)>,
     /// What it has of bodies in memory.
     pub(super) weight: Weight,
+    /// Its turn among the requests of its tenant, once all that its client sends is there.
+    pub(super) turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Call {
@@ -76,7 +79,22 @@ impl Call {
     pub(crate) async fn body(&mut self, most: usize) -> Result<Bytes, Problem> {
         let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
         let body = std::mem::replace(body, Body::empty());
-        whole(body, most, self.gateway.arrival(), |bytes| self.weight.add(bytes)).await
+        let body =
+            whole(body, most, self.gateway.arrival(), |bytes| self.weight.add(bytes)).await?;
+        self.take_turn().await;
+        Ok(body)
+    }
+
+    /// Waits for its turn.
+    pub(crate) async fn take_turn(&mut self) {
+        if self.turn.is_none() {
+            self.turn = self.tenant.turn().await;
+        }
+    }
+
+    /// Lets others of its tenant go on, while its client takes what there is.
+    pub(crate) fn end_turn(&mut self) {
+        self.turn = None;
     }
 
     /// What is to be answered, counted among the bytes of bodies until it is sent, where it is much.

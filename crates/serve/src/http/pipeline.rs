@@ -254,7 +254,20 @@ pub(crate) async fn let_in(
     let work = tokio::spawn(async move {
         let tenant = shared.tenant(principal).await?;
         let (headers, body) = (head.headers, body.into());
-        let call = Call { gateway: shared, reached, tenant, headers, body, path, query, weight };
+        let mut call = Call {
+            gateway: shared,
+            reached,
+            tenant,
+            headers,
+            body,
+            path,
+            query,
+            weight,
+            turn: None,
+        };
+        if route.sent.is_none() {
+            call.take_turn().await;
+        }
         let response = (route.call)(call).await?;
         Ok::<_, Problem>(response.map(|body| Body::new(Held { body, _permit: permit })))
     });

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use steelyard_base::{ErrorKind, Result};
 use steelyard_store::store::Store;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Grant, Principal,
@@ -69,6 +70,14 @@ impl TenantDb {
 
     pub(crate) fn open(&self) -> &OpenDb {
         &self.db
+    }
+
+    /// Waits until this tenant's work may begin, where it is done in this process; none where it is a server's.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        match self.db.is_local() {
+            true => self.principal.grant().shares.turn().await,
+            false => None,
+        }
     }
 
     /// Whether what the store answered may be told: whether the tenant is where it was, by a lease that holds, or by

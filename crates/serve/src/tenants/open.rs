@@ -24,6 +24,8 @@ pub(super) const MARKER: &str = "_steelyard";
 /// An open database.
 pub(crate) struct OpenDb {
     place: Place,
+    /// It works in this process, and not in a server.
+    is_local: bool,
     layouts: Layouts,
     tables: Mutex<HashMap<CollectionName, Arc<Table>>>,
 }
@@ -39,6 +41,10 @@ pub(crate) struct Table {
 const TABLES: usize = 256;
 
 impl OpenDb {
+    pub(crate) fn is_local(&self) -> bool {
+        self.is_local
+    }
+
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         self.place.store()
     }
@@ -135,7 +141,8 @@ async fn open(shard: &Shard, database: &DatabaseId, layouts: Layouts) -> Result<
             return Err(Error::new(ErrorKind::Mismatch, what).in_place(place.url().to_string()));
         }
     }
-    Ok(Arc::new(OpenDb { place, layouts, tables: Mutex::default() }))
+    let is_local = matches!(&*place.url().scheme, "sqlite" | "dir" | "memory");
+    Ok(Arc::new(OpenDb { place, is_local, layouts, tables: Mutex::default() }))
 }
 
 fn marker(database: &DatabaseId) -> Result<Row> {
