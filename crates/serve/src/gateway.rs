@@ -138,7 +138,8 @@ pub async fn run(
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
-    let socket = listener.into();
+    let socket: Socket = listener.into();
+    gateway.sessions.at(socket.port());
     let router = http::router(gateway.clone(), socket.reached());
     let tenants = http::serve(socket, router, connections, arrival, until(stopped.clone()));
     let operators = async {

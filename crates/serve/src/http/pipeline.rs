@@ -167,6 +167,9 @@ async fn answered(
             }
             let allow = problem.allow.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
             let (name, cause) = (problem.name(), problem.cause.clone());
+            if problem.status() == StatusCode::UNAUTHORIZED {
+                seen.cookie = gateway.sessions.cookie();
+            }
             let mut response = (manner.told)(problem, &seen);
             allow.map(|allow| response.headers_mut().insert(header::ALLOW, allow));
             (Some(name), cause, response)

@@ -29,6 +29,8 @@ pub(crate) struct Manner {
 pub(crate) struct Seen {
     pub tenant: String,
     pub key: String,
+    /// The name of the cookie that a session would have.
+    pub cookie: String,
 }
 
 /// What is served to anyone.

@@ -200,7 +200,8 @@ async fn a_session_shows_a_tenant_only_its_own() {
             gateway.send("GET", path, "", b"").await.is(401);
         }
         let two = format!("{}; {}\r\n", a.trim_end(), b.trim_end().trim_start_matches("Cookie: "));
-        for headers in ["Cookie: steelyard_session=x\r\n", &two] {
+        let port = gateway.address.rsplit_once(':').unwrap().1;
+        for headers in [&format!("Cookie: steelyard_session_{port}=x\r\n"), &two] {
             let answer = gateway.send("GET", path, headers, b"").await;
             assert!(answer.text().contains("name=\"key\""), "{path}: {answer:?}");
         }
