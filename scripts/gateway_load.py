@@ -289,16 +289,15 @@ class Postgres:
         if not bins:
             sys.exit("not installed: postgres (apt install postgresql)")
         self.bin, self.folder, self.process = bins[-1], Path(folder), None
-        self.user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+        self.data = self.folder / "postgres"
+        self.data.mkdir(mode=0o700)
+        # It refuses to run as root.
+        self.user = {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
         if self.user:
             os.chmod(self.folder, 0o755)
-            self.data = self.folder / "postgres"
-            self.data.mkdir()
-            shutil.chown(self.data, "postgres")
-        else:
-            self.data = self.folder / "postgres"
-        subprocess.run([*self.user, f"{self.bin}/initdb", "-D", self.data, "-U", "test", "-A", "trust", "-E", "UTF8",
-                        "--locale=C", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+            shutil.chown(self.data, "postgres", "postgres")
+        subprocess.run([f"{self.bin}/initdb", "-D", self.data, "-U", "test", "-A", "trust", "-E", "UTF8",
+                        "--locale=C", "--no-sync"], check=True, stdout=subprocess.DEVNULL, cwd="/", **self.user)
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
@@ -308,8 +307,8 @@ class Postgres:
     def start(self):
         # fsync stays on: what is acknowledged has to survive.
         self.process = subprocess.Popen(
-            [*self.user, f"{self.bin}/postgres", "-D", self.data, "-p", str(self.port), "-h", "127.0.0.1", "-k", "", "-c",
-             "shared_buffers=32MB"], stderr=subprocess.DEVNULL, cwd="/")
+            [f"{self.bin}/postgres", "-D", self.data, "-p", str(self.port), "-h", "127.0.0.1", "-k", "", "-c",
+             "shared_buffers=32MB"], stderr=subprocess.DEVNULL, cwd="/", **self.user)
         until = time.monotonic() + 30
         while subprocess.run([f"{self.bin}/pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode:
             if time.monotonic() > until:
@@ -380,24 +379,20 @@ def outage(args, of_catalog):
             other = at.tenant("other", "--shard", "one" if of_catalog else "two")
             gateway = at.serve()
             load, beside, events, begun = Load(), Load(), [], time.monotonic()
-            recovered = []
+            acknowledged = []
 
             def told(what):
                 events.append((time.monotonic() - begun, what))
 
             async def probe():
                 """When writes are acknowledged again."""
-                caller, n, down = Caller(gateway.address, keys[0]), 0, False
+                caller, n = Caller(gateway.address, keys[0]), 0
                 while not load.done:
                     n += 1
-                    status = await caller.ask("PUT", f"/v1/docs/c/probe-{n}", b"{}")
+                    status = await caller.ask("PUT", f"/v1/docs/c/t0-probe-{n}", b"{}")
                     if status == 201:
-                        load.acknowledged.add(f"probe-{n}")
-                        if down and events:
-                            recovered.append(time.monotonic() - begun - events[-1][0])
-                        down = False
-                    else:
-                        down = True
+                        load.acknowledged.add(f"t0-probe-{n}")
+                        acknowledged.append(time.monotonic() - begun)
                     await asyncio.sleep(0.02)
 
             async def all():
@@ -413,8 +408,11 @@ def outage(args, of_catalog):
             print("  " + ", ".join(f"{what} at {at:.1f} s" for at, what in events))
             load.told("96 writers" + ("" if of_catalog else " on the store that failed"))
             beside.told("another tenant" + ("" if of_catalog else ", on a store that did not"))
-            print(f"  acknowledged again after {', '.join(f'{s:.1f}' for s in recovered)} s")
-            check(len(recovered) >= 2, "no write was acknowledged after the trouble")
+            for since, what in events:
+                if what in ("goes on", "started again"):
+                    first = next((at - since for at in acknowledged if at > since), None)
+                    check(first is not None and first < 6, f"no write was acknowledged after it {what}")
+                    print(f"  a write was acknowledged {first or 0:.2f} s after it {what}")
             if not of_catalog:
                 check(set(beside.statuses) == {201}, f"a tenant of another store: {beside.statuses}")
             check(memory(gateway) < 400, "more than 400 MB")

@@ -8,8 +8,8 @@ the name of the flood says, on `--connections`: `reads` of documents, `writes`, 
 of 500 documents, `refused` requests (it has 1,000 a second, and asks for all it can), `strangers` without a valid key. No
 other limit holds but that of requests at once. Needs `wrk`. The gateway has one processor and the clients another, so that
 what is measured is the gateway's doing: on the same processors a client that floods also takes time from one that does
-not, whatever the gateway does; there the client that floods has the lowest priority. `--share` lets all of them have all
-processors. Printed are medians over the rounds; the ratio is the median of the rounds' ratios; exit 1 where one is over 2.
+not, whatever the gateway does, so the client that floods has a lower priority. `--share` lets all of them have all
+processors. For root, all of them go before what else runs on the machine. Printed are medians over the rounds; the ratio is the median of the rounds' ratios; exit 1 where one is over 2.
 """
 
 import argparse
@@ -50,6 +50,8 @@ def main():
     apart = len(processors) > 1 and not args.share
     server = ["taskset", "-c", processors[0]] if apart else []
     client = ["taskset", "-c", processors[1]] if apart else []
+    first, second = ("-15", "-10") if os.geteuid() == 0 else ("0", "19")
+    server += ["nice", "-n", first]
     print(f"{len(processors)} processors; the gateway has {'one, the clients another' if apart else 'all, as the clients have'}")
     over = False
     for name in args.floods or FLOODS:
@@ -71,11 +73,11 @@ def main():
             def measured():
                 # It asks as soon as it is answered, so it has the priority that a flood must not take from it.
                 return Wrk(url, "/v1/docs/people/bobNUMBER", args.seconds, 2, [f"Authorization: Bearer {quiet}"],
-                           before=[*client, "nice", "-n", "-10"] if os.geteuid() == 0 else client).result()
+                           before=[*client, "nice", "-n", first]).result()
 
             def flooded():
                 what = Wrk(url, seconds=args.seconds + 1, connections=args.connections,
-                           headers=[f"Authorization: Bearer {flood}"], before=[*client, "nice", "-n", "19"], **FLOODS[name])
+                           headers=[f"Authorization: Bearer {flood}"], before=[*client, "nice", "-n", second], **FLOODS[name])
                 time.sleep(0.5)
                 own = measured()
                 return own, what.result()

@@ -190,13 +190,12 @@ async fn one(
     call.tenant.confirm(&call.gateway).await?;
     let done = match &change.document {
         Some(document) => {
-            let done = write(store, &change.id, document.clone(), &change.wanted).await?;
-            (if done.created { 201 } else { 200 }, Some(done.revision))
+            let done = write(store, &change.id, document.clone(), &change.wanted).await;
+            done.map(|done| (if done.created { 201 } else { 200 }, Some(done.revision)))
         }
-        None => remove(store, &change.id, &change.wanted).await.map(|()| (204, None))?,
+        None => remove(store, &change.id, &change.wanted).await.map(|()| (204, None)),
     };
-    call.tenant.confirm(&call.gateway).await?;
-    Ok(done)
+    call.tenant.settled(&call.gateway, done).await
 }
 
 /// Writes what waits, all at once; where that fails, each by itself, so that each has its own status.
@@ -208,8 +207,8 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Vec<Row>, out: &m
     let put = async |rows: &[Row]| {
         // Before too: a long request does not go on where the tenant is not any more.
         call.tenant.confirm(&call.gateway).await?;
-        store.put(rows).await?;
-        call.tenant.confirm(&call.gateway).await
+        let done = store.put(rows).await.map_err(Problem::from);
+        call.tenant.settled(&call.gateway, done).await
     };
     let together = put(&rows).await;
     for mut row in rows {

@@ -257,8 +257,9 @@ pub(crate) async fn let_in(
     let work = tokio::spawn(async move {
         let tenant = shared.tenant(principal).await?;
         let (headers, body) = (head.headers, body.into());
+        let asking = tenant.clone();
         let mut call = Call {
-            gateway: shared,
+            gateway: shared.clone(),
             reached,
             tenant,
             headers,
@@ -271,7 +272,10 @@ pub(crate) async fn let_in(
         if route.sent.is_none() {
             call.take_turn().await;
         }
-        let response = (route.call)(call).await?;
+        let response = match (route.call)(call).await {
+            Err(problem) => asking.settled(&shared, Err(problem)).await?,
+            Ok(response) => response,
+        };
         Ok::<_, Problem>(response.map(|body| Body::new(Held { body, _permit: permit })))
     });
     match tokio::time::timeout(gateway.patience(), work).await {

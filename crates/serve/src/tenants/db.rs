@@ -22,6 +22,7 @@ pub(crate) enum Access {
 }
 
 /// The database of one tenant, for one request of its principal.
+#[derive(Clone)]
 pub(crate) struct TenantDb {
     principal: Principal,
     db: Arc<OpenDb>,
@@ -98,6 +99,17 @@ impl TenantDb {
                 Err(Problem::unavailable(what).retry(Duration::from_secs(1)))
             }
         }
+    }
+
+    /// What a store answered, good or bad, if it may be told: what is not there, or not as it was, may be so because the tenant
+    /// is elsewhere.
+    pub(crate) async fn settled<T>(
+        &self,
+        gateway: &Gateway,
+        done: Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        self.confirm(gateway).await?;
+        done
     }
 
     /// A collection to read, which may not be there.
