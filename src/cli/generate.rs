@@ -84,7 +84,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         };
         put.map_err(|e| match e.kind() {
             // That is the file's fault, not the record's.
-            ErrorKind::Io => e,
+            ErrorKind::Io | ErrorKind::Full => e,
             _ => e.at_record(n + 1),
         })?;
     }

@@ -274,6 +274,9 @@ pub fn run(args: Args) -> Result<Outcome> {
         Act::Add(_) | Act::Restore(_) => stores.wait(Tenants::open_or_create(config))?,
         _ => stores.wait(Tenants::open(config))?,
     };
+    if let Act::Key(Keys { act: KeyAct::Add(_) }) = &args.act {
+        stores.wait(tenants.check_secret())?;
+    }
     match args.act {
         Act::Add(add) => {
             let name = TenantName::new(&add.name)?;

@@ -250,7 +250,9 @@ fn a_tenant_goes_from_one_kind_of_store_to_another_and_back() {
 /// again, one is killed. Each write is of a document of its own, so each can be looked for.
 #[test]
 fn no_acknowledged_write_is_lost_by_moves_where_gateways_stop_and_die() {
-    const MOVES: usize = 8;
+    // How many: `scripts/moves.py` has more of everything.
+    let moves: usize =
+        std::env::var("STEELYARD_MOVES").map_or(8, |moves| moves.parse().expect("a number"));
     let installation = Installation::new(&[("one", "sqlite:one.db"), ("two", "sqlite:two.db")], "");
     let key = installation.run("tenant add ann --shard one").0;
     let mut gateways: Vec<(Child, String)> = (0..3).map(|_| installation.serve()).collect();
@@ -286,7 +288,7 @@ fn no_acknowledged_write_is_lost_by_moves_where_gateways_stop_and_die() {
             }
         };
         let pid = |writer: usize| Pid::from_raw(gateways[writer].0.id() as i32);
-        for n in 0..MOVES {
+        for n in 0..moves {
             some(0);
             // Wherever it is: before a write, in it, or before its answer.
             kill(pid(1), Signal::SIGSTOP).unwrap();
@@ -294,7 +296,7 @@ fn no_acknowledged_write_is_lost_by_moves_where_gateways_stop_and_die() {
             installation.run(&format!("tenant move ann --to {to}"));
             kill(pid(1), Signal::SIGCONT).unwrap();
             some(1);
-            if n == MOVES / 2 {
+            if n == moves / 2 {
                 some(2);
                 kill(pid(2), Signal::SIGKILL).unwrap();
             }

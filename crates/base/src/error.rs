@@ -43,7 +43,7 @@ pub fn cut(text: &str) -> Cow<'_, str> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The operating system refused or failed (file missing, disk full, pipe closed).
+    /// The operating system refused or failed (a device that fails, a pipe that is closed).
     Io,
     /// Bytes read from outside are not what their format says.
     Malformed,
@@ -66,6 +66,8 @@ pub enum ErrorKind {
     Conflict,
     /// The server knows who we are, or does not, and says no.
     Denied,
+    /// There is no room left: a full disk, here or at the server, a quota of the file system, a store at its size limit.
+    Full,
 }
 
 /// Where something happened: a file or URL (without its password), and a byte offset in it.
@@ -301,6 +303,7 @@ impl From<std::io::Error> for Error {
     fn from(e: std::io::Error) -> Self {
         let kind = match e.kind() {
             std::io::ErrorKind::NotFound => ErrorKind::NotFound,
+            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => ErrorKind::Full,
             _ => ErrorKind::Io,
         };
         Error::new(kind, e.to_string()).with_source(e)
@@ -387,6 +390,17 @@ mod tests {
         let error = Error::cannot_connect(ErrorKind::Unavailable, "refused").in_place("db:1");
         let error = error.with_source(io());
         assert_eq!(format!("{error:?}"), "Unavailable: cannot connect to db:1: refused");
+    }
+
+    #[test]
+    fn a_full_disk_is_a_kind_whoever_says_so() {
+        const ENOSPC: i32 = 28;
+        const EDQUOT: i32 = 122;
+        for errno in [ENOSPC, EDQUOT] {
+            let error = Error::from(std::io::Error::from_raw_os_error(errno));
+            assert_eq!(error.kind(), ErrorKind::Full, "{error}");
+        }
+        assert_eq!(Error::from(std::io::Error::from_raw_os_error(5)).kind(), ErrorKind::Io);
     }
 
     #[test]

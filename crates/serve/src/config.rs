@@ -189,6 +189,8 @@ pub struct Limits {
     pub bulk_bytes: usize,
     /// Documents of a bulk request.
     pub bulk_documents: usize,
+    /// Bytes of bodies of requests and of pages in memory at once, of all tenants; one has as many as are free, at most.
+    pub bodies_bytes: usize,
     /// Documents of a page of a list.
     pub page_documents: u64,
     /// Collections of a tenant.
@@ -209,6 +211,7 @@ impl Default for Limits {
             document_bytes: 1 << 20,
             bulk_bytes: 16 << 20,
             bulk_documents: 10_000,
+            bodies_bytes: 256 << 20,
             page_documents: 1000,
             collections: 100,
             open_databases: 128,
@@ -355,10 +358,20 @@ impl Limits {
             ("document_bytes", self.document_bytes as u64),
             ("bulk_bytes", self.bulk_bytes as u64),
             ("bulk_documents", self.bulk_documents as u64),
+            ("bodies_bytes", self.bodies_bytes as u64),
             ("page_documents", self.page_documents),
             ("collections", self.collections),
             ("open_databases", self.open_databases),
         ];
+        // Half of it is left to others.
+        let largest = self.bulk_bytes.max(self.document_bytes);
+        if self.bodies_bytes / 2 < largest {
+            let what = format!(
+                "limits.bodies_bytes = {}: it must be twice bulk_bytes and document_bytes at least",
+                self.bodies_bytes
+            );
+            return Err(Error::invalid(what));
+        }
         // What semaphores can count.
         const MOST: u64 = 1 << 31;
         match counts.iter().find(|(_, count)| !(1..=MOST).contains(count)) {
@@ -424,6 +437,7 @@ mod tests {
             ("[collection.\"a b\"]\nindex = { age = \"int\" }", "a b"),
             ("layout = \"shard\"", "layout"),
             ("[limits]\nconnections = 0", "limits.connections = 0"),
+            ("[limits]\nbodies_bytes = 1000000", "limits.bodies_bytes"),
             ("[limits]\nrequest_seconds = 0", "limits.request_seconds = 0"),
             ("[limits]\nrequests_per_second = nan", "limits.requests_per_second"),
             ("[listen]\naddress = \"localhost\"", "address"),

@@ -36,10 +36,12 @@ impl Gateway {
     /// A gateway of this configuration, with the secret of its file.
     ///
     /// # Errors
-    /// Of the configuration, the file, and the catalog.
+    /// Of the configuration, the file, and the catalog; [`Mismatch`](ErrorKind::Mismatch) where all keys in the catalog were
+    /// made under another secret.
     pub async fn new(config: Config) -> Result<Gateway> {
         let pepper = Pepper::from_file(&config.secret_file)?;
         let catalog = Arc::new(Catalog::open(&config.catalog).await?);
+        catalog.is_of(&pepper).await?;
         Gateway::with(config, catalog, pepper, Clock::system())
     }
 
@@ -141,7 +143,8 @@ pub async fn run(
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
     let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
-    let socket = listener.into();
+    let socket: Socket = listener.into();
+    gateway.sessions.at(socket.port());
     let router = http::router(gateway.clone(), socket.reached());
     let tenants = http::serve(socket, router, connections, arrival, until(stopped.clone()));
     let operators = async {
@@ -150,14 +153,9 @@ pub async fn run(
             Some(listener) => {
                 // Metrics answer while the last requests end.
                 const CONNECTIONS: usize = 16;
-                http::serve(
-                    listener.into(),
-                    http::operators(gateway),
-                    CONNECTIONS,
-                    arrival,
-                    until(stopped),
-                )
-                .await
+                let socket = Socket::from(listener);
+                let router = http::operators(gateway, socket.reached());
+                http::serve(socket, router, CONNECTIONS, arrival, until(stopped)).await
             }
         }
     };

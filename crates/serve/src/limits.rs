@@ -1,4 +1,8 @@
-//! Limits of requests: how many a second (by the generic cell rate algorithm), and how many at once.
+//! Limits of requests: how many a second (by the generic cell rate algorithm), how many at once, and how many bytes.
+//!
+//! What is shared by all is never one tenant's: of places and of bytes a tenant may have as many as are free, so that what is
+//! left to others halves at worst, whoever asks how much (dynamic thresholds: Choudhury and Hahne, IEEE/ACM Transactions on
+//! Networking 6, 1998). Whoever is refused again and again is answered late, as refusing takes processor time as well.
 //!
 //! All of it is keyed on the tenant and key that were authenticated, never on what a client says of itself, and the maps
 //! are bounded.
@@ -6,8 +10,9 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
+    thread,
     time::Duration,
 };
 
@@ -54,6 +59,20 @@ impl Rate {
             }
         }
     }
+
+    /// Takes one however many were taken, and says how long it is until its turn: `most` at most.
+    fn turn(&self, now: Duration, per_second: f64, burst: u32, most: Duration) -> Duration {
+        let now = u64::try_from(now.as_nanos()).unwrap_or(u64::MAX);
+        let most = u64::try_from(most.as_nanos()).unwrap_or(u64::MAX);
+        let each = ((1e9 / per_second) as u64).min(DAY);
+        let tolerance = each.saturating_mul(u64::from(burst.max(1)) - 1);
+        let end = now.saturating_add(tolerance).saturating_add(most);
+        let next = |next: u64| Some(next.max(now).saturating_add(each).min(end));
+        // It is never `None`, so this is what was there before.
+        let before = self.next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        let from = before.unwrap_or_else(|same| same).max(now);
+        Duration::from_nanos((from - now).saturating_sub(tolerance).min(most))
+    }
 }
 
 /// What one tenant, or one key, takes of the whole.
@@ -61,6 +80,12 @@ impl Rate {
 struct Share {
     rate: Rate,
     at_once: Arc<Semaphore>,
+    /// Requests that were refused.
+    refused: Rate,
+    /// Bytes of bodies that are in memory.
+    bytes: AtomicUsize,
+    /// Work on stores that are in this process: as much at once as there are processors.
+    work: Arc<Semaphore>,
 }
 
 /// What a tenant and one of its keys share among their requests; kept with what the catalog says of them, so that a request
@@ -69,6 +94,15 @@ struct Share {
 pub(crate) struct Shares {
     key: Arc<Rate>,
     tenant: Arc<Share>,
+}
+
+impl Shares {
+    /// Waits until work of this tenant may use a processor of this process. Others of its requests wait behind it, and those of
+    /// other tenants do not.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        self.tenant.work.clone().acquire_owned().await.ok()
+    }
 }
 
 /// What is counted while a request is answered, until the end of its body.
@@ -83,25 +117,38 @@ pub(crate) struct Gate {
     clock: Clock,
     limits: Limits,
     whole: Arc<Semaphore>,
+    processors: usize,
     tenants: Cache<String, Arc<Share>>,
     keys: Cache<String, Arc<Rate>>,
     /// Requests whose key is not known: each costs a lookup in the catalog.
     strangers: Rate,
+    /// Requests without a valid key.
+    refused: Rate,
+    /// Bytes of bodies that are in memory.
+    bytes: Arc<AtomicUsize>,
 }
 
 /// Of so many tenants and keys the rates are remembered; of others a burst may come again.
 const REMEMBERED: u64 = 100_000;
 /// Unknown keys a second that are looked up.
 const STRANGERS: f64 = 100.0;
+/// Refusals a second that are answered at once: to one tenant, and to all who have no valid key.
+const REFUSALS: f64 = 100.0;
+const REFUSALS_OF_STRANGERS: f64 = 1000.0;
+/// How long one is held back at most.
+const HELD: Duration = Duration::from_secs(1);
 
 impl Gate {
     pub(crate) fn new(clock: Clock, limits: Limits) -> Gate {
         Gate {
             clock,
             whole: Arc::new(Semaphore::new(limits.requests_at_once)),
+            processors: thread::available_parallelism().map_or(1, usize::from),
             tenants: Cache::new(REMEMBERED),
             keys: Cache::new(REMEMBERED),
             strangers: Rate::new(),
+            refused: Rate::new(),
+            bytes: Arc::default(),
             limits,
         }
     }
@@ -120,6 +167,9 @@ impl Gate {
         let new = || {
             Arc::new(Share {
                 rate: Rate::new(),
+                refused: Rate::new(),
+                bytes: AtomicUsize::new(0),
+                work: Arc::new(Semaphore::new(self.processors)),
                 at_once: Arc::new(Semaphore::new(self.limits.tenant_at_once)),
             })
         };
@@ -136,6 +186,19 @@ impl Gate {
         shares: &Shares,
         rate: f64,
     ) -> Result<(), Problem> {
+        self.let_pass(permit, shares, rate).map_err(|problem| {
+            let refused = &shares.tenant.refused;
+            problem.held(refused.turn(self.clock.now(), REFUSALS, REFUSALS as u32, HELD))
+        })
+    }
+
+    /// The problem of somebody who has no valid key.
+    pub(crate) fn stranger(&self, problem: Problem) -> Problem {
+        let (now, rate) = (self.clock.now(), REFUSALS_OF_STRANGERS);
+        problem.held(self.refused.turn(now, rate, rate as u32, HELD))
+    }
+
+    fn let_pass(&self, permit: &mut Permit, shares: &Shares, rate: f64) -> Result<(), Problem> {
         let now = self.clock.now();
         let wait = |after: Duration, whose: &str| {
             Problem::too_many(format!("more than {rate} requests a second of this {whose}"))
@@ -145,7 +208,15 @@ impl Gate {
         // A key takes its share first, so that one that floods does not use up what its tenant's other keys have.
         shares.key.take(now, rate, burst).map_err(|after| wait(after, "key"))?;
         shares.tenant.rate.take(now, rate, burst).map_err(|after| wait(after, "tenant"))?;
-        let at_once = shares.tenant.at_once.clone().try_acquire_owned();
+        let at_once = shares.tenant.at_once.clone();
+        let used = self.limits.tenant_at_once.saturating_sub(at_once.available_permits());
+        // Its own place is taken already.
+        if used > self.whole.available_permits() {
+            let what =
+                "the gateway is busy, and this tenant has its fair share of the requests at once";
+            return Err(Problem::too_many(what).retry(Duration::from_secs(1)));
+        }
+        let at_once = at_once.try_acquire_owned();
         permit._tenant = Some(at_once.map_err(|_| {
             Problem::too_many(format!(
                 "more than {} requests of this tenant at once",
@@ -154,6 +225,12 @@ impl Gate {
             .retry(Duration::from_secs(1))
         })?);
         Ok(())
+    }
+
+    /// What a request of a tenant has in memory of bodies: nothing yet.
+    pub(crate) fn weight(&self, shares: &Shares) -> Weight {
+        let most = self.limits.bodies_bytes;
+        Weight { all: self.bytes.clone(), tenant: shares.tenant.clone(), own: 0, most }
     }
 
     /// Whether a key that is not known may be looked up.
@@ -166,6 +243,38 @@ impl Gate {
     /// A second's worth may come at once.
     fn burst(&self, rate: f64) -> u32 {
         rate.ceil().clamp(1.0, f64::from(u32::MAX)) as u32
+    }
+}
+
+/// Bytes of bodies that a request has in memory. They are given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Weight {
+    all: Arc<AtomicUsize>,
+    tenant: Arc<Share>,
+    own: usize,
+    most: usize,
+}
+
+impl Weight {
+    /// So many bytes more.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Problem> {
+        let all = self.all.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let of_tenant = self.tenant.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.own += bytes;
+        match of_tenant <= self.most.saturating_sub(all) {
+            true => Ok(()),
+            false => {
+                let what = "too many large requests at once; this one was not done";
+                Err(Problem::unavailable(what).retry(Duration::from_secs(1)))
+            }
+        }
+    }
+}
+
+impl Drop for Weight {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.own, Ordering::Relaxed);
+        self.tenant.bytes.fetch_sub(self.own, Ordering::Relaxed);
     }
 }
 
@@ -189,6 +298,77 @@ mod tests {
                 "{taken} for {rate} a second, {burst} at once"
             );
         }
+    }
+
+    fn gate(limits: Limits) -> (Gate, Clock) {
+        let clock = Clock::by_hand();
+        (Gate::new(clock.clone(), limits), clock)
+    }
+
+    /// So many tenants that each ask for all they can get.
+    #[test]
+    fn however_many_flood_there_is_a_place_for_one_more() {
+        for floods in 1..40 {
+            let (gate, _) = gate(Limits { requests_per_second: 1e6, ..Limits::default() });
+            let mut held: Vec<Vec<Permit>> = (0..floods).map(|_| Vec::new()).collect();
+            // In turns, until nobody gets any more.
+            for _ in 0..100 {
+                for (tenant, held) in held.iter_mut().enumerate() {
+                    let shares = gate.shares(&format!("flood-{tenant}"), "k");
+                    let Ok(mut permit) = gate.enter() else { continue };
+                    if gate.admit(&mut permit, &shares, 1e6).is_ok() {
+                        held.push(permit);
+                    }
+                }
+            }
+            let shares = gate.shares("quiet", "k");
+            let mut permit = gate.enter().unwrap();
+            assert!(gate.admit(&mut permit, &shares, 1e6).is_ok(), "beside {floods}");
+            let counts: Vec<usize> = held.iter().map(Vec::len).collect();
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            assert!(most - least <= 1, "{floods} unlike shares: {counts:?}");
+            // All it may have where there is room.
+            assert!(floods > 2 || *least == 64, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn whoever_is_refused_again_and_again_waits_and_nobody_else_does() {
+        let (gate, clock) = gate(Limits { requests_per_second: 1.0, ..Limits::default() });
+        let (flood, quiet) = (gate.shares("flood", "k"), gate.shares("quiet", "k"));
+        let refused = |shares: &Shares| {
+            let mut permit = gate.enter().unwrap();
+            gate.admit(&mut permit, shares, 1.0).unwrap_err().hold
+        };
+        for shares in [&flood, &quiet] {
+            gate.admit(&mut gate.enter().unwrap(), shares, 1.0).unwrap();
+        }
+        let holds: Vec<Duration> = (0..1000).map(|_| refused(&flood)).collect();
+        assert!(holds[..100].iter().all(Duration::is_zero), "{:?}", holds[99]);
+        assert_eq!(holds[109], Duration::from_millis(100));
+        assert_eq!((holds[250], holds[999]), (HELD, HELD));
+        assert_eq!(refused(&quiet), Duration::ZERO);
+        // Those that were held back do not count for ever.
+        clock.advance(Duration::from_secs(3));
+        gate.admit(&mut gate.enter().unwrap(), &flood, 1.0).unwrap();
+        assert_eq!(refused(&flood), Duration::ZERO);
+    }
+
+    #[test]
+    fn bytes_are_shared_as_places_are_and_given_back() {
+        let (gate, _) = gate(Limits { bodies_bytes: 1000, ..Limits::default() });
+        let (a, b) = (gate.shares("a", "k"), gate.shares("b", "k"));
+        let mut first = gate.weight(&a);
+        first.add(500).unwrap();
+        let mut second = gate.weight(&a);
+        assert!(second.add(1).is_err());
+        drop(second);
+        let mut other = gate.weight(&b);
+        other.add(250).unwrap();
+        assert!(other.add(1).is_err());
+        drop((first, other));
+        assert_eq!(gate.bytes.load(Ordering::Relaxed), 0);
+        gate.weight(&a).add(500).unwrap();
     }
 
     #[test]

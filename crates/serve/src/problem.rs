@@ -16,6 +16,10 @@ pub(crate) struct Problem {
     kind: Kind,
     detail: Cow<'static, str>,
     retry: Option<Duration>,
+    /// Methods that the path has.
+    pub allow: Option<String>,
+    /// How long the answer is held back: whoever is refused all the time asks less often so.
+    pub hold: Duration,
     /// What an operator is told, and a client is not.
     pub cause: Option<String>,
 }
@@ -50,6 +54,7 @@ kinds! {
     unprocessable "unprocessable" UNPROCESSABLE_ENTITY "This cannot be done as asked";
     too_many "too-many-requests" TOO_MANY_REQUESTS "Too many requests";
     quota "quota" INSUFFICIENT_STORAGE "Over the quota of this tenant";
+    full "full" INSUFFICIENT_STORAGE "No room left";
     internal "internal" INTERNAL_SERVER_ERROR "A failure of the gateway";
     unsupported "unsupported" NOT_IMPLEMENTED "This store cannot do that";
     unavailable "unavailable" SERVICE_UNAVAILABLE "Not available at the moment";
@@ -58,12 +63,31 @@ kinds! {
 
 impl Problem {
     fn new(kind: Kind, detail: impl Into<Cow<'static, str>>) -> Problem {
-        Problem { kind, detail: detail.into(), retry: None, cause: None }
+        Problem {
+            kind,
+            detail: detail.into(),
+            retry: None,
+            allow: None,
+            hold: Duration::ZERO,
+            cause: None,
+        }
     }
 
     /// With the time after which trying again makes sense.
     pub(crate) fn retry(mut self, after: Duration) -> Problem {
         self.retry = Some(after);
+        self
+    }
+
+    /// With the methods that the path has.
+    pub(crate) fn allowing(mut self, methods: String) -> Problem {
+        self.allow = Some(methods);
+        self
+    }
+
+    /// To be answered only after this time.
+    pub(crate) fn held(mut self, back: Duration) -> Problem {
+        self.hold = back;
         self
     }
 
@@ -113,6 +137,7 @@ impl From<Error> for Problem {
             ErrorKind::Unavailable => {
                 Problem::unavailable("the store cannot be reached").retry(Duration::from_secs(1))
             }
+            ErrorKind::Full => Problem::full("the store has no room left; this was not written"),
             ErrorKind::NotFound => Problem::not_found("no such collection"),
             _ => Problem::internal("the store failed; the log of the gateway says why"),
         }

@@ -102,7 +102,10 @@ impl Report {
     pub fn broken(&self, error: &Error, left: &Left) {
         let Counts { read, written, .. } = self.so_far;
         let refused = !(error.is_outage()
-            || matches!(error.kind(), ErrorKind::Io | ErrorKind::Malformed | ErrorKind::Mismatch));
+            || matches!(
+                error.kind(),
+                ErrorKind::Io | ErrorKind::Full | ErrorKind::Malformed | ErrorKind::Mismatch
+            ));
         // What is refused at once was not begun.
         if read == 0 && refused {
             return;

@@ -11,7 +11,10 @@ use std::{
     sync::Arc,
 };
 
-use nix::sys::stat::{Mode, umask};
+use nix::sys::{
+    resource::{Resource, getrlimit, setrlimit},
+    stat::{Mode, umask},
+};
 use steelyard::{
     Error, ErrorKind, Result,
     copy::KeyRule,
@@ -79,6 +82,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         return print(Gateway::description() + "\n").map(|()| Outcome::Well);
     }
     only_ours();
+    many_files();
     let stores = Stores::on(std::thread::available_parallelism().map_or(1, usize::from))?;
     if let Some(path) = &args.config {
         let mut config = Config::from_file(path)?;
@@ -153,6 +157,16 @@ pub fn run(args: Args) -> Result<Outcome> {
 /// Files that are made from now on (catalogs, databases of tenants, backups) can be read by this user alone.
 pub fn only_ours() {
     umask(Mode::from_bits_truncate(0o077));
+}
+
+/// As many files at once as this user may have: a connection is one, and an open SQLite database several. Where the limit
+/// cannot be raised, what it allows is what is served.
+fn many_files() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
 }
 
 fn until_stopped(

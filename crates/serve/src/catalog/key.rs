@@ -58,8 +58,7 @@ impl ApiKey {
 
     /// Whether its prefix was made under this secret.
     pub(crate) fn is_made_by(&self, pepper: &Pepper) -> bool {
-        let (random, given) = self.prefix.split_at(RANDOM);
-        given == check(random, pepper)
+        is_made_by(&self.prefix, pepper)
     }
 
     /// The key of this text; none where it cannot be one.
@@ -111,6 +110,12 @@ impl ApiKey {
         }
         self.hashed(pepper).verify_slice(&expected).is_ok()
     }
+}
+
+/// Whether a prefix was made under this secret.
+pub(super) fn is_made_by(prefix: &str, pepper: &Pepper) -> bool {
+    let parts = prefix.split_at_checked(RANDOM);
+    parts.is_some_and(|(random, given)| given == check(random, pepper))
 }
 
 /// What stands behind the random letters of a prefix.

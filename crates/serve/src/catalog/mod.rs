@@ -241,6 +241,29 @@ impl Catalog {
         }
     }
 
+    /// Whether its keys were made under this secret. Where there are keys in use and none was, it is another one, under which
+    /// no request would be let in.
+    ///
+    /// # Errors
+    /// [`Mismatch`](ErrorKind::Mismatch) where it is another; of the store.
+    pub(crate) async fn is_of(&self, pepper: &Pepper) -> Result<()> {
+        let mut others = false;
+        let own = self.keys.any(|prefix, row| {
+            let own = key::is_made_by(prefix.as_str(), pepper);
+            others |= !own && !row.revoked;
+            own && !row.revoked
+        });
+        match own.await? || !others {
+            true => Ok(()),
+            false => {
+                let what = "the keys in this catalog were made under another secret than that of secret_file";
+                let hint = "put the old secret back; if it is lost, no key is good any more: revoke them all \
+                            (`steelyard tenant key revoke`), and make new ones";
+                Err(Error::new(ErrorKind::Mismatch, what).in_place(self.url()).with_hint(hint))
+            }
+        }
+    }
+
     /// Whether the catalog answers.
     pub(crate) async fn is_there(&self) -> Result<()> {
         self.tenants.get(&Key::new("-")?).await.map(drop)

@@ -57,6 +57,20 @@ impl<T: Serialize + DeserializeOwned> Table<T> {
         self.store.remove(std::slice::from_ref(key)).await.map(drop)
     }
 
+    /// Looks at rows until one is as wanted; says whether one was.
+    pub(super) async fn any(&self, mut wanted: impl FnMut(&Key, &T) -> bool) -> Result<bool> {
+        let mut rows = self.store.scan(&KeyRange::all()).await?;
+        while let Some(batch) = rows.try_next().await? {
+            for row in batch {
+                let kept = read::<T>(&row.key, row.record)?;
+                if wanted(&kept.key, &kept.row) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
     /// All rows, with their keys.
     pub(super) async fn all(&self) -> Result<Vec<(String, T)>> {
         let rows = self.store.scan(&KeyRange::all()).await?.try_concat().await?;

@@ -80,7 +80,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
     // Some at a time, as what is read takes more memory than its bytes.
     let mut changes = Vec::new().into_iter();
     loop {
-        let change: Result<Change, Problem> = match changes.next() {
+        let change: Result<Change, Bad> = match changes.next() {
             Some(change) => change,
             None => {
                 let some: Vec<Bytes> = lines.by_ref().take(BATCH).collect();
@@ -101,6 +101,10 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                 }
                 let record = revision::given(document, &revision::fresh()?);
                 let row = Row { key: id, record };
+                if waiting.len() % 32 == 31 {
+                    // What is short goes first.
+                    tokio::task::yield_now().await;
+                }
                 match checked(store, &row) {
                     Ok(()) => waiting.push(row),
                     Err(e) => {
@@ -116,7 +120,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                         let done = one(&call, store, &change).await;
                         told(Some(&change.id), done, &mut out);
                     }
-                    Err(problem) => told(None, Err(problem), &mut out),
+                    Err(Bad { id, problem }) => told(id.as_ref(), Err(problem), &mut out),
                 }
             }
         }
@@ -130,16 +134,30 @@ fn lines(body: &Bytes) -> impl Iterator<Item = Bytes> {
     lines.filter(|line| !line.trim_ascii().is_empty())
 }
 
-fn read(line: &[u8], largest: usize) -> Result<Change, Problem> {
+/// A line that cannot be done, and whose it is, as far as that was read.
+struct Bad {
+    id: Option<Key>,
+    problem: Problem,
+}
+
+fn read(line: &[u8], largest: usize) -> Result<Change, Bad> {
+    let nameless = |problem| Bad { id: None, problem };
     if line.len() > largest {
-        return Err(Problem::too_large(format!("a document has {largest} bytes at most")));
+        let what = format!("a document has {largest} bytes at most");
+        return Err(nameless(Problem::too_large(what)));
     }
-    strict::check(line)?;
-    let mut line = steelyard_store::format::Format::Json.decode_document(line)?;
+    strict::check(line).map_err(nameless)?;
+    let line = steelyard_store::format::Format::Json.decode_document(line);
+    let mut line = line.map_err(|e| nameless(e.into()))?;
     let id = match line.remove("id") {
-        Some(Value::Text(id)) => names::id(&id)?,
-        _ => return Err(Problem::invalid("a line has an \"id\", which is text")),
+        Some(Value::Text(id)) => names::id(&id).map_err(|e| nameless(e.into()))?,
+        _ => return Err(nameless(Problem::invalid("a line has an \"id\", which is text"))),
     };
+    change(id.clone(), line).map_err(|problem| Bad { id: Some(id), problem })
+}
+
+/// The change of an id that a line asks for.
+fn change(id: Key, mut line: Document) -> Result<Change, Problem> {
     let wanted = match line.remove("rev") {
         None => Wanted::Any,
         Some(Value::Null) => Wanted::Absent,
@@ -172,13 +190,12 @@ async fn one(
     call.tenant.confirm(&call.gateway).await?;
     let done = match &change.document {
         Some(document) => {
-            let done = write(store, &change.id, document.clone(), &change.wanted).await?;
-            (if done.created { 201 } else { 200 }, Some(done.revision))
+            let done = write(store, &change.id, document.clone(), &change.wanted).await;
+            done.map(|done| (if done.created { 201 } else { 200 }, Some(done.revision)))
         }
-        None => remove(store, &change.id, &change.wanted).await.map(|()| (204, None))?,
+        None => remove(store, &change.id, &change.wanted).await.map(|()| (204, None)),
     };
-    call.tenant.confirm(&call.gateway).await?;
-    Ok(done)
+    call.tenant.settled(&call.gateway, done).await
 }
 
 /// Writes what waits, all at once; where that fails, each by itself, so that each has its own status.
@@ -190,8 +207,8 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Vec<Row>, out: &m
     let put = async |rows: &[Row]| {
         // Before too: a long request does not go on where the tenant is not any more.
         call.tenant.confirm(&call.gateway).await?;
-        store.put(rows).await?;
-        call.tenant.confirm(&call.gateway).await
+        let done = store.put(rows).await.map_err(Problem::from);
+        call.tenant.settled(&call.gateway, done).await
     };
     let together = put(&rows).await;
     for mut row in rows {

@@ -15,10 +15,16 @@ pub(super) const WHERE: Param = Param {
     name: "where",
     place: "query",
     kind: "string",
+    pattern: None,
     about: "A condition: age>=60 and name~Bob",
 };
-pub(super) const FIELDS: Param =
-    Param { name: "fields", place: "query", kind: "string", about: "Only these fields: name,age" };
+pub(super) const FIELDS: Param = Param {
+    name: "fields",
+    place: "query",
+    kind: "string",
+    pattern: None,
+    about: "Only these fields, where a document has them: name,age",
+};
 
 /// The longest condition, in bytes.
 const LONGEST: usize = 8 << 10;

@@ -77,10 +77,22 @@ async fn each(call: Call) -> Result<Response, Problem> {
     Ok(([(header::CONTENT_TYPE, super::LINES)], body).into_response())
 }
 
+/// Rows that are written at once: none of other requests waits for more.
+const PART: usize = 32;
+
+/// Rows, some at a time.
+pub(super) fn in_parts(rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {
+    let mut rows = rows.into_iter();
+    std::iter::from_fn(move || {
+        let some: Vec<Row> = rows.by_ref().take(PART).collect();
+        (!some.is_empty()).then_some(some)
+    })
+}
+
 /// The rows that a query finds, in steady memory; none without a query. A body that cannot be sent whole does not end as
 /// HTTP says.
 pub(crate) fn streamed(
-    call: Call,
+    mut call: Call,
     collection: Collection,
     query: Option<Query>,
     mut writer: impl Writer,
@@ -94,11 +106,18 @@ pub(crate) fn streamed(
         let sent = async {
             let Some(query) = query else { return Ok(()) };
             let mut rows = query::find(store, &query).await?.rows;
-            while let Some(batch) = rows.try_next().await? {
+            loop {
+                call.take_turn().await;
+                let Some(batch) = rows.try_next().await? else { break };
                 let mut bytes = Vec::with_capacity(256 * batch.len());
-                for row in batch {
-                    writer.row(row, &mut bytes)?;
+                for some in in_parts(batch) {
+                    for row in some {
+                        writer.row(row, &mut bytes)?;
+                    }
+                    // What is short goes first.
+                    tokio::task::yield_now().await;
                 }
+                call.end_turn();
                 if let Err(problem) = call.tenant.confirm(&call.gateway).await {
                     return Err(Error::new(ErrorKind::Unavailable, problem.detail()));
                 }

@@ -29,6 +29,7 @@ pub(super) const ROUTE: Route = Route {
         name: "If-None-Match",
         place: "header",
         kind: "string",
+        pattern: None,
         about: "An ETag that is known already.",
     }],
     sent: None,
@@ -68,7 +69,7 @@ async fn get(call: Call) -> Result<Response, Problem> {
         false => {
             let mut bytes = Vec::with_capacity(1024);
             format.encode_document(&document, &mut bytes)?;
-            let mut response = Response::new(Body::from(bytes));
+            let mut response = Response::new(Body::from(call.counted(bytes)?));
             response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
             response
         }

@@ -17,6 +17,7 @@ use steelyard_store::{
 use super::{
     condition::{Asked, FIELDS, WHERE},
     cursor::{From, MOST_SORTED, Scope},
+    each::in_parts,
     item,
 };
 use crate::{
@@ -44,6 +45,7 @@ pub(super) const LIST: Route = Route {
             name: "sort",
             place: "query",
             kind: "string",
+            pattern: None,
             about: "Paths to sort by: -age,name",
         },
         FIELDS,
@@ -51,12 +53,14 @@ pub(super) const LIST: Route = Route {
             name: "limit",
             place: "query",
             kind: "integer",
+            pattern: None,
             about: "Documents of a page at most.",
         },
         Param {
             name: "cursor",
             place: "query",
             kind: "string",
+            pattern: None,
             about: "The next of the page before.",
         },
     ],
@@ -151,15 +155,19 @@ pub(crate) async fn listed(call: &Call, asked: &Asked) -> Result<Listed, Problem
 async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
     let Listed { rows, next } = listed(&call, &asked).await?;
     let mut body = b"{\"items\":[".to_vec();
-    for (i, row) in rows.into_iter().enumerate() {
-        if i > 0 {
-            body.push(b',');
+    for some in in_parts(rows) {
+        for row in some {
+            if !body.ends_with(b"[") {
+                body.push(b',');
+            }
+            item(row, &mut body)?;
         }
-        item(row, &mut body)?;
+        tokio::task::yield_now().await;
     }
     body.extend_from_slice(b"],\"next\":");
     body.extend_from_slice(serde_json::json!(next).to_string().as_bytes());
     body.extend_from_slice(b"}");
+    let body = call.counted(body)?;
     Ok(([(header::CONTENT_TYPE, super::JSON), (header::CACHE_CONTROL, "private, no-cache")], body)
         .into_response())
 }

@@ -55,18 +55,21 @@ pub(super) const IF_MATCH: Param = Param {
     name: "If-Match",
     place: "header",
     kind: "string",
+    pattern: Some(r#"^(\*|(W/)?"[A-Za-z0-9-]{0,64}"(, ?(W/)?"[A-Za-z0-9-]{0,64}")*)$"#),
     about: "The ETag that the document must have; * for any document.",
 };
 pub(super) const IF_NONE_MATCH: Param = Param {
     name: "If-None-Match",
     place: "header",
     kind: "string",
+    pattern: Some(r"^\*$"),
     about: "*: there must be no document yet.",
 };
 pub(super) const IDEMPOTENCY_KEY: Param = Param {
     name: "Idempotency-Key",
     place: "header",
     kind: "string",
+    pattern: Some("^[!-~]([ -~]{0,126}[!-~])?$"),
     about: "1 to 128 printable characters. A request that is repeated with the same key within 24 hours is done once.",
 };
 

@@ -109,7 +109,10 @@ impl Wanted {
             (None, Some(_)) => Err(Problem::invalid("a write takes If-None-Match: * only")),
             (Some("*"), None) => Ok(Wanted::Present),
             (Some(tags), None) => Ok(Wanted::OneOf(revisions(tags)?)),
-            (Some(_), Some(_)) => Err(Problem::invalid("If-Match or If-None-Match, not both")),
+            // The one holds where there is a document, the other where there is none.
+            (Some(_), Some(_)) => {
+                Err(Problem::changed("If-Match and If-None-Match cannot both hold for a write"))
+            }
         }
     }
 

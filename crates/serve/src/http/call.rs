@@ -7,13 +7,16 @@ use std::{
 
 use axum::{body::Body, http::HeaderMap};
 use bytes::Bytes;
-use http_body_util::{BodyExt, LengthLimitError, Limited};
+use http_body_util::BodyExt;
+use hyper::body::Body as _;
 use percent_encoding::percent_decode_str;
 use steelyard_store::store::Key;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::Reached;
 use crate::{
     gateway::Gateway,
+    limits::Weight,
     names::{self, CollectionName},
     problem::Problem,
     tenants::{Collection, TenantDb},
@@ -29,6 +32,10 @@ pub(crate) struct Call {
     pub(super) body: Mutex<Body>,
     pub(super) path: Vec<(String, String)>,
     pub(super) query: Vec<(String, String)>,
+    /// What it has of bodies in memory.
+    pub(super) weight: Weight,
+    /// Its turn among the requests of its tenant, once all that its client sends is there.
+    pub(super) turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Call {
@@ -71,19 +78,81 @@ impl Call {
     /// The body, of so many bytes at most, within the time that bodies have.
     pub(crate) async fn body(&mut self, most: usize) -> Result<Bytes, Problem> {
         let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
-        whole(std::mem::replace(body, Body::empty()), most, self.gateway.arrival()).await
+        let body = std::mem::replace(body, Body::empty());
+        let body =
+            whole(body, most, self.gateway.arrival(), |bytes| self.weight.add(bytes)).await?;
+        self.take_turn().await;
+        Ok(body)
+    }
+
+    /// Waits for its turn.
+    pub(crate) async fn take_turn(&mut self) {
+        if self.turn.is_none() {
+            self.turn = self.tenant.turn().await;
+        }
+    }
+
+    /// Lets others of its tenant go on, while its client takes what there is.
+    pub(crate) fn end_turn(&mut self) {
+        self.turn = None;
+    }
+
+    /// What is to be answered, counted among the bytes of bodies until it is sent, where it is much.
+    pub(crate) fn counted(&self, bytes: Vec<u8>) -> Result<Bytes, Problem> {
+        const MUCH: usize = 32 << 10;
+        if bytes.len() < MUCH {
+            return Ok(bytes.into());
+        }
+        let mut weight = self.gateway.gate.weight(&self.tenant.principal().grant().shares);
+        weight.add(bytes.len())?;
+        Ok(Bytes::from_owner(Counted { bytes, _weight: weight }))
     }
 }
 
-/// A body, of so many bytes at most, within this time.
-pub(crate) async fn whole(body: Body, most: usize, within: Duration) -> Result<Bytes, Problem> {
-    let body = Limited::new(body, most);
-    match tokio::time::timeout(within, body.collect()).await {
-        Ok(Ok(collected)) => Ok(collected.to_bytes()),
-        Ok(Err(e)) if e.is::<LengthLimitError>() => {
-            Err(Problem::too_large(format!("the body is longer than {most} bytes")))
+/// Bytes that are given back when they are sent.
+struct Counted {
+    bytes: Vec<u8>,
+    _weight: Weight,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// A body, of so many bytes at most, within this time. `arrived` is told of each part.
+pub(crate) async fn whole(
+    mut body: Body,
+    most: usize,
+    within: Duration,
+    mut arrived: impl FnMut(usize) -> Result<(), Problem>,
+) -> Result<Bytes, Problem> {
+    let longer = || Problem::too_large(format!("the body is longer than {most} bytes"));
+    // What is said to be too long is not waited for.
+    if body.size_hint().lower() > most as u64 {
+        return Err(longer());
+    }
+    let collect = async {
+        let (mut first, mut all) = (Bytes::new(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            let broken = |_| Problem::invalid("the body did not arrive whole");
+            let Ok(data) = frame.map_err(broken)?.into_data() else { continue };
+            arrived(data.len())?;
+            match first.len() + all.len() + data.len() {
+                longest if longest > most => return Err(longer()),
+                // Most come in one part, which is not copied.
+                _ if first.is_empty() && all.is_empty() => first = data,
+                _ => {
+                    all.extend_from_slice(&std::mem::take(&mut first));
+                    all.extend_from_slice(&data);
+                }
+            }
         }
-        Ok(Err(_)) => Err(Problem::invalid("the body did not arrive whole")),
+        Ok(if all.is_empty() { first } else { all.into() })
+    };
+    match tokio::time::timeout(within, collect).await {
+        Ok(body) => body,
         Err(_) => Err(Problem::invalid("the body did not arrive in time")),
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Param, Route};
-use crate::{ROUTES, login, problem::Problem};
+use crate::{Limits, ROUTES, login, problem::Problem};
 
 /// All of it.
 pub(crate) fn description() -> Value {
@@ -44,7 +44,12 @@ fn operation(route: &Route) -> Value {
             "collection" => {
                 json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$" })
             }
-            _ => json!({ "type": "string", "minLength": 1, "maxLength": 512 }),
+            // In bytes there may be 512, which no schema can say.
+            _ => json!({
+                "type": "string", "minLength": 1, "maxLength": 512,
+                "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f\\\\]+$",
+                "not": { "enum": [".", "..", "%2e", "%2E", ".%2e", ".%2E", "%2e.", "%2E."] },
+            }),
         };
         json!({ "name": name, "in": "path", "required": true, "schema": schema })
     });
@@ -63,9 +68,17 @@ fn operation(route: &Route) -> Value {
 }
 
 fn parameter(param: &Param) -> Value {
+    let mut schema = json!({ "type": param.kind });
+    if param.kind == "integer" {
+        schema["minimum"] = json!(1);
+        schema["maximum"] = json!(Limits::default().page_documents);
+    }
+    if let Some(pattern) = param.pattern {
+        schema["pattern"] = json!(pattern);
+    }
     json!({
         "name": param.name, "in": param.place, "required": false,
-        "description": param.about, "schema": { "type": param.kind },
+        "description": param.about, "schema": schema,
     })
 }
 
@@ -136,7 +149,7 @@ fn schemas() -> Value {
             "type": "object", "additionalProperties": false,
             "properties": {
                 "where": { "type": ["string", "object"] }, "sort": text, "fields": text,
-                "limit": { "type": "integer", "minimum": 1 }, "cursor": { "type": ["string", "null"] },
+                "limit": { "type": "integer", "minimum": 1, "maximum": Limits::default().page_documents }, "cursor": { "type": ["string", "null"] },
             },
         },
         "Change": {

@@ -4,19 +4,29 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::State,
+    extract::{Request, State},
     http::{StatusCode, header},
+    middleware::{Next, from_fn_with_state},
     response::{IntoResponse, Response},
     routing::get,
 };
 
-use crate::gateway::Gateway;
+use super::Reached;
+use crate::{gateway::Gateway, page};
 
-pub(crate) fn operators(gateway: Arc<Gateway>) -> Router {
+pub(crate) fn operators(gateway: Arc<Gateway>, reached: Reached) -> Router {
+    // A page that a browser on this machine shows must not read them under a name of its own (DNS rebinding).
+    let named = move |State(gateway): State<Arc<Gateway>>, request: Request, next: Next| async move {
+        match page::is_named(&gateway, request.headers(), reached) {
+            Ok(()) => next.run(request).await,
+            Err(problem) => problem.into_response(),
+        }
+    };
     Router::new()
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
+        .layer(from_fn_with_state(gateway.clone(), named))
         .with_state(gateway)
 }
 

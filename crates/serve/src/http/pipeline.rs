@@ -2,7 +2,7 @@
 //! tenant, the database, the operation; and then metrics and log. Programs and browsers differ in their [`Manner`] alone.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
@@ -13,7 +13,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{RawPathParams, Request, State, rejection::RawPathParamsRejection},
-    http::{Method, header},
+    http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
     routing::{MethodFilter, MethodRouter},
 };
@@ -61,8 +61,8 @@ impl Served {
     }
 }
 
-/// What is served at one path by one method, by the verb behind a colon.
-type Verbs = Vec<(Option<&'static str>, Served)>;
+/// What is served at one path: by which method, and by the verb behind a colon.
+type Offered = Vec<(Method, Option<&'static str>, Served)>;
 
 /// The manner of programs: a key in a header, problems as JSON.
 static PROGRAMS: Manner = Manner {
@@ -77,37 +77,34 @@ pub(crate) fn router(gateway: Arc<Gateway>, reached: Reached) -> Router {
     let programs = ROUTES.iter().map(|route| (&PROGRAMS, Served::Tenants(route)));
     let programs = programs.chain([(&PROGRAMS, Served::Anyone(&login::OPEN))]);
     let browsers = page::SERVED.iter().map(|served| (&page::MANNER, *served));
-    let mut paths: BTreeMap<&'static str, (&Manner, BTreeMap<String, Verbs>)> = BTreeMap::new();
+    let mut paths: BTreeMap<&'static str, (&Manner, Offered)> = BTreeMap::new();
     for (manner, served) in programs.chain(browsers) {
         let (path, verb) = served.split();
-        let (_, methods) = paths.entry(path).or_insert_with(|| (manner, BTreeMap::new()));
-        methods.entry(served.method().to_string()).or_default().push((verb, served));
+        let (_, offered) = paths.entry(path).or_insert_with(|| (manner, Vec::new()));
+        offered.push((served.method(), verb, served));
     }
     let mut router = Router::new();
-    for (path, (manner, methods)) in paths {
-        let mut answering = MethodRouter::new();
-        for (method, verbs) in methods {
-            let method = Method::from_bytes(method.as_bytes())
-                .ok()
-                .and_then(|m| MethodFilter::try_from(m).ok());
-            let Some(method) = method else { continue };
-            let verbs: Arc<Verbs> = verbs.into();
-            let answer = move |State(gateway): State<Arc<Gateway>>,
-                               params: Result<RawPathParams, RawPathParamsRejection>,
-                               request: Request| {
-                let params = params.map(|params| {
-                    let part = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-                    params.iter().map(part).collect()
-                });
-                let params = params.map_err(|_| Problem::invalid("the path is not UTF-8"));
-                answered(gateway, manner, reached, verbs.clone(), params, request)
-            };
-            answering = answering.on(method, answer);
-        }
-        let no_method = async |request: Request| {
-            plain(manner, &request, Problem::no_method("see /openapi.json"))
+    for (path, (manner, offered)) in paths {
+        let methods: BTreeSet<String> =
+            offered.iter().map(|(method, ..)| method.to_string()).collect();
+        let offered: Arc<Offered> = offered.into();
+        let answer = move |State(gateway): State<Arc<Gateway>>,
+                           params: Result<RawPathParams, RawPathParamsRejection>,
+                           request: Request| {
+            let params = params.map(|params| {
+                let part = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+                params.iter().map(part).collect()
+            });
+            let params = params.map_err(|_| Problem::invalid("the path is not UTF-8"));
+            answered(gateway, manner, reached, offered.clone(), params, request)
         };
-        router = router.route(path, answering.fallback(no_method));
+        // By name too, so that `HEAD` goes the way of `GET`.
+        let known = methods.iter().filter_map(|method| {
+            MethodFilter::try_from(Method::from_bytes(method.as_bytes()).ok()?).ok()
+        });
+        let answering = known
+            .fold(MethodRouter::new(), |answering, method| answering.on(method, answer.clone()));
+        router = router.route(path, answering.fallback(answer));
     }
     router.fallback(no_path).with_state(gateway)
 }
@@ -138,7 +135,7 @@ async fn answered(
     gateway: Arc<Gateway>,
     manner: &'static Manner,
     reached: Reached,
-    verbs: Arc<Verbs>,
+    offered: Arc<Offered>,
     path: Result<Vec<(String, String)>, Problem>,
     request: Request,
 ) -> Response {
@@ -150,22 +147,33 @@ async fn answered(
         Ok(path) => (path, None),
         Err(problem) => (Vec::new(), Some(problem)),
     };
-    let served = chosen(&verbs, &mut path);
+    let chosen = chosen(&offered, request.method(), &mut path);
+    let served = chosen.as_ref().ok().copied();
     let refused = broken.or_else(|| (manner.first)(&gateway, request.headers(), reached).err());
-    let done = match (refused, served) {
-        (Some(problem), _) => Err(problem),
-        (None, Some(Served::Tenants(route))) => {
+    let done = match (refused, chosen) {
+        (Some(problem), _) | (None, Err(problem)) => Err(problem),
+        (None, Ok(Served::Tenants(route))) => {
             let_in(&gateway, manner, reached, route, path, request, &mut seen).await
         }
-        (None, Some(Served::Anyone(open))) => {
+        (None, Ok(Served::Anyone(open))) => {
             (open.call)(Visit { gateway: &gateway, reached, request, seen: &mut seen }).await
         }
-        (None, None) => Err(nothing()),
     };
     let (problem, cause, mut response) = match done {
         Ok(response) => (None, None, response),
         Err(problem) => {
-            (Some(problem.name()), problem.cause.clone(), (manner.told)(problem, &seen))
+            // Without a place among the requests, which is somebody else's meanwhile.
+            if !problem.hold.is_zero() {
+                tokio::time::sleep(problem.hold).await;
+            }
+            let allow = problem.allow.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
+            let (name, cause) = (problem.name(), problem.cause.clone());
+            if problem.status() == StatusCode::UNAUTHORIZED {
+                seen.cookie = gateway.sessions.cookie();
+            }
+            let mut response = (manner.told)(problem, &seen);
+            allow.map(|allow| response.headers_mut().insert(header::ALLOW, allow));
+            (Some(name), cause, response)
         }
     };
     (manner.last)(&mut response);
@@ -181,22 +189,37 @@ async fn answered(
     response
 }
 
-/// What the verb in the last part of the path is for; the verb is taken off it.
-fn chosen(verbs: &Verbs, path: &mut [(String, String)]) -> Option<Served> {
-    let verb_of = |text: &str| text.rsplit_once(':').map(|(_, verb)| verb.to_owned());
-    let last = path.last_mut();
-    let verb = last.as_ref().and_then(|(_, value)| verb_of(value));
-    let with_verb = verb.and_then(|verb| {
-        let route = verbs.iter().find(|(known, _)| *known == Some(&*verb))?.1;
-        Some((route, verb.len() + 1))
-    });
-    match (with_verb, last) {
-        (Some((route, cut)), Some((_, value))) => {
-            value.truncate(value.len() - cut);
-            Some(route)
+/// What a method is for at a path, by the verb in its last part, which is taken off it.
+fn chosen(
+    offered: &Offered,
+    method: &Method,
+    path: &mut [(String, String)],
+) -> Result<Served, Problem> {
+    // What is answered to `HEAD` is the head of what `GET` is answered.
+    let method = if method == Method::HEAD { &Method::GET } else { method };
+    let mut verb = None;
+    if let Some((_, last)) = path.last_mut()
+        && let Some(colon) = last.rfind(':')
+    {
+        verb = offered.iter().find_map(|(_, known, _)| known.filter(|v| *v == &last[colon + 1..]));
+        if verb.is_some() {
+            last.truncate(colon);
         }
-        _ => verbs.iter().find(|(verb, _)| verb.is_none()).map(|(_, route)| *route),
     }
+    let here = || offered.iter().filter(|(_, known, _)| *known == verb);
+    if let Some((.., served)) = here().find(|(known, ..)| known == method) {
+        return Ok(*served);
+    }
+    let mut allowed: Vec<&str> = here().map(|(method, ..)| method.as_str()).collect();
+    if allowed.is_empty() {
+        return Err(nothing());
+    }
+    if allowed.contains(&"GET") {
+        allowed.push("HEAD");
+    }
+    allowed.sort_unstable();
+    let problem = Problem::no_method(format!("it has {}", allowed.join(", ")));
+    Err(problem.allowing(allowed.join(", ")))
 }
 
 /// An operation of the tenant who is asking.
@@ -210,13 +233,20 @@ pub(crate) async fn let_in(
     seen: &mut Seen,
 ) -> Result<Response, Problem> {
     let mut permit = gateway.gate.enter()?;
-    let principal =
-        gateway.grants.principal(&(manner.key)(gateway, &request)?, &gateway.gate).await?;
+    let principal = match (manner.key)(gateway, &request) {
+        Ok(key) => gateway.grants.principal(&key, &gateway.gate).await,
+        Err(problem) => Err(problem),
+    };
+    let principal = principal.map_err(|problem| match problem.status() {
+        StatusCode::UNAUTHORIZED => gateway.gate.stranger(problem),
+        _ => problem,
+    })?;
     seen.tenant = principal.tenant().to_owned();
     seen.key = principal.key().to_owned();
     let rate = principal.grant().tenant.limits.requests_per_second;
     let rate = rate.unwrap_or(gateway.config.limits.requests_per_second);
     gateway.gate.admit(&mut permit, &principal.grant().shares, rate)?;
+    let weight = gateway.gate.weight(&principal.grant().shares);
     TenantDb::may(&principal, route.access)?;
     let known: Vec<&str> =
         route.params.iter().filter(|p| p.place == "query").map(|p| p.name).collect();
@@ -228,8 +258,25 @@ pub(crate) async fn let_in(
     let work = tokio::spawn(async move {
         let tenant = shared.tenant(principal).await?;
         let (headers, body) = (head.headers, body.into());
-        let call = Call { gateway: shared, reached, tenant, headers, body, path, query };
-        let response = (route.call)(call).await?;
+        let asking = tenant.clone();
+        let mut call = Call {
+            gateway: shared.clone(),
+            reached,
+            tenant,
+            headers,
+            body,
+            path,
+            query,
+            weight,
+            turn: None,
+        };
+        if route.sent.is_none() {
+            call.take_turn().await;
+        }
+        let response = match (route.call)(call).await {
+            Err(problem) => asking.settled(&shared, Err(problem)).await?,
+            Ok(response) => response,
+        };
         Ok::<_, Problem>(response.map(|body| Body::new(Held { body, _permit: permit })))
     });
     match tokio::time::timeout(gateway.patience(), work).await {

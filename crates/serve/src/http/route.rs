@@ -29,6 +29,8 @@ pub(crate) struct Manner {
 pub(crate) struct Seen {
     pub tenant: String,
     pub key: String,
+    /// The name of the cookie that a session would have.
+    pub cookie: String,
 }
 
 /// What is served to anyone.
@@ -71,6 +73,8 @@ pub(crate) struct Param {
     pub place: &'static str,
     /// A type of JSON Schema.
     pub kind: &'static str,
+    /// What a text has to fit, as a regular expression of JSON Schema.
+    pub pattern: Option<&'static str>,
     pub about: &'static str,
 }
 

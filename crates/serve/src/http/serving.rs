@@ -1,8 +1,16 @@
 //! Connections: so many at once, each with a time for its handshake and for the head of a request, until they are to end.
+//!
+//! Where few places are left, a connection ends with the answer it gets: clients that keep theirs open lock nobody out.
 
-use std::{future::Future, pin::pin, sync::Arc, time::Duration};
+use std::{convert::Infallible, future::Future, pin::pin, sync::Arc, time::Duration};
 
-use axum::Router;
+use axum::{
+    Router,
+    http::{HeaderValue, Request, header},
+    response::Response,
+};
+use futures_util::future::BoxFuture;
+use hyper::{body::Incoming, service::Service};
 use hyper_util::{
     rt::{TokioIo, TokioTimer},
     server::graceful::GracefulShutdown,
@@ -13,7 +21,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     patient::Patient,
-    socket::{Incoming, Socket},
+    socket::{Incoming as Accepted, Socket},
 };
 
 /// The longest head of a request, in bytes.
@@ -31,6 +39,8 @@ pub(crate) async fn serve(
 ) -> Result<()> {
     let (places, graceful) = (Arc::new(Semaphore::new(connections)), GracefulShutdown::new());
     let mut shutdown = pin!(shutdown);
+    // A quarter of them.
+    let spare = connections / 4;
     loop {
         let place = places.clone().acquire_owned();
         let accepted = async {
@@ -52,12 +62,12 @@ pub(crate) async fn serve(
                 continue;
             }
         };
-        let (router, watcher) = (router.clone(), graceful.watcher());
+        let (router, places, watcher) = (router.clone(), places.clone(), graceful.watcher());
         tokio::spawn(async move {
             // A client that hangs up, or does not speak TLS, is no error of ours.
             if let Some(stream) = ready(incoming, arrival).await {
                 let stream = Patient::new(stream, arrival);
-                let service = TowerToHyperService::new(router);
+                let service = Yielding { router: TowerToHyperService::new(router), places, spare };
                 let _ = watcher
                     .watch(http(arrival).serve_connection(TokioIo::new(stream), service))
                     .await;
@@ -72,7 +82,34 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-async fn ready(incoming: Incoming, arrival: Duration) -> Option<Box<dyn super::socket::Io>> {
+/// A router whose answers end their connections where few places are left for others.
+struct Yielding {
+    router: TowerToHyperService<Router>,
+    places: Arc<Semaphore>,
+    spare: usize,
+}
+
+impl Service<Request<Incoming>> for Yielding {
+    type Response = Response;
+    type Error = Infallible;
+    type Future = BoxFuture<'static, Result<Response, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let (answered, places, spare) =
+            (self.router.call(request), self.places.clone(), self.spare);
+        Box::pin(async move {
+            let mut response = answered.await?;
+            if places.available_permits() < spare {
+                response
+                    .headers_mut()
+                    .insert(header::CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(response)
+        })
+    }
+}
+
+async fn ready(incoming: Accepted, arrival: Duration) -> Option<Box<dyn super::socket::Io>> {
     tokio::time::timeout(arrival, incoming.ready()).await.ok()?.ok()
 }
 

@@ -51,6 +51,16 @@ pub(super) enum Incoming {
 }
 
 impl Socket {
+    /// The port that it listens on; 0 where it has none.
+    pub(crate) fn port(&self) -> u16 {
+        match self {
+            Socket::Tcp(listener) => listener.local_addr().map_or(0, |address| address.port()),
+            #[cfg(feature = "tls")]
+            Socket::Tls(listener, _) => listener.local_addr().map_or(0, |address| address.port()),
+            Socket::Unix(_) => 0,
+        }
+    }
+
     pub(crate) fn reached(&self) -> Reached {
         let local = |listener: &TcpListener| {
             listener.local_addr().is_ok_and(|address| address.ip().is_loopback())

@@ -76,7 +76,7 @@ async fn home(visit: Visit<'_>) -> Result<Response, Problem> {
         })?;
         return signed_in(gateway, reached, headers, key);
     }
-    if session::id(headers).is_none() {
+    if gateway.sessions.id(headers).is_none() {
         // From another site the browser sends no cookie, but it may have one.
         let from_elsewhere = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
         return Ok(sign_in(None, from_elsewhere));
@@ -91,7 +91,7 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     guard::is_own(request.headers())?;
     let (head, body) = request.into_parts();
     // Before it takes a place: a stranger can be slow.
-    let body = whole(body, MOST, gateway.arrival()).await?;
+    let body = whole(body, MOST, gateway.arrival(), |_| Ok(())).await?;
     let _permit = gateway.gate.enter()?;
     let form = std::str::from_utf8(&body).map_err(|_| Problem::invalid("the form is not UTF-8"))?;
     let form = parameters(Some(form), &["key"])?;
@@ -114,7 +114,7 @@ async fn logout(visit: Visit<'_>) -> Result<Response, Problem> {
     let Visit { gateway, reached, request, .. } = visit;
     guard::is_own(request.headers())?;
     gateway.sessions.end(request.headers());
-    Ok(to_home(session::cookie(None, reached.tls)))
+    Ok(to_home(session::cookie(&gateway.sessions.cookie(), None, reached.tls)))
 }
 
 /// A new session in the place of the one that there was, so that nobody goes on with an id from before.
@@ -126,7 +126,7 @@ fn signed_in(
 ) -> Result<Response, Problem> {
     gateway.sessions.end(headers);
     let id = gateway.sessions.begin(key)?;
-    Ok(to_home(session::cookie(Some(&id), reached.tls)))
+    Ok(to_home(session::cookie(&gateway.sessions.cookie(), Some(&id), reached.tls)))
 }
 
 fn to_home(cookie: HeaderValue) -> Response {

@@ -13,7 +13,7 @@ use crate::{
 ///
 /// A page of another site can have its own name point to this machine, and would then be of the same origin as the gateway
 /// (DNS rebinding). The name stays in `Host`, though. Elsewhere a gateway has any names that its operator gives it.
-pub(super) fn is_named(
+pub(crate) fn is_named(
     gateway: &Gateway,
     headers: &HeaderMap,
     reached: Reached,

@@ -103,7 +103,9 @@ pub(super) fn told(problem: Problem, seen: &Seen) -> Response {
     let mut response = problem.into_response();
     response.headers_mut().extend(page.headers().clone());
     if status == StatusCode::UNAUTHORIZED {
-        response.headers_mut().insert(header::SET_COOKIE, session::cookie(None, false));
+        response
+            .headers_mut()
+            .insert(header::SET_COOKIE, session::cookie(&seen.cookie, None, false));
     }
     response.map(|_| page.into_body())
 }

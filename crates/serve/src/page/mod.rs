@@ -21,6 +21,7 @@ use crate::{
     problem::Problem,
 };
 
+pub(crate) use guard::is_named;
 pub(crate) use session::Sessions;
 
 /// All of it.

@@ -19,7 +19,7 @@ use crate::{
 };
 
 const fn param(name: &'static str) -> Param {
-    Param { name, place: "query", kind: "string", about: "" }
+    Param { name, place: "query", kind: "string", pattern: None, about: "" }
 }
 
 pub(super) static ROUTE: Route = Route {

@@ -6,7 +6,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -29,7 +29,8 @@ const TOKENS: usize = 1000;
 const SESSIONS: u64 = 10_000;
 const OF_A_KEY: usize = 32;
 
-/// The cookie with the id of a session.
+/// The cookie with the id of a session, before the port. Cookies know no ports: two gateways on one host would sign one
+/// another's users out.
 const COOKIE: &str = "steelyard_session";
 
 type Hash = [u8; 32];
@@ -50,6 +51,8 @@ pub(crate) struct Sessions {
     clock: Clock,
     tokens: Mutex<HashMap<Hash, Token>>,
     open: Cache<Hash, Arc<Session>>,
+    /// The port that is listened on; 0 where there is none.
+    port: OnceLock<u16>,
     /// The sessions of each key, the oldest first.
     of_keys: Cache<String, Arc<Mutex<VecDeque<Hash>>>>,
 }
@@ -59,6 +62,7 @@ impl Sessions {
         Sessions {
             clock,
             tokens: Mutex::default(),
+            port: OnceLock::new(),
             // A new session takes the place of the one that was used least lately, however often that was used.
             open: Cache::builder()
                 .max_capacity(SESSIONS)
@@ -66,6 +70,20 @@ impl Sessions {
                 .time_to_idle(IDLE)
                 .build(),
             of_keys: Cache::builder().max_capacity(SESSIONS).time_to_idle(IDLE).build(),
+        }
+    }
+
+    /// Says which port is listened on.
+    pub(crate) fn at(&self, port: u16) {
+        // What was said first holds.
+        let _ = self.port.set(port);
+    }
+
+    /// The name of the cookie of this gateway.
+    pub(crate) fn cookie(&self) -> String {
+        match self.port.get() {
+            None | Some(0) => COOKIE.to_owned(),
+            Some(port) => format!("{COOKIE}_{port}"),
         }
     }
 
@@ -108,7 +126,7 @@ impl Sessions {
 
     /// The key of the session that a request belongs to.
     pub(super) fn key(&self, headers: &HeaderMap) -> Option<ApiKey> {
-        let hash = hash(id(headers)?);
+        let hash = hash(self.id(headers)?);
         let session = self.open.get(&hash)?;
         let now = self.now();
         let idle = now.saturating_sub(session.used.fetch_max(now, Ordering::Relaxed));
@@ -121,8 +139,20 @@ impl Sessions {
 
     /// Ends the session that a request belongs to.
     pub(super) fn end(&self, headers: &HeaderMap) {
-        if let Some(id) = id(headers) {
+        if let Some(id) = self.id(headers) {
             self.open.invalidate(&hash(id));
+        }
+    }
+
+    /// The id in the cookie of a request. Of two cookies of this name one is not ours, so there is none.
+    pub(super) fn id<'h>(&self, headers: &'h HeaderMap) -> Option<&'h str> {
+        let own = self.cookie();
+        let given = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        let pairs = given.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
+        let mut ours = pairs.filter(|(name, _)| name.trim() == own).map(|(_, id)| id.trim());
+        match (ours.next(), ours.next()) {
+            (Some(id), None) if !id.is_empty() => Some(id),
+            _ => None,
         }
     }
 
@@ -135,23 +165,12 @@ fn hash(text: &str) -> Hash {
     Sha256::digest(text).into()
 }
 
-/// The id in the cookie of a request. Of two cookies of this name one is not ours, so there is none.
-pub(super) fn id(headers: &HeaderMap) -> Option<&str> {
-    let given = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = given.flat_map(|text| text.split(';')).filter_map(|pair| pair.split_once('='));
-    let mut ours = pairs.filter(|(name, _)| name.trim() == COOKIE).map(|(_, id)| id.trim());
-    match (ours.next(), ours.next()) {
-        (Some(id), None) if !id.is_empty() => Some(id),
-        _ => None,
-    }
-}
-
-/// The cookie of a session; without an id, what makes the browser forget it. Behind a proxy that speaks TLS it is not known
+/// The cookie of this name, of a session; without an id, what makes the browser forget it. Behind a proxy that speaks TLS it is not known
 /// that it is `tls`.
-pub(super) fn cookie(id: Option<&str>, tls: bool) -> HeaderValue {
+pub(super) fn cookie(name: &str, id: Option<&str>, tls: bool) -> HeaderValue {
     let (id, age) = id.map_or(("", "; Max-Age=0"), |id| (id, ""));
     let secure = if tls { "; Secure" } else { "" };
-    let text = format!("{COOKIE}={id}; Path=/; HttpOnly; SameSite=Strict{secure}{age}");
+    let text = format!("{name}={id}; Path=/; HttpOnly; SameSite=Strict{secure}{age}");
     HeaderValue::from_str(&text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
@@ -201,8 +220,19 @@ mod tests {
     }
 
     #[test]
+    fn a_session_is_one_of_its_port() {
+        let key = ApiKey::fresh(&Pepper::fresh().unwrap()).unwrap();
+        let sessions = Sessions::new(Clock::by_hand());
+        sessions.at(8080);
+        let id = sessions.begin(key).unwrap();
+        let both = with(&format!("steelyard_session_8081=x; steelyard_session_8080={id}"));
+        assert!(sessions.key(&both).is_some());
+        assert!(sessions.key(&with(&format!("steelyard_session={id}"))).is_none());
+    }
+
+    #[test]
     fn over_tls_a_cookie_goes_over_tls_alone() {
-        let of = |tls| cookie(Some("x"), tls).to_str().unwrap().to_owned();
+        let of = |tls| cookie(COOKIE, Some("x"), tls).to_str().unwrap().to_owned();
         assert!(of(true).contains("; Secure") && !of(false).contains("Secure"));
     }
 

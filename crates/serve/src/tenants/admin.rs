@@ -42,7 +42,17 @@ impl Tenants {
     pub async fn open_or_create(config: Config) -> Result<Tenants> {
         let pepper = Pepper::from_file(&config.secret_file)?;
         let catalog = Arc::new(Catalog::open(&config.catalog).await?);
-        Ok(Tenants::with(config, catalog, pepper))
+        let tenants = Tenants::with(config, catalog, pepper);
+        tenants.check_secret().await?;
+        Ok(tenants)
+    }
+
+    /// Whether the secret is the one that the keys were made under: a key that is made under another is of no use.
+    ///
+    /// # Errors
+    /// [`Mismatch`](ErrorKind::Mismatch) where there are keys and all were made under another one; of the catalog.
+    pub async fn check_secret(&self) -> Result<()> {
+        self.catalog.is_of(&self.pepper).await
     }
 
     /// Those of these parts.

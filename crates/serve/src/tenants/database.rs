@@ -11,7 +11,7 @@ use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     record::Document,
     store::{
-        self, Databases, Expected, Filter, Key, KeyRange, Layout, Place, Row, Store,
+        self, Databases, Driver, Expected, Filter, Key, KeyRange, Layout, Place, Row, Store,
         wrappers::{Prefix, Replicas},
     },
 };
@@ -116,6 +116,11 @@ impl Database {
                 database.table(MARKER)?.delete(&Filter::All).await.map(drop)
             }
         }
+    }
+
+    /// Whether it works in this process, and not in a server.
+    pub(crate) fn is_local(&self) -> bool {
+        store::driver(&self.place.url().scheme).is_some_and(Driver::is_embedded)
     }
 
     /// A table, which may not be there.

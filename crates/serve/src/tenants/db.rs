@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use steelyard_base::{ErrorKind, Result};
 use steelyard_store::store::Store;
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Grant, Principal,
@@ -21,6 +22,7 @@ pub(crate) enum Access {
 }
 
 /// The database of one tenant, for one request of its principal.
+#[derive(Clone)]
 pub(crate) struct TenantDb {
     principal: Principal,
     db: Arc<OpenDb>,
@@ -71,6 +73,14 @@ impl TenantDb {
         &self.db
     }
 
+    /// Waits until this tenant's work may begin, where it is done in this process; none where it is a server's.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        match self.db.is_local() {
+            true => self.principal.grant().shares.turn().await,
+            false => None,
+        }
+    }
+
     /// Whether what the store answered may be told: whether the tenant is where it was, by a lease that holds, or by
     /// another look at the catalog. A tenant is moved only after every lease on its old place has run out, so what was done
     /// by then is moved with it (docs/moving.md).
@@ -89,6 +99,17 @@ impl TenantDb {
                 Err(Problem::unavailable(what).retry(Duration::from_secs(1)))
             }
         }
+    }
+
+    /// What a store answered, good or bad, if it may be told: what is not there, or not as it was, may be so because the tenant
+    /// is elsewhere.
+    pub(crate) async fn settled<T>(
+        &self,
+        gateway: &Gateway,
+        done: Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        self.confirm(gateway).await?;
+        done
     }
 
     /// A collection to read, which may not be there. A key that may write reads what it wrote; one that may only read,

@@ -1,6 +1,12 @@
 //! What the catalog says of a key and its tenant, and for how long a process may go by it.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use moka::future::Cache;
 use steelyard_base::Error;
@@ -22,6 +28,8 @@ pub(crate) struct Grant {
     pub shares: Shares,
     /// Until when that holds, by the clock of this process.
     until: Duration,
+    /// Somebody is asking the catalog again.
+    asked: AtomicBool,
 }
 
 impl Grant {
@@ -65,6 +73,8 @@ pub(crate) struct Grants {
 
 /// So many keys are remembered.
 const REMEMBERED: u64 = 10_000;
+/// How long a request waits for the catalog.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Grants {
     pub(crate) fn new(
@@ -111,43 +121,78 @@ impl Grants {
     ) -> Result<Option<Arc<Grant>>, Problem> {
         let old = self.known.get(prefix).await;
         match &old {
-            // Half a lease is left to the request.
-            Some(grant) if self.clock.now() + self.lease / 2 < grant.until => return Ok(old),
-            // Beside those who still go by the old one.
-            Some(old) => {
-                let read = self.read(prefix, gate).await;
-                return match &read {
-                    Ok(grant) => {
-                        self.known.insert(prefix.to_owned(), grant.clone()).await;
-                        Ok(Some(grant.clone()))
-                    }
-                    Err(Unread::Absent) => {
-                        self.known.invalidate(prefix).await;
-                        Ok(None)
-                    }
-                    Err(Unread::Failed(_)) if old.holds(&self.clock) => Ok(Some(old.clone())),
-                    Err(Unread::Failed(e)) => Err(unreadable(e)),
-                };
+            Some(grant) if grant.holds(&self.clock) => {
+                // For those who come later, while half of the lease is left to those who are here.
+                if self.clock.now() + self.lease / 2 >= grant.until
+                    && !grant.asked.swap(true, Ordering::Relaxed)
+                {
+                    self.renew(grant.clone());
+                }
+                return Ok(old);
             }
+            // A key that was known costs no lookup of a stranger's.
+            Some(_) => self.known.invalidate(prefix).await,
             None => gate.may_look_up()?,
         }
         // Asked for once, however many requests wait for it.
-        match self.known.try_get_with(prefix.to_owned(), self.read(prefix, gate)).await {
-            Ok(grant) => Ok(Some(grant)),
-            Err(unread) => match &*unread {
+        let read = async {
+            let (key, tenant, until) = self.look_up().of(prefix).await?;
+            let shares = gate.shares(&tenant.name, prefix);
+            let (prefix, asked) = (prefix.to_owned(), AtomicBool::new(false));
+            Ok::<_, Unread>(Arc::new(Grant { prefix, key, tenant, shares, until, asked }))
+        };
+        let read = self.known.try_get_with(prefix.to_owned(), read);
+        match tokio::time::timeout(PATIENCE, read).await {
+            Ok(Ok(grant)) => Ok(Some(grant)),
+            Ok(Err(unread)) => match &*unread {
                 Unread::Absent => Ok(None),
                 Unread::Failed(e) => Err(unreadable(e)),
             },
+            Err(_) => Err(unreadable(&Error::timeout("the catalog did not answer in time"))),
         }
     }
 
-    async fn read(&self, prefix: &str, gate: &Gate) -> Result<Arc<Grant>, Unread> {
+    /// Asks the catalog again, beside those who still go by what it said. Where it does not answer, that runs out.
+    fn renew(&self, old: Arc<Grant>) {
+        let (look_up, known) = (self.look_up(), self.known.clone());
+        tokio::spawn(async move {
+            match look_up.of(&old.prefix).await {
+                Ok((key, tenant, until)) => {
+                    let (prefix, shares) = (old.prefix.clone(), old.shares.clone());
+                    let asked = AtomicBool::new(false);
+                    let new = Grant { prefix, key, tenant, shares, until, asked };
+                    known.insert(old.prefix.clone(), Arc::new(new)).await;
+                }
+                Err(Unread::Absent) => known.invalidate(&old.prefix).await,
+                Err(Unread::Failed(e)) => {
+                    tracing::warn!(target: "gateway", error = e.chain(), "the catalog cannot be read");
+                    old.asked.store(false, Ordering::Relaxed);
+                }
+            }
+        });
+    }
+
+    fn look_up(&self) -> LookUp {
+        let (catalog, clock) = (self.catalog.clone(), self.clock.clone());
+        LookUp { catalog, clock, lease: self.lease }
+    }
+}
+
+/// What the catalog is asked with.
+struct LookUp {
+    catalog: Arc<Catalog>,
+    clock: Clock,
+    lease: Duration,
+}
+
+impl LookUp {
+    /// What the catalog has of a key and its tenant, and until when it holds.
+    async fn of(&self, prefix: &str) -> Result<(KeyRow, TenantRow, Duration), Unread> {
         // The lease counts from before the catalog is asked: what it answers was true later than this.
         let until = self.clock.now() + self.lease;
         let key = self.catalog.key(prefix).await?.ok_or(Unread::Absent)?;
         let tenant = self.catalog.tenant(&key.tenant).await?.ok_or(Unread::Absent)?.row;
-        let shares = gate.shares(&tenant.name, prefix);
-        Ok(Arc::new(Grant { prefix: prefix.to_owned(), key, tenant, shares, until }))
+        Ok((key, tenant, until))
     }
 }
 

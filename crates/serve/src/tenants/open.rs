@@ -37,6 +37,11 @@ pub(crate) struct Table {
 const TABLES: usize = 256;
 
 impl OpenDb {
+    /// Whether it works in this process, and not in a server.
+    pub(crate) fn is_local(&self) -> bool {
+        self.database.is_local()
+    }
+
     pub(crate) fn database(&self) -> &Database {
         &self.database
     }

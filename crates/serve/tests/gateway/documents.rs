@@ -1,6 +1,6 @@
 //! Documents: revisions, conditions, repetition, lists, and many at once.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::client::Running;
 
@@ -189,6 +189,13 @@ async fn each_line_of_a_bulk_request_has_its_own_status() {
     let want =
         [200, 200, 412, 200, 412, 204, 404, 400, 400, 400, 400, 400, 400, 413, 200, 400, 400];
     assert_eq!(status, want, "{}", answer.text());
+    // Whose it is, as far as that can be told; what is too long is not read.
+    let ids: Vec<Value> = answer.lines().iter().map(|line| line["id"].clone()).collect();
+    let want = json!([
+        "new", "new", "new", "there", "there", "there", "there", null, null, "x", "x", "x", "x",
+        null, "last", null, null
+    ]);
+    assert_eq!(Value::from(ids), want, "{}", answer.text());
     assert_eq!(gateway.get(&gateway.a, "/v1/docs/c/new").await.json(), json!({ "n": 2 }));
     gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
 }

@@ -42,6 +42,41 @@ async fn names_that_lead_elsewhere_are_refused() {
     }
 }
 
+/// Which methods there are is said, for each path and verb.
+#[tokio::test]
+async fn a_method_that_a_path_has_not_is_answered_with_those_it_has() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    for (path, has) in [
+        ("/v1/docs", "GET, HEAD"),
+        ("/v1/docs/c", "GET, HEAD"),
+        ("/v1/docs/c/x", "DELETE, GET, HEAD, PUT"),
+        ("/v1/docs/c/x:bulk", "DELETE, GET, HEAD, PUT"),
+        ("/v1/docs/c:bulk", "POST"),
+        ("/v1/docs/c:query", "POST"),
+        ("/v1/docs/c:count", "GET, HEAD"),
+        ("/v1/docs/c:each", "GET, HEAD"),
+        ("/login", "POST"),
+        ("/c/c", "GET, HEAD"),
+    ] {
+        let methods = ["GET", "HEAD", "PUT", "DELETE", "POST", "PATCH", "OPTIONS", "TRACE"];
+        for method in methods.into_iter().filter(|method| !has.split(", ").any(|h| h == *method)) {
+            let answer = gateway.ask(&gateway.a, method, path, "", "").await.is(405);
+            assert_eq!(answer.header("allow"), Some(has), "{method} {path}");
+            // Also to those who have no key.
+            gateway.send(method, path, "", b"").await.is(405);
+        }
+        for method in has.split(", ") {
+            let answer = gateway.ask(&gateway.a, method, path, "", "{}").await;
+            assert!(
+                ![405, 404].contains(&answer.status)
+                    || path == "/v1/docs/c/x"
+                    || path.ends_with("x:bulk"),
+                "{method} {path}: {answer:?}"
+            );
+        }
+    }
+}
+
 #[tokio::test]
 async fn conditions_are_those_of_the_grammar_alone() {
     let gateway = Running::start("requests_per_second = 1e6").await;

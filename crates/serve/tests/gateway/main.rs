@@ -13,4 +13,6 @@ mod moves;
 mod operators;
 mod page;
 mod page_files;
+mod shards;
+mod shares;
 mod tenants;

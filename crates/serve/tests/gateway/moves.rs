@@ -11,6 +11,12 @@ use std::{
 use serde_json::json;
 use steelyard_serve::{Course, ErrorKind, Scope, TenantLimits};
 
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    sync::Notify,
+};
+
 use super::client::{Running, name};
 
 /// What the mover waits is what the gateway's clock goes on by.
@@ -251,5 +257,63 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
                 ErrorKind::NotFound
             );
         }
+    }
+}
+
+/// A gateway that goes by what it read before a move asks a database that is gone. What is not there, or not as it was, is
+/// then no answer.
+#[tokio::test]
+async fn what_is_missing_where_a_tenant_was_is_no_answer() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    let (key, a) = (&gateway.a, name("a"));
+    gateway.put(key, "/v1/docs/c/x", "", "{}").await.is(201);
+    let lines = "{\"id\":\"x\",\"doc\":{}}\n{\"id\":\"y\",\"delete\":true}\n";
+    let requests = [
+        ("GET", "/v1/docs/c/x", "", ""),
+        ("PUT", "/v1/docs/c/x", "If-Match: \"0\"\r\n", "{}"),
+        ("PUT", "/v1/docs/c/x", "", "{}"),
+        ("DELETE", "/v1/docs/c/y", "", ""),
+        ("GET", "/v1/docs/c:count", "", ""),
+        ("POST", "/v1/docs/c:bulk", "", lines),
+    ];
+    for (method, path, headers, body) in requests {
+        let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        // A gateway that is stopped after it has looked at its lease: half of the body is there.
+        let stopped = {
+            let (begun, go_on) = (begun.clone(), go_on.clone());
+            let (address, key) = (gateway.address.clone(), key.reveal());
+            tokio::spawn(async move {
+                let head = format!(
+                    "{method} {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\
+                     Content-Length: {}\r\n{headers}\r\n",
+                    body.len()
+                );
+                let mut stream = TcpStream::connect(address).await.unwrap();
+                stream.write_all(head.as_bytes()).await.unwrap();
+                begun.notify_one();
+                go_on.notified().await;
+                stream.write_all(body.as_bytes()).await.unwrap();
+                let mut answer = String::new();
+                stream.read_to_string(&mut answer).await.unwrap();
+                answer
+            })
+        };
+        begun.notified().await;
+        // Another request behind it was answered, so it has begun.
+        gateway.get(&gateway.b, "/v1/docs").await.is(200);
+        let on = gateway.admin.show(&a).await.unwrap().shard;
+        let to = other(&on);
+        gateway.admin.move_to(&a, Some(to), Course::Begin, waits(&gateway)).await.unwrap();
+        go_on.notify_one();
+        let answer = stopped.await.unwrap();
+        // What has no body was answered before the move.
+        let fine = match body {
+            "" => answer.starts_with("HTTP/1.1 2") || answer.starts_with("HTTP/1.1 404"),
+            _ if path.ends_with("bulk") => answer.matches("\"status\":503").count() >= 2,
+            _ => answer.starts_with("HTTP/1.1 503"),
+        };
+        assert!(fine, "{method} {path}: {answer}");
+        gateway.clock.advance(gateway.admin.lease());
+        gateway.put(key, "/v1/docs/c/x", "", "{}").await;
     }
 }

@@ -6,7 +6,11 @@ use steelyard_serve::Gateway;
 use super::client::{Answer, Running, raw};
 
 async fn ask(gateway: &Running, path: &str) -> Answer {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    ask_as("localhost:9090", gateway, path).await
+}
+
+async fn ask_as(host: &str, gateway: &Running, path: &str) -> Answer {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
     raw(&gateway.operators, request.as_bytes()).await
 }
 
@@ -33,6 +37,11 @@ async fn metrics_count_what_was_answered_and_name_nobody() {
     // Not on the listener of tenants, and theirs not here.
     gateway.get(&gateway.a, "/metrics").await.is(404);
     ask(&gateway, "/v1/docs").await.is(404);
+    // Not to another site that has its own name lead here.
+    for path in ["/metrics", "/healthz", "/readyz"] {
+        ask_as("127.0.0.1", &gateway, path).await.is(200);
+        ask_as("evil.example", &gateway, path).await.is(403);
+    }
 }
 
 #[test]

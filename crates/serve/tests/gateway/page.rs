@@ -200,7 +200,8 @@ async fn a_session_shows_a_tenant_only_its_own() {
             gateway.send("GET", path, "", b"").await.is(401);
         }
         let two = format!("{}; {}\r\n", a.trim_end(), b.trim_end().trim_start_matches("Cookie: "));
-        for headers in ["Cookie: steelyard_session=x\r\n", &two] {
+        let port = gateway.address.rsplit_once(':').unwrap().1;
+        for headers in [&format!("Cookie: steelyard_session_{port}=x\r\n"), &two] {
             let answer = gateway.send("GET", path, headers, b"").await;
             assert!(answer.text().contains("name=\"key\""), "{path}: {answer:?}");
         }
@@ -426,7 +427,7 @@ async fn every_answer_has_its_policy() {
     assert_eq!(json.header("content-type"), Some("application/problem+json"));
     // The description is of the API alone.
     assert!(!Gateway::description().contains("/c/{collection}"));
-    let request = "GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
+    let request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let metrics = raw(&gateway.operators, request.as_bytes()).await.is(200).text();
     for line in [
         "steelyard_requests_total{route=\"page-records\",status=\"200\"} 1",

@@ -1,7 +1,7 @@
 //! No tenant reaches what another has, whatever it asks: every route that there is, by the description of the API.
 
 use serde_json::Value;
-use steelyard_serve::{Gateway, Scope, TenantLimits};
+use steelyard_serve::{Config, ErrorKind, Gateway, Scope, TenantLimits, Tenants};
 
 use steelyard_store::store::{self, wrappers::Prefix};
 
@@ -201,4 +201,45 @@ async fn indexes_are_made_in_all_databases_and_move_along() {
     assert!(indexes("a").await);
     gateway.clock.advance(gateway.admin.lease());
     gateway.get(&gateway.a, "/v1/docs/people?where=age%3D7").await.is(200);
+}
+
+/// Under another secret no key is good: that is said at the start, and not by 401 to everybody.
+#[tokio::test]
+async fn a_secret_that_was_replaced_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let secret = |text: &str| {
+        let file = path.join("secret");
+        std::fs::write(&file, text.repeat(32)).unwrap();
+        let owner = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(&file, owner).unwrap();
+    };
+    let config = format!(
+        "catalog = \"sqlite:{0}/catalog.db\"\nsecret_file = \"{0}/secret\"\n[shard.one]\nurl = \"sqlite:{0}/one.db\"\n",
+        path.display()
+    );
+    let config = || Config::from_toml(&config).unwrap();
+    secret("a");
+    // Without keys any secret will do.
+    Gateway::new(config()).await.unwrap();
+    let tenants = Tenants::open_or_create(config()).await.unwrap();
+    tenants.add(&name("a"), None, TenantLimits::default()).await.unwrap();
+    let key = tenants.add_key(&name("a"), Scope::Read, "").await.unwrap();
+    secret("b");
+    for error in [
+        Gateway::new(config()).await.err().unwrap(),
+        Tenants::open_or_create(config()).await.err().unwrap(),
+        Tenants::open(config()).await.unwrap().check_secret().await.unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Mismatch);
+        assert!(error.to_string().contains("another secret") && error.hint().is_some(), "{error}");
+    }
+    // Where it is lost: what there is is revoked, and made anew.
+    let tenants = Tenants::open(config()).await.unwrap();
+    tenants.revoke_key(&name("a"), key.prefix()).await.unwrap();
+    tenants.add_key(&name("a"), Scope::Read, "").await.unwrap();
+    Gateway::new(config()).await.unwrap();
+    // The old one is of no use by then.
+    secret("a");
+    assert_eq!(Gateway::new(config()).await.err().unwrap().kind(), ErrorKind::Mismatch);
 }

@@ -335,7 +335,7 @@ mod tests {
             let mut packer = Packer::new(packing, Full, 2).unwrap();
             let written = write_all(&mut packer, &sample(40 << 20));
             let error = written.and_then(|()| packer.finish().map(drop)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Io);
+            assert_eq!(error.kind(), ErrorKind::Full);
             assert!(error.to_string().contains("no space"), "{error:?}");
         }
     }

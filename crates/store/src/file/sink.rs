@@ -133,7 +133,8 @@ impl Sink {
     ///
     /// # Errors
     /// As [`Coder::encode`]: the record is then left out, and more can be written. An error of
-    /// kind [`Io`](crate::ErrorKind::Io) is one of the file, which cannot become whole any more.
+    /// kind [`Io`](crate::ErrorKind::Io) or [`Full`](crate::ErrorKind::Full) is one of the file, which cannot become whole
+    /// any more.
     pub fn put<T: Serialize>(&mut self, record: &T) -> Result<()> {
         self.put_with(|coder, out| coder.encode(record, out))
     }
@@ -167,7 +168,7 @@ impl Sink {
     /// [inside](Glue::inside) a file.
     ///
     /// # Errors
-    /// [`Io`](crate::ErrorKind::Io) of the file.
+    /// [`Io`](crate::ErrorKind::Io) or [`Full`](crate::ErrorKind::Full) of the file.
     pub fn put_glued(&mut self, bytes: &[u8], records: u64) -> Result<()> {
         self.glue.open(&mut self.out);
         self.write_out()?;

@@ -210,6 +210,7 @@ fn kind_of(status: StatusCode) -> ErrorKind {
         404 => ErrorKind::NotFound,
         409 | 412 => ErrorKind::Conflict,
         413 | 414 => ErrorKind::TooLarge,
+        507 => ErrorKind::Full,
         400..500 => ErrorKind::Invalid,
         _ => ErrorKind::Unavailable,
     }

@@ -113,6 +113,8 @@ pub(super) fn of_code(code: i32) -> ErrorKind {
         10334 | 17419 | 17420 | 17280 | 261 => ErrorKind::TooLarge,
         // CommandNotFound, CommandNotSupported, NotImplemented.
         59 | 115 | 238 => ErrorKind::Unsupported,
+        // OutOfDiskSpace.
+        14031 => ErrorKind::Full,
         // MaxTimeMSExpired, NetworkTimeout, ExceededTimeLimit.
         50 | 89 | 262 => ErrorKind::Timeout,
         // Shutting down, no primary, the network.

@@ -439,6 +439,8 @@ pub(super) fn kind_of(code: u16) -> ErrorKind {
         }
         // The server's own limits, which are the client's: for locks, for statements (both names).
         1205 | 1969 | 3024 => ErrorKind::Timeout,
+        // The disk, a table.
+        1021 | 1114 => ErrorKind::Full,
         _ => ErrorKind::Io,
     }
 }

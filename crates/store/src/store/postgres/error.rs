@@ -44,7 +44,7 @@ fn kind(code: &str) -> ErrorKind {
         "42501" | "25006" => ErrorKind::Denied,
         "42P01" | "3D000" | "3F000" => ErrorKind::NotFound,
         "22001" => ErrorKind::TooLarge,
-        "53100" => ErrorKind::Io,
+        "53100" => ErrorKind::Full,
         // The server's own limit, which is the client's (statement_timeout), or that of a lock.
         "57014" | "55P03" => ErrorKind::Timeout,
         _ => match code.get(..2).unwrap_or_default() {
@@ -165,6 +165,7 @@ mod tests {
             ("57P01", ErrorKind::Unavailable),
             ("57014", ErrorKind::Timeout),
             ("53300", ErrorKind::Unavailable),
+            ("53100", ErrorKind::Full),
             ("40P01", ErrorKind::Unavailable),
             ("23505", ErrorKind::Conflict),
             ("23502", ErrorKind::Invalid),

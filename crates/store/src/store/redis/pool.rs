@@ -410,8 +410,9 @@ pub(super) fn error(e: RedisError) -> Error {
         }
         _ if says(&["unknown command", "DB index is out of range"]) => ErrorKind::Unsupported,
         _ if says(&["exceeds", "too big", "invalid bulk length"]) => ErrorKind::TooLarge,
-        // Full, or unable to write its log.
-        _ if says(&["OOM", "MISCONF"]) => ErrorKind::Io,
+        _ if e.code() == Some("OOM") => ErrorKind::Full,
+        // It cannot write its log.
+        _ if says(&["MISCONF"]) => ErrorKind::Io,
         Redis::Io | Redis::Server(_) => ErrorKind::Unavailable,
         _ if e.is_connection_dropped() || says(&["LOADING"]) => ErrorKind::Unavailable,
         _ => ErrorKind::Io,

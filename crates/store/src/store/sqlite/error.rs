@@ -22,6 +22,9 @@ pub(super) fn error(e: rusqlite::Error) -> Error {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => ErrorKind::Timeout,
             ErrorCode::OperationInterrupted => ErrorKind::Unavailable,
             ErrorCode::TooBig => ErrorKind::TooLarge,
+            ErrorCode::DiskFull => ErrorKind::Full,
+            // The index of its log cannot grow.
+            _ if failure.extended_code == ffi::SQLITE_IOERR_SHMSIZE => ErrorKind::Full,
             ErrorCode::PermissionDenied | ErrorCode::ReadOnly => ErrorKind::Denied,
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => ErrorKind::Malformed,
             _ => kind_of(&e),
@@ -46,5 +49,26 @@ fn kind_of(e: &rusqlite::Error) -> ErrorKind {
     match ["too many", "too large"].iter().any(|words| text.contains(words)) {
         true => ErrorKind::TooLarge,
         false => ErrorKind::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_become_kinds() {
+        for (code, want) in [
+            (ffi::SQLITE_FULL, ErrorKind::Full),
+            (ffi::SQLITE_IOERR_SHMSIZE, ErrorKind::Full),
+            (ffi::SQLITE_IOERR_WRITE, ErrorKind::Io),
+            (ffi::SQLITE_BUSY, ErrorKind::Timeout),
+            (ffi::SQLITE_READONLY, ErrorKind::Denied),
+            (ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ErrorKind::Conflict),
+            (ffi::SQLITE_CONSTRAINT_CHECK, ErrorKind::Invalid),
+        ] {
+            let failure = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            assert_eq!(error(failure).kind(), want, "{code}");
+        }
     }
 }
