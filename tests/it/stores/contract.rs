@@ -129,16 +129,6 @@ fn stores_with_a_replica() {
 }
 
 #[test]
-fn stores_with_a_limit_of_one() {
-    places::each(Wrap::Limit, whole);
-}
-
-#[test]
-fn stores_with_a_meter() {
-    places::each(Wrap::Meter, whole);
-}
-
-#[test]
 fn stores_in_shards() {
     places::each(Wrap::Shards, whole);
 }

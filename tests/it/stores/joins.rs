@@ -163,9 +163,8 @@ fn joins_answer_what_memory_answers() {
 }
 
 #[test]
-fn joins_pass_a_limit_and_a_meter() {
-    places::each(Wrap::Limit, compared);
-    places::each(Wrap::Meter, compared);
+fn joins_pass_replicas() {
+    places::each(Wrap::Replicas, compared);
 }
 
 #[test]

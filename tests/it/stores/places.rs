@@ -17,7 +17,7 @@ use steelyard::{
     server::{self, Server, Wish},
     store::{
         self, Column, DRIVERS, Driver, Layout, Row, Shape, Store,
-        wrappers::{Limit, Meter, Prefix, Replicas, Shards},
+        wrappers::{Prefix, Replicas, Shards},
     },
 };
 use tempfile::TempDir;
@@ -84,8 +84,6 @@ pub enum Wrap {
     Prefix,
     /// A prefix that is a field, too.
     Tenant,
-    Limit,
-    Meter,
     /// A primary that is its own replica: it copies at once.
     Replicas,
     Shards,
@@ -108,15 +106,15 @@ impl Wrap {
             _ => Arc::new(Shards::new(places)?),
         };
         let prefix = |store| Prefix::new(store, "ten/ant %").map(Arc::new);
-        let limit = |store| Limit::new(store, 1, Duration::from_secs(15)).map(Arc::new);
+        let replicas = |store: Arc<dyn Store>| {
+            Replicas::new(store.clone(), vec![store], Duration::ZERO).map(Arc::new)
+        };
         Ok(match self {
             Wrap::Bare | Wrap::Shards => store,
             Wrap::Prefix => prefix(store)?,
             Wrap::Tenant => Arc::new(Prefix::tenant(store, "ten/ant %")?),
-            Wrap::Limit => limit(store)?,
-            Wrap::Meter => Arc::new(Meter::timed(store)),
             Wrap::Replicas => Arc::new(Replicas::new(store.clone(), vec![store], Duration::ZERO)?),
-            Wrap::All => prefix(limit(Arc::new(Meter::timed(store)))?)?,
+            Wrap::All => prefix(replicas(store)?)?,
         })
     }
 }

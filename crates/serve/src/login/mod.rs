@@ -38,6 +38,11 @@ impl UserName {
         }
     }
 
+    /// Whether this stands in the place of a key's prefix.
+    pub(crate) fn is_of(prefix: &str) -> bool {
+        prefix.starts_with(START)
+    }
+
     /// What stands in the place of a key's prefix.
     pub(crate) fn prefix(&self) -> String {
         format!("{START}{}", self.0)

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use steelyard_base::{Error, Result};
 
-use super::{START, UserName};
+use super::UserName;
 use crate::{catalog::Pepper, random};
 
 /// How long a token is good, in seconds.
@@ -89,7 +89,7 @@ impl Tokens {
             return None;
         }
         let token = decode::<Claims>(text, &self.decoding, &self.validation).ok()?;
-        Some(token.claims.sub).filter(|sub| sub.starts_with(START))
+        Some(token.claims.sub).filter(|sub| UserName::is_of(sub))
     }
 }
 

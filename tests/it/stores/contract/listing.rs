@@ -17,7 +17,7 @@ fn may_have_none(subject: &Subject) -> bool {
         Wrap::Prefix | Wrap::Tenant | Wrap::All => true,
         // The shards of a server are prefixes.
         Wrap::Shards => subject.server().is_some(),
-        Wrap::Bare | Wrap::Limit | Wrap::Meter | Wrap::Replicas => false,
+        Wrap::Bare | Wrap::Replicas => false,
     };
     prefixed || WITHOUT.contains(&subject.driver())
 }

@@ -1,6 +1,5 @@
-//! Stores around stores, each for one purpose: [`Prefix`] gives several users one table,
-//! [`Limit`] bounds how much is done at once, [`Meter`] counts and times, [`Replicas`] reads from
-//! copies, [`Shards`] makes one store of several.
+//! Stores around stores, each for one purpose: [`Prefix`] gives several users one table, [`Replicas`] reads from copies,
+//! [`Shards`] makes one store of several.
 //!
 //! A wrapper knows no driver, and answers every operation itself: the lint on each makes a method
 //! that was forgotten an error. The blobs behind a store are not seen through a wrapper
@@ -8,8 +7,6 @@
 //!
 //! To add one: a file here, a line below, and a line in the contract tests.
 
-mod limit;
-mod meter;
 mod prefix;
 mod replicas;
 mod shards;
@@ -17,10 +14,8 @@ mod shards;
 use async_stream::try_stream;
 use futures_util::TryStreamExt;
 
-pub use limit::Limit;
-pub use meter::{Clock, Counts, Meter, Operation, Totals};
 pub use prefix::Prefix;
-pub use replicas::Replicas;
+pub use replicas::{Clock, Replicas};
 pub use shards::Shards;
 
 use super::{Key, KeyRange, Query, Rows, Store, blobs};

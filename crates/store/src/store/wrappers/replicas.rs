@@ -14,7 +14,6 @@ use std::{
 
 use async_trait::async_trait;
 
-use super::Clock;
 use crate::{
     Error, ErrorKind, Result,
     format::Wrapped,
@@ -24,6 +23,9 @@ use crate::{
         Layout, Query, Request, Row, Rows, Shape, Store,
     },
 };
+
+/// A monotonic clock: the time since some fixed moment.
+pub type Clock = Arc<dyn Fn() -> Duration + Send + Sync>;
 
 /// A primary and its replicas.
 ///
