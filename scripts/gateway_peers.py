@@ -26,7 +26,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from built import ROOT, STEELYARD, build, need
-from gateway import Client, Installation, cpu, tree
+from gateway import Client, Installation, before_others, cpu, tree
 from rows import NoServer, server
 from wrk import Wrk
 
@@ -172,6 +172,7 @@ def main():
     need("wrk")
     if not args.no_build:
         build()
+    before_others()
     args.folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         all = [*gateways(stack), *datasette(stack, args.folder), *pouchdb(stack)]

@@ -84,7 +84,7 @@ struct Share {
     refused: Rate,
     /// Bytes of bodies that are in memory.
     bytes: AtomicUsize,
-    /// Work on stores that are in this process: as much at once as there are processors.
+    /// Work on stores that are in this process: all processors but one, where there are several, are one tenant's at most.
     work: Arc<Semaphore>,
 }
 
@@ -143,7 +143,7 @@ impl Gate {
         Gate {
             clock,
             whole: Arc::new(Semaphore::new(limits.requests_at_once)),
-            processors: thread::available_parallelism().map_or(1, usize::from),
+            processors: thread::available_parallelism().map_or(1, |all| (all.get() - 1).max(1)),
             tenants: Cache::new(REMEMBERED),
             keys: Cache::new(REMEMBERED),
             strangers: Rate::new(),

@@ -13,7 +13,7 @@ use steelyard_base::{Error, ErrorKind};
 /// Why a request was not done.
 #[derive(Debug)]
 pub(crate) struct Problem {
-    kind: Kind,
+    kind: &'static Kind,
     detail: Cow<'static, str>,
     retry: Option<Duration>,
     /// Methods that the path has.
@@ -31,7 +31,8 @@ macro_rules! kinds {
     ($($function:ident $name:literal $status:ident $title:literal;)+) => {
         impl Problem {
             $(pub(crate) fn $function(detail: impl Into<Cow<'static, str>>) -> Problem {
-                Problem::new(($name, StatusCode::$status, $title), detail)
+                const KIND: Kind = ($name, StatusCode::$status, $title);
+                Problem::new(&KIND, detail)
             })+
 
             /// Name, status and title of every kind, for the description of the API.
@@ -62,7 +63,7 @@ kinds! {
 }
 
 impl Problem {
-    fn new(kind: Kind, detail: impl Into<Cow<'static, str>>) -> Problem {
+    fn new(kind: &'static Kind, detail: impl Into<Cow<'static, str>>) -> Problem {
         Problem {
             kind,
             detail: detail.into(),
@@ -112,7 +113,7 @@ impl Problem {
 
     /// As the body of an answer, or as a part of one.
     pub(crate) fn to_json(&self) -> serde_json::Value {
-        let (name, status, title) = self.kind;
+        let (name, status, title) = *self.kind;
         json!({
             "type": format!("urn:steelyard:problem:{name}"),
             "title": title,

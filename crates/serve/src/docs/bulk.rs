@@ -34,7 +34,7 @@ pub(super) const ROUTE: Route = Route {
             \"rev\" is the revision it must have, null for none. Each line has its own status in the answer.",
     access: Access::Write,
     params: &[],
-    sent: Some(Sent { media: &[super::LINES], schema: "Change" }),
+    sent: Some(Sent { may_be_empty: true, media: &[super::LINES], schema: "Change" }),
     answers: &[Answer {
         status: 200,
         about: "A status a line, in their order.",

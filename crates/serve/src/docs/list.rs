@@ -76,7 +76,7 @@ pub(super) const QUERY: Route = Route {
     about: "As list, with the parameters in a body; where may be a map: {\"age\": {\"$gte\": 60}}.",
     access: Access::Read,
     params: &[],
-    sent: Some(Sent { media: &[super::JSON], schema: "Query" }),
+    sent: Some(Sent { may_be_empty: false, media: &[super::JSON], schema: "Query" }),
     answers: ANSWERS,
     call: |call| query(call).boxed(),
 };

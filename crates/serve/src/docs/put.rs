@@ -31,6 +31,7 @@ pub(super) const ROUTE: Route = Route {
     access: Access::Write,
     params: &[IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY],
     sent: Some(Sent {
+        may_be_empty: false,
         media: &[super::JSON, "application/vnd.msgpack", "application/cbor", "application/bson"],
         schema: "Document",
     }),
@@ -75,7 +76,6 @@ pub(super) const IDEMPOTENCY_KEY: Param = Param {
 
 async fn put(mut call: Call) -> Result<Response, Problem> {
     let id = call.id()?;
-    let wanted = Wanted::of(&call.headers)?;
     let format = accept::sent(&call.headers)?;
     let bytes = call.body(call.gateway.config.limits.document_bytes).await?;
     let sent = bytes.clone();
@@ -84,6 +84,8 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
         other => super::accepted(other.decode_document(&sent)?),
     });
     let document = document.await??;
+    // What is no document is refused whatever there is (RFC 9110, section 13.2.1).
+    let wanted = Wanted::of(&call.headers)?;
     let collection = call.made().await?;
     let store = &*collection.store;
     let done = match call.header(IDEMPOTENCY_KEY.name)? {

@@ -62,7 +62,7 @@ fn operation(route: &Route) -> Value {
     });
     if let Some(sent) = &route.sent {
         operation["requestBody"] =
-            json!({ "required": true, "content": content(sent.media, sent.schema) });
+            json!({ "required": !sent.may_be_empty, "content": content(sent.media, sent.schema) });
     }
     operation
 }

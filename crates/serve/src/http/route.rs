@@ -83,6 +83,8 @@ pub(crate) struct Sent {
     pub media: &'static [&'static str],
     /// A schema of the description.
     pub schema: &'static str,
+    /// Nothing is something: no lines.
+    pub may_be_empty: bool,
 }
 
 /// An answer of a route.
