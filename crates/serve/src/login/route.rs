@@ -37,7 +37,7 @@ struct Login {
 async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     let Visit { gateway, request, seen, .. } = visit;
     // Before it takes a place: a stranger can be slow.
-    let body = whole(request.into_body(), MOST, gateway.arrival()).await?;
+    let body = whole(request.into_body(), MOST, gateway.arrival(), |_| Ok(())).await?;
     let _permit = gateway.gate.enter()?;
     let Login { user, password } = serde_json::from_slice(&body)
         .map_err(|_| Problem::invalid("expected {\"user\":\"…\",\"password\":\"…\"}"))?;
