@@ -182,8 +182,7 @@ impl Results {
     pub fn tenants_phase(&self, kind: &str, store: &str, tenants: u64) -> Option<&str> {
         let is = |own: &Tenancy| own.store == store && own.tenants == tenants;
         let phase = self.phases.iter();
-        let mut phase =
-            phase.filter(|p| p.kind == kind && p.tenants.as_ref().is_some_and(is));
+        let mut phase = phase.filter(|p| p.kind == kind && p.tenants.as_ref().is_some_and(is));
         phase.next().map(|phase| phase.id.as_str())
     }
 

@@ -323,12 +323,7 @@ impl Run<'_, '_, '_> {
         Ok(())
     }
 
-    async fn null_turn(
-        &mut self,
-        block: &Block<'_>,
-        units: (u64, u64),
-        place: u32,
-    ) -> Result<()> {
+    async fn null_turn(&mut self, block: &Block<'_>, units: (u64, u64), place: u32) -> Result<()> {
         let mut draws = self.draws(block.people, units)?;
         for ask in &mut draws.asks {
             // It gives as many records as it is asked for.
@@ -415,7 +410,12 @@ impl Run<'_, '_, '_> {
         // What a server that is not ours has used is part of what others used: not known.
         let others = shares.others().filter(|_| !remote);
         let steal = shares.steal();
-        self.results.probes.push(Probe { competitor: Some(name.to_owned()), others, steal, ..probe });
+        self.results.probes.push(Probe {
+            competitor: Some(name.to_owned()),
+            others,
+            steal,
+            ..probe
+        });
         seen.round = round;
         let held = self.results.tenants.iter_mut().flat_map(|tenants| &mut tenants.held);
         let of = |held: &&mut Held| {
@@ -472,7 +472,12 @@ fn is_narrow(results: &Results, block: &Block<'_>, precision: f64) -> bool {
         plan: results.plan.clone(),
         baseline: results.baseline.clone(),
         competitors: results.competitors.clone(),
-        phases: results.phases.iter().filter(|phase| of(&phase.id)).cloned().collect::<Vec<Phase>>(),
+        phases: results
+            .phases
+            .iter()
+            .filter(|phase| of(&phase.id))
+            .cloned()
+            .collect::<Vec<Phase>>(),
         cells: cells.collect(),
         contrasts: results.contrasts.iter().filter(|c| of(&c.of.1)).cloned().collect(),
         ..Results::default()
@@ -494,4 +499,3 @@ fn told(described: &Description, target: &Target) -> String {
         described.client
     )
 }
-

@@ -58,7 +58,10 @@ impl Client {
         }
         self.out.clear();
         let address = &self.address;
-        write!(self.out, "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n")?;
+        write!(
+            self.out,
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {key}\r\n"
+        )?;
         if let Some(body) = body {
             let length = body.len();
             write!(self.out, "Content-Type: application/json\r\nContent-Length: {length}\r\n")?;
@@ -85,7 +88,8 @@ impl Client {
             if name.eq_ignore_ascii_case("content-length") {
                 length = value.parse().map_err(|_| none("its length is no number"))?;
             }
-            chunked |= name.eq_ignore_ascii_case("transfer-encoding") && value.eq_ignore_ascii_case("chunked");
+            chunked |= name.eq_ignore_ascii_case("transfer-encoding")
+                && value.eq_ignore_ascii_case("chunked");
         }
         self.body.clear();
         if !chunked {

@@ -248,7 +248,10 @@ mod tests {
                     row.record.insert("name", "somebody else");
                     assert!(people.check(ask, &found).is_err());
                 }
-                assert!(people.check(ask, &found[..found.len().saturating_sub(1)]).is_err() || found.is_empty());
+                assert!(
+                    people.check(ask, &found[..found.len().saturating_sub(1)]).is_err()
+                        || found.is_empty()
+                );
             }
         }
     }

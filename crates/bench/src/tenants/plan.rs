@@ -56,8 +56,12 @@ impl Arm {
     pub(super) fn about(self) -> &'static str {
         match self {
             Arm::Shared => shared::ABOUT,
-            Arm::Database => "a database each (of SQLite a file each), opened by the client when it is needed",
-            Arm::Schema => "a schema each in one database of PostgreSQL; a connection is of one schema, as the driver has it",
+            Arm::Database => {
+                "a database each (of SQLite a file each), opened by the client when it is needed"
+            }
+            Arm::Schema => {
+                "a schema each in one database of PostgreSQL; a connection is of one schema, as the driver has it"
+            }
             Arm::Gateway => {
                 "the same databases behind steelyard serve, a process on this machine, by HTTP/1.1 on a connection \
                  that is kept; a key for each tenant"
@@ -76,7 +80,10 @@ impl FromStr for Arm {
     type Err = Error;
     fn from_str(text: &str) -> Result<Arm> {
         Arm::ALL.into_iter().find(|arm| arm.name() == text).ok_or_else(|| {
-            Error::invalid(format!("no arm {text:?}; known: {}", Arm::ALL.map(Arm::name).join(", ")))
+            Error::invalid(format!(
+                "no arm {text:?}; known: {}",
+                Arm::ALL.map(Arm::name).join(", ")
+            ))
         })
     }
 }
@@ -117,7 +124,9 @@ pub(super) fn phase(
         n => format!("{store}, {n} tenants"),
     };
     let about = match kind {
-        "query" => "A tenant and an age are drawn; the tenant's records of that age come back, in the order of their keys.",
+        "query" => {
+            "A tenant and an age are drawn; the tenant's records of that age come back, in the order of their keys."
+        }
         "insert" => "A record that is new is written to a tenant that is drawn.",
         _ => {
             "The first query of a tenant that nobody has asked since the start of the server (of the gateway; of SQLite, \
@@ -272,7 +281,10 @@ mod tests {
         let insert = phase(INSERT, "sqlite", (1, 200), 10.0);
         assert_eq!((insert.table.as_str(), insert.query), ("sqlite, 1 tenant", None));
         let all = contrasts(&Arm::ALL, "a", 10);
-        assert_eq!(all.iter().map(|c| c.of.1.as_str()).collect::<Vec<_>>(), ["query a@10", "insert a@10"]);
+        assert_eq!(
+            all.iter().map(|c| c.of.1.as_str()).collect::<Vec<_>>(),
+            ["query a@10", "insert a@10"]
+        );
         assert!(contrasts(&[Arm::Shared, Arm::Gateway], "a", 10).is_empty());
         assert_eq!([1, 2, 10, 1000].map(touches), [0, 1, 9, 16]);
     }

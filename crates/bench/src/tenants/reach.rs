@@ -246,11 +246,13 @@ mod tests {
 
     #[test]
     fn a_page_has_rows() {
-        let body = br#"{"items":[{"id":"a","rev":"1","doc":{"age":3}},{"id":"b","doc":{}}],"next":null}"#;
+        let body =
+            br#"{"items":[{"id":"a","rev":"1","doc":{"age":3}},{"id":"b","doc":{}}],"next":null}"#;
         let rows = rows(body).unwrap();
         assert_eq!((rows.len(), rows[0].key.as_str()), (2, "a"));
         assert_eq!(rows[0].record.get("age"), Some(&Value::Int(3)));
-        for wrong in [&b"{}"[..], b"{\"items\":[3]}", b"[]", b"{\"items\":[{\"id\":1,\"doc\":{}}]}"] {
+        for wrong in [&b"{}"[..], b"{\"items\":[3]}", b"[]", b"{\"items\":[{\"id\":1,\"doc\":{}}]}"]
+        {
             assert!(super::rows(wrong).is_err());
         }
         assert!(expected(503, b"later", &[200]).unwrap_err().to_string().contains("503: later"));
@@ -258,7 +260,8 @@ mod tests {
 
     #[test]
     fn each_way_has_its_urls() {
-        let spec = |way, url: &str| Spec { way, url: url.into(), names: vec!["t1".into()], open: 1 };
+        let spec =
+            |way, url: &str| Spec { way, url: url.into(), names: vec!["t1".into()], open: 1 };
         let of = |way, url| spec(way, url).url_of(0).unwrap();
         assert_eq!(of(Way::Databases, "sqlite:/x/a.db?pool=1"), "sqlite:/x/a.db.t1?pool=1");
         assert_eq!(of(Way::Schemas, "postgres://h/db"), "postgres://h/db?schema=t1");

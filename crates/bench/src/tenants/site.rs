@@ -153,9 +153,7 @@ impl Site {
         for tenant in 0..self.spec.names.len() {
             let at = |e: Error| match order.stop.is_set() {
                 true => e,
-                false => {
-                    e.in_place(format!("after {tenant} of {} tenants", self.spec.names.len()))
-                }
+                false => e.in_place(format!("after {tenant} of {} tenants", self.spec.names.len())),
             };
             order.stop.check()?;
             if Instant::now() > until {

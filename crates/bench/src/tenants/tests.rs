@@ -38,7 +38,13 @@ fn a_run_on_sqlite_measures_both_arms_and_leaves_nothing() {
     assert_eq!(names, ["shared", "database", "null"]);
     // The few come first: of one tenant there is no other to be touched.
     let ids: Vec<&str> = results.phases.iter().map(|phase| phase.id.as_str()).collect();
-    let wanted = ["query sqlite@1", "insert sqlite@1", "query sqlite@3", "insert sqlite@3", "touch sqlite@3"];
+    let wanted = [
+        "query sqlite@1",
+        "insert sqlite@1",
+        "query sqlite@3",
+        "insert sqlite@3",
+        "touch sqlite@3",
+    ];
     assert_eq!(ids, wanted);
     for cell in &results.cells {
         assert_eq!((cell.refused.as_deref(), cell.rounds.len()), (None, 2), "{}", cell.phase);

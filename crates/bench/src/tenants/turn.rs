@@ -234,8 +234,7 @@ impl Turn<'_> {
         if found as u64 == ask.wanted {
             return Ok(());
         }
-        let what =
-            format!("tenant {}: {found} records answer, not {}", ask.tenant + 1, ask.wanted);
+        let what = format!("tenant {}: {found} records answer, not {}", ask.tenant + 1, ask.wanted);
         Err(Error::new(ErrorKind::Mismatch, what))
     }
 

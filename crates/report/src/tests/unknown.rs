@@ -83,7 +83,7 @@ fn who_is_slower_than_those_that_cannot_be_told_apart_is_named() {
 /// Where times are elapsed and ranks are of processor time, both are said.
 #[test]
 fn a_legend_says_of_which_time_a_first_is() {
-    for results in [samples::stores(), objects(), cache()] {
+    for results in [samples::stores(), objects(), cache(), tenants(&["postgres"])] {
         for is_noisy in [false, true] {
             let page = page(&noisy(results.clone(), is_noisy));
             let fastest = page.lead.iter().any(|s| s.contains("is the fastest"));
@@ -193,7 +193,7 @@ fn what_an_index_adds_to_a_write_has_an_interval() {
 /// Ranks are explained where there are any, and nowhere else.
 #[test]
 fn what_is_said_of_ranks_stands_where_there_are_ranks() {
-    for results in [formats(), objects(), samples::stores(), cache()] {
+    for results in [formats(), objects(), samples::stores(), cache(), tenants(&["postgres"])] {
         for rounds in [1, 3, usize::MAX] {
             for is_noisy in [false, true] {
                 let mut results = results.clone();
