@@ -145,7 +145,12 @@ impl Run<'_, '_, '_> {
             match Site::make(&order, &mut told).await {
                 Ok(site) => block.sites.push(site),
                 Err(e) if self.stop.is_set() || e.kind() == ErrorKind::Mismatch => return Err(e),
-                Err(e) => refused.extend(of_way.into_iter().map(|arm| (arm, e.to_string()))),
+                Err(e) => {
+                    let why = format!("failed: {e}");
+                    let remark = format!("{place}: {e}");
+                    self.results.dataset.remarks.push(remark);
+                    refused.extend(of_way.into_iter().map(|arm| (arm, why.clone())));
+                }
             }
         }
         Ok(refused)

@@ -4,13 +4,14 @@
 use super::{
     super::{
         lead::on_processor_time,
+        marks,
         number::{fixed, short, whole},
         words::list,
     },
     phrase,
 };
 use steelyard_results::{
-    Figure, Results, Verdict, Versus,
+    FEWEST, Figure, Results, Verdict, Versus,
     tenants::{DATABASE, GATEWAY, Published, SCHEMA, SHARED, Tenants},
 };
 
@@ -23,12 +24,14 @@ pub(super) fn sentences(results: &Results) -> Vec<String> {
 /// The same in one paragraph, without what only a page has room for.
 pub(crate) fn answer(results: &Results) -> String {
     let Some(tenants) = &results.tenants else { return String::new() };
+    let ranked = marks::starts(results) as usize >= FEWEST;
+    let nothing = (!ranked).then(|| "Nothing is ranked: there were too few rounds.".to_owned());
     let stores = tenants.stores();
     // Of several stores the first sentence of each.
     let few = if stores.len() > 1 { 1 } else { usize::MAX };
     let told =
         stores.iter().flat_map(|store| of_store(results, tenants, store).into_iter().take(few));
-    told.collect::<Vec<_>>().join(" ")
+    nothing.into_iter().chain(told).collect::<Vec<_>>().join(" ")
 }
 
 fn of_store(results: &Results, tenants: &Tenants, store: &str) -> Vec<String> {
