@@ -16,7 +16,7 @@ pub(super) mod samples;
 pub(super) mod fixtures;
 mod hostile;
 mod marks;
-mod tenants;
+pub(super) mod tenants;
 mod unknown;
 
 use self::{

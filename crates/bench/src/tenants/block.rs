@@ -142,7 +142,8 @@ impl Run<'_, '_, '_> {
             let (place, count) = (block.place(arm), block.people.tenants as usize);
             let mut told = |n: u64| self.tell(Stage::Preparing, &place, "", (n as usize, count));
             told(0);
-            match Site::make(&order, &mut told).await {
+            let made = Site::make(&order, &mut told).await;
+            match made {
                 Ok(site) => block.sites.push(site),
                 Err(e) if self.stop.is_set() || e.kind() == ErrorKind::Mismatch => return Err(e),
                 Err(e) => {

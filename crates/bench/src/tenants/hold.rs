@@ -56,7 +56,7 @@ pub(super) fn held(
     let mut talk =
         Talk::start(Command::new(program).args(["bench", "tenants-hold"]), Says::Output)?;
     talk.say(&told)?;
-    let mut said = |wanted: &str, talk: &Talk| match talk.next(PATIENCE, stop)? {
+    let said = |wanted: &str, talk: &Talk| match talk.next(PATIENCE, stop)? {
         Some(line) if line == wanted => Ok(()),
         line => Err(Error::unavailable(line.unwrap_or_else(|| "it ended at once".into()))),
     };
@@ -85,7 +85,7 @@ pub fn hold(input: &mut dyn BufRead, output: &mut dyn Write) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut reach = Reach::Stores(runtime.block_on(blocking(Handles::new(told.spec)))?);
     let mut say = |what: &str| writeln!(output, "{what}").and_then(|()| output.flush());
-    let mut ask = |reach: &mut Reach, tenant: usize| {
+    let ask = |reach: &mut Reach, tenant: usize| {
         let ask = people.ask(tenant, 0);
         runtime.block_on(blocking(reach.find(&ask))).map(drop)
     };

@@ -150,10 +150,11 @@ impl Site {
             }
         }
         let mut table: Option<Arc<dyn Store>> = None;
-        for tenant in 0..self.spec.names.len() {
+        let count = self.spec.names.len();
+        for tenant in 0..count {
             let at = |e: Error| match order.stop.is_set() {
                 true => e,
-                false => e.in_place(format!("after {tenant} of {} tenants", self.spec.names.len())),
+                false => e.in_place(format!("after {tenant} of {count} tenants")),
             };
             order.stop.check()?;
             if Instant::now() > until {
@@ -209,6 +210,11 @@ impl Site {
     async fn describe(&mut self, place: &Place) -> Result<()> {
         self.described = Some(place.describe().await?);
         Ok(())
+    }
+
+    /// Whether it is SQLite, in the process of whoever uses it.
+    pub(super) fn is_embedded(&self) -> bool {
+        self.spec.url.starts_with("sqlite:")
     }
 
     /// Starts the server again, if there is one.

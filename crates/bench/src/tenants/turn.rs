@@ -111,7 +111,8 @@ impl Turn<'_> {
             done.touch = Some(self.queries(&mut reach, &around, &self.draws.touches).await?);
         }
         self.sweep(&mut reach, site.spec.open).await?;
-        let watched = site.server.is_some() || around.gateway.is_some();
+        // Of a server that is not ours the gateway is a part, which says nothing.
+        let watched = site.server.is_some() || (around.gateway.is_some() && site.is_embedded());
         if self.looks && watched {
             let gateway = around.gateway.as_ref().map(Running::id);
             (done.seen.memory, done.seen.files) = look::all(site.server.as_ref(), gateway);
@@ -152,10 +153,9 @@ impl Turn<'_> {
         let rows = reach.find(&first).await?;
         let taken = begin.elapsed().as_nanos() as u64;
         self.people.check(&first, &rows)?;
-        let embedded = site.spec.url.starts_with("sqlite:");
         if site.server.is_some() || around.gateway.is_some() {
             done.seen.restart_ns = Some(taken);
-        } else if let (true, Some(program)) = (embedded, self.program) {
+        } else if let (true, Some(program)) = (site.is_embedded(), self.program) {
             let documents = self.people.documents;
             let held = hold::held(program, &site.spec, documents, self.looks, self.stop)?;
             done.seen.restart_ns = Some(held.restart_ns);
