@@ -37,7 +37,7 @@ pub struct Args {
     /// Numbers of tenants [default: 1,10,100,1000].
     #[arg(long, value_name = "N,…", value_delimiter = ',')]
     tenants: Vec<u64>,
-    /// Records of each tenant [default: 1000].
+    /// Records of each tenant [default: 200].
     #[arg(long, value_name = "N")]
     documents: Option<u64>,
     /// Databases open at once, at most; the least recently used is closed [default: 128].
@@ -57,7 +57,7 @@ const EXAMPLES: &str = "\
 Examples:
   steelyard bench tenants
   steelyard bench tenants --on postgres --tenants 1,100 --budget 300 --out tenants.json
-  steelyard bench tenants --on sqlite,mariadb --documents 200 --arms shared,database
+  steelyard bench tenants --on sqlite,mariadb --documents 2000 --arms shared,database
   steelyard bench tenants --open 1000        all databases stay open
 
 The budget is shared by the numbers of tenants; making the data counts.";

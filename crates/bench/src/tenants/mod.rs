@@ -88,7 +88,7 @@ impl Options<'_> {
         Options {
             targets: Vec::new(),
             tenants: vec![1, 10, 100, 1000],
-            documents: 1000,
+            documents: 200,
             open: 128,
             arms: Vec::new(),
             patience: Duration::from_secs(900),

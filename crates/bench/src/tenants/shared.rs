@@ -14,12 +14,12 @@ use crate::{
 /// # Errors
 /// Where its name leaves no room for a key.
 pub(super) fn part(table: &Arc<dyn Store>, tenant: &str) -> Result<Arc<dyn Store>> {
-    Ok(Arc::new(Prefix::new(Arc::clone(table), tenant)?))
+    Ok(Arc::new(Prefix::tenant(Arc::clone(table), tenant)?))
 }
 
 /// The layout of the shared table.
 pub(super) fn layout() -> Layout {
-    own_layout()
+    own_layout().shared()
 }
 
 /// The layout of a table that is one tenant's.
@@ -28,5 +28,5 @@ pub(super) fn own_layout() -> Layout {
 }
 
 /// What a page says of it.
-pub(super) const ABOUT: &str = "one table; a key is tenant/key, and the index is on the field and the whole key, so that an equality \
-     and the tenant's range of keys are one stretch of it";
+pub(super) const ABOUT: &str = "one table; a record has its tenant in its key and in a field, with which the index on \
+     the age begins";
