@@ -112,6 +112,13 @@ pub(super) fn touches(tenants: u64) -> u64 {
     tenants.saturating_sub(1).min(TOUCHES)
 }
 
+fn counted(tenants: u64) -> String {
+    match tenants {
+        1 => "1 tenant".into(),
+        n => format!("{n} tenants"),
+    }
+}
+
 /// The phase of a kind, on a store with so many tenants.
 pub(super) fn phase(
     (kind, unit): (&str, &str),
@@ -119,10 +126,7 @@ pub(super) fn phase(
     (tenants, documents): (u64, u64),
     answer: f64,
 ) -> Phase {
-    let table = match tenants {
-        1 => format!("{store}, 1 tenant"),
-        n => format!("{store}, {n} tenants"),
-    };
+    let table = format!("{store}, {}", counted(tenants));
     let about = match kind {
         "query" => {
             "A tenant and an age are drawn; the tenant's records of that age come back, in the order of their keys."
@@ -156,7 +160,7 @@ pub(super) fn contrasts(arms: &[Arm], store: &str, tenants: u64) -> Vec<Contrast
     let contrast = |kind: &str| {
         let id = format!("{kind} {store}@{tenants}");
         Contrast {
-            about: format!("{kind} through the gateway, {store}, {tenants} tenants"),
+            about: format!("{kind} through the gateway, {store}, {}", counted(tenants)),
             of: (GATEWAY.into(), id.clone()),
             to: (DATABASE.into(), id),
             versus: None,

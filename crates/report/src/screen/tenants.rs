@@ -1,7 +1,10 @@
 //! The table of `bench tenants`: a row for each way with each number of tenants, and what it takes.
 
 use super::{
-    super::number::{NONE, bytes, fixed, short, whole},
+    super::{
+        lead::on_processor_time,
+        number::{NONE, bytes, fixed, short, whole},
+    },
     lines::{Lines, Weight, columns, fit, pad},
     table::factor,
 };
@@ -61,7 +64,7 @@ pub(super) fn table(lines: &mut Lines, results: &Results, room: usize) {
             _ => lines.spans(vec![(Weight::Plain, set(row, &widths))]),
         }
     }
-    lines.paragraph(Weight::Dim, &legend(&rows, hidden, tenants), LEGEND);
+    lines.paragraph(Weight::Dim, &legend(results, &rows, hidden, tenants), LEGEND);
 }
 
 fn row(
@@ -170,9 +173,10 @@ fn set(row: &[String], widths: &[usize]) -> String {
     text
 }
 
-fn legend(rows: &[Vec<String>], hidden: usize, tenants: &Tenants) -> String {
+fn legend(results: &Results, rows: &[Vec<String>], hidden: usize, tenants: &Tenants) -> String {
     let has = |mark: char| rows.iter().flatten().any(|cell| cell.ends_with(mark));
-    let mut parts = vec!["1.1x: 1.1 times the time of one table".to_owned()];
+    let time = if on_processor_time(results) { "processor time" } else { "time" };
+    let mut parts = vec![format!("1.1x: 1.1 times the {time} of one table")];
     if has('=') {
         parts.push("= alike within 3 %".into());
     }

@@ -8,7 +8,7 @@ use super::{
         number::{fixed, short, whole},
         words::list,
     },
-    phrase,
+    counted, phrase,
 };
 use steelyard_results::{
     FEWEST, Figure, Results, Verdict, Versus,
@@ -105,13 +105,6 @@ fn alone(results: &Results, tenants: &Tenants, store: &str) -> Option<String> {
     let all: Vec<String> = tenants.arms(store).iter().filter_map(micros).collect();
     (!all.is_empty())
         .then(|| format!("{store}, {}: a query takes {}.", counted(size, "tenant"), list(&all)))
-}
-
-fn counted(n: u64, one: &str) -> String {
-    match n {
-        1 => format!("1 {one}"),
-        n => format!("{} {one}s", whole(n)),
-    }
 }
 
 /// What a ratio comes to, with its interval: no more than its verdict allows.

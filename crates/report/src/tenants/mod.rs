@@ -63,3 +63,11 @@ fn arms<'t>(tenants: &'t Tenants, store: &str) -> Vec<&'t str> {
     arms.sort_by_key(|arm| known.iter().position(|k| k == arm).unwrap_or(known.len()));
     arms
 }
+
+/// `1 tenant`, `1,000 tenants`.
+fn counted(n: u64, one: &str) -> String {
+    match n {
+        1 => format!("1 {one}"),
+        n => format!("{} {one}s", whole(n)),
+    }
+}

@@ -3,6 +3,7 @@
 use super::{
     super::{
         chart::{Bar, Bars, Chart, Line, Lines, Plot, Ratio, Ratios, Scale, tone::Tone},
+        lead::on_processor_time,
         marks::Marks,
         number::{NONE, fixed, megabytes, ranged, short, whole},
         page::{Role, Section, Table},
@@ -21,13 +22,15 @@ const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")]
 
 /// A store with all its numbers of tenants.
 pub(super) fn overview(results: &Results, tenants: &Tenants, store: &str) -> Section {
+    // On a noisy machine ratios are of another time than the figures beside them.
+    let beside = if on_processor_time(results) { "CPU of one table" } else { "of one table" };
     let mut table = Table::new(&[
         "tenants",
         "<",
         "query µs",
-        "of one table",
+        beside,
         "insert µs",
-        "of one table",
+        beside,
         "first query ms",
         "memory MB",
         "disk MB",
@@ -163,7 +166,8 @@ fn charts(results: &Results, tenants: &Tenants, store: &str) -> Vec<Chart> {
 
 /// What the gateway adds.
 pub(super) fn gateway(results: &Results) -> Option<Section> {
-    let mut table = Table::new(&["<", "with it, µs", "without, µs", "ratio", "adds µs"]);
+    let ratio = if on_processor_time(results) { "CPU ratio" } else { "ratio" };
+    let mut table = Table::new(&["<", "with it, µs", "without, µs", ratio, "adds µs"]);
     let mut marks = Marks::default();
     for contrast in &results.contrasts {
         let Some(versus) = &contrast.versus else { continue };
@@ -264,7 +268,7 @@ pub(super) fn operation(results: &Results, phase: &Phase) -> Option<Section> {
     let mut footnotes = marks.footnotes();
     footnotes.extend(refusals);
     Some(Section {
-        title: format!("{}, {} tenants", phase.name, whole(own.tenants)),
+        title: format!("{}, {}", phase.name, super::counted(own.tenants, "tenant")),
         about: format!(
             "{} {}. user, system: processor time of client, server and gateway. n: operations in all rounds.",
             phase.about,

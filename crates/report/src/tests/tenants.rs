@@ -55,7 +55,9 @@ pub(crate) fn tenants(stores: &[&str]) -> Results {
             (false, _) => *few,
         };
         for round in &mut cell.rounds {
-            round.ns = (round.ns as f64 * factor) as u64;
+            for ns in [&mut round.ns, &mut round.user_ns, &mut round.system_ns] {
+                *ns = (*ns as f64 * factor) as u64;
+            }
         }
         cell.latency = Some(Latency { response: times.clone(), ..Latency::default() });
         cell.tally = Some(Tally { done: 9600, ..Tally::default() });

@@ -83,7 +83,7 @@ fn who_is_slower_than_those_that_cannot_be_told_apart_is_named() {
 /// Where times are elapsed and ranks are of processor time, both are said.
 #[test]
 fn a_legend_says_of_which_time_a_first_is() {
-    for results in [samples::stores(), objects(), cache(), tenants(&["postgres"])] {
+    for results in [samples::stores(), objects(), cache()] {
         for is_noisy in [false, true] {
             let page = page(&noisy(results.clone(), is_noisy));
             let fastest = page.lead.iter().any(|s| s.contains("is the fastest"));
