@@ -37,6 +37,7 @@ mod stores_mysql;
 #[cfg(feature = "postgres")]
 mod stores_postgres;
 mod stores_web;
+mod tenants;
 mod tidy;
 #[cfg(all(feature = "couchdb", feature = "s3", feature = "redis", feature = "memcache-tls"))]
 mod tls;

@@ -14,7 +14,7 @@
 //! clock. `acceptance.rs` tries the whole method on competitors whose true cost is known.
 //!
 //! The benches stand beside the core, one folder each, and are all that knows what is measured:
-//! [`formats`], [`objects`], [`stores`] (whose work is a [`workload`]), [`cache`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
+//! [`formats`], [`objects`], [`stores`] (whose work is a [`workload`]), [`cache`], [`tenants`]. To add one: a folder with `run(&Options, progress) -> Result<Results>`, whose
 //! competitors implement [`Competitor`](run::Competitor), and a page in `crates/report`.
 
 pub mod accounting;
@@ -38,6 +38,7 @@ pub mod scratch;
 pub mod stop;
 pub mod stores;
 mod strace;
+pub mod tenants;
 pub mod trial;
 mod windows;
 pub mod workload;

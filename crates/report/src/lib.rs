@@ -35,6 +35,7 @@ mod stores;
 mod summary;
 mod svg;
 mod tables;
+mod tenants;
 mod text;
 mod visible;
 mod warnings;
@@ -79,6 +80,7 @@ fn page(results: &Results) -> page::Page {
         "objects" => objects::page(results),
         "stores" => stores::page(results),
         "cache" => cache::page(results),
+        "tenants" => tenants::page(results),
         _ => formats::page(results),
     };
     if page.sections.iter().any(|section| section.table.shows(number::UNKNOWN)) {

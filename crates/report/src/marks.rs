@@ -193,9 +193,10 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
             let (had, wanted) = (starts(results), wanted(results));
             let wide = if had as usize >= FEWEST { ", so intervals are wide" } else { "" };
             said.push(format!(
-                "Short: the budget of {} s allowed {had} instead of {wanted} starts with fresh \
-                 data{wide}; --budget {} would do.",
+                "Short: the budget of {} s allowed {had} instead of {wanted} {}{wide}; \
+                 --budget {} would do.",
                 short(results.plan.stop.budget),
+                fresh(results).1,
                 enough(results, wanted)
             ));
         }
@@ -207,9 +208,10 @@ pub(super) fn cautions(results: &Results) -> Vec<String> {
         (None, _) => {}
         (Some(rounds), starts) if (starts as usize) < FEWEST => {
             let rounds = if rounds == 1 { "1 round".into() } else { format!("{rounds} rounds") };
-            let on = if starts == 1 { "1 start".into() } else { format!("{starts} starts") };
+            let (one, many) = fresh(results);
+            let on = if starts == 1 { format!("1 {one}") } else { format!("{starts} {many}") };
             said.push(format!(
-                "{rounds} on {on} with fresh data: too few to rank, or for intervals. It takes {FEWEST} starts."
+                "{rounds} on {on}: too few to rank, or for intervals. It takes {FEWEST} starts."
             ));
         }
         _ => said.extend(sensitivity(results)),
@@ -241,6 +243,10 @@ pub fn over_budget(results: &Results) -> Option<String> {
         }
         "objects" => (TURN, "fewer --counts or --formats"),
         "cache" => (TURN, "fewer --rows or clients"),
+        "tenants" => {
+            let of = "making the data counts, and each number of tenants has 6 rounds whatever the budget says";
+            (of, "fewer --tenants, --documents or --arms")
+        }
         _ => (TURN, "--limit N records or fewer --formats"),
     };
     let so = match rounds {
@@ -334,8 +340,16 @@ pub(super) fn repeats(results: &Results) -> String {
     format!(
         "n = {} on {}",
         span(counts(|s| s.n), "round", "rounds"),
-        span(counts(|s| s.starts), "start with fresh data", "starts with fresh data")
+        span(counts(|s| s.starts), fresh(results).0, fresh(results).1)
     )
+}
+
+/// What a start is, one and several: in the bench of tenants, one of the processes.
+fn fresh(results: &Results) -> (&'static str, &'static str) {
+    match results.bench.as_str() {
+        "tenants" => ("start of the processes", "starts of the processes"),
+        _ => ("start with fresh data", "starts with fresh data"),
+    }
 }
 
 /// The facts that every page ends with.
@@ -414,11 +428,11 @@ pub(super) fn notes(results: &Results) -> Vec<String> {
             _ => format!("{} ns ({at_least}) to {} ns ({at_most})", short(*least), short(*most)),
         };
         // The null competitor of stores is a driver like the others.
-        notes.push(match results.workload {
-            Some(_) => format!(
+        notes.push(match results.workload.is_some() || results.bench == "tenants" {
+            true => format!(
                 "Our own code around a store (the call, encoding or decoding, counting) takes {takes} an operation, measured by a store that keeps nothing."
             ),
-            None => format!(
+            false => format!(
                 "The harness itself takes {takes} an operation, measured by a competitor that does nothing."
             ),
         });

@@ -114,7 +114,7 @@ fn kind(results: &Results, c: &Contender) -> Kind {
     match (results.bench.as_str(), &c.store) {
         (_, Some(kept)) => Kind::Durability(kept.durability.class()),
         ("cache", _) if c.name == super::cache::FLOOR => Kind::Floor,
-        ("cache" | "stores", _) => Kind::All,
+        ("cache" | "stores" | "tenants", _) => Kind::All,
         _ if super::formats::keeps_all(c) => Kind::All,
         _ => Kind::Lossy,
     }
@@ -238,7 +238,7 @@ pub(super) fn boards(results: &Results) -> Vec<Board<'_>> {
             columns.push(Column::Disk);
             vec![board(results, String::new(), columns)]
         }
-        "cache" => {
+        "cache" | "tenants" => {
             let mut tables: Vec<(&str, Vec<&Phase>)> = Vec::new();
             for phase in results.phases.iter().filter(|p| !p.is_open()) {
                 match tables.iter_mut().find(|(title, _)| *title == phase.table) {

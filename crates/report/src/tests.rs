@@ -16,9 +16,13 @@ pub(super) mod samples;
 pub(super) mod fixtures;
 mod hostile;
 mod marks;
+pub(super) mod tenants;
 mod unknown;
 
-use self::fixtures::{cache, objects};
+use self::{
+    fixtures::{cache, objects},
+    tenants::tenants,
+};
 
 /// Results of a bench that never ran: `costs` are nanoseconds an operation for each competitor, the
 /// factor of a phase multiplies them.
@@ -437,7 +441,7 @@ fn nothing_that_comes_from_results_is_markup() {
 
 #[test]
 fn pages_fetch_nothing() {
-    for results in [formats(), objects(), samples::stores(), cache()] {
+    for results in [formats(), objects(), samples::stores(), cache(), tenants(&["sqlite"])] {
         let page = html(&results);
         let outside: Vec<_> =
             page.match_indices("://").map(|(at, _)| &page[at - 5..at + 20]).collect();
@@ -578,6 +582,7 @@ fn every_field_of_the_results_is_described() {
     let mut found = std::collections::BTreeSet::new();
     names(&serde_json::to_value(&results).unwrap(), &mut found);
     names(&serde_json::to_value(samples::stores()).unwrap(), &mut found);
+    names(&serde_json::to_value(tenants(&["sqlite"])).unwrap(), &mut found);
     let described = include_str!("tests/results-schema.md");
     let missing: Vec<_> = found.iter().filter(|n| !described.contains(&format!("`{n}`"))).collect();
     assert!(

@@ -69,6 +69,7 @@ fn counted(results: &Results, names: &[&str]) -> String {
     let many = match results.bench.as_str() {
         "stores" => "stores",
         "cache" => "clients",
+        "tenants" => "ways",
         _ => "formats",
     };
     match names {

@@ -22,6 +22,7 @@ pub mod schedule;
 mod setting;
 pub mod stats;
 mod stores;
+pub mod tenants;
 
 pub use answers::{Family, Sensitivity, Verdict, Versus};
 pub use cache::{CacheClient, CacheRow, Published};
@@ -46,7 +47,7 @@ pub const SCHEMA: u32 = 1;
 pub struct Results {
     /// [`SCHEMA`] of the writer.
     pub schema: u32,
-    /// Which bench: `formats`, `objects`, `stores`, `cache`.
+    /// Which bench: `formats`, `objects`, `stores`, `cache`, `tenants`.
     pub bench: String,
     /// The workload that ran on stores.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,6 +89,9 @@ pub struct Results {
     pub contrasts: Vec<Contrast>,
     /// How quiet the machine was, for each round or each competitor's turn in it.
     pub probes: Vec<Probe>,
+    /// What it takes to hold tenants, where those were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<tenants::Tenants>,
     /// Every comparison of the run, decided together; derived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
@@ -174,7 +178,8 @@ pub struct Phase {
     /// How many operations were on their way at once, at most; 0 where that says nothing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub concurrency: u32,
-    /// Which kind of phase it is: the word after `do =` of its workload; empty in other benches.
+    /// Which kind of phase it is: the word after `do =` of its workload; of tenants `query`, `insert` or `touch`; empty
+    /// in other benches.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub kind: String,
     /// The phase that it belongs to: a point of a curve to the curve, a share of the capacity to the
@@ -187,6 +192,9 @@ pub struct Phase {
     /// The row of the cache bench that it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheRow>,
+    /// The tenants that it is of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenants: Option<tenants::Tenancy>,
     /// What its queries ask for, where it is of queries.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<Asked>,

@@ -7,6 +7,7 @@ mod objects;
 mod progress;
 mod queries;
 pub mod stores;
+mod tenants;
 
 use std::path::PathBuf;
 
@@ -56,6 +57,13 @@ enum What {
     Formats(formats::Args),
     Objects(objects::Args),
     Cache(cache::Args),
+    Tenants(tenants::Args),
+    /// Adds tenants to the gateway of a bench.
+    #[command(hide = true)]
+    TenantsAdd(tenants::Add),
+    /// Holds databases, to be looked at.
+    #[command(hide = true)]
+    TenantsHold,
     /// Speaks the adapters' protocol with one of this program's clients of memcached.
     #[command(hide = true)]
     CacheAdapter(cache::Adapter),
@@ -139,6 +147,7 @@ Examples:
   steelyard bench documents --on mariadb --on 'mariadb?engine=myisam' --durability t1
   steelyard bench mine.toml --on sqlite --out results.json
   steelyard bench cache --as-published              clients of memcached
+  steelyard bench tenants --on postgres             a database for each customer, or one table
   steelyard bench formats --against ./steelyard-1.0 --fail-on-regression 5%      for shared machines
   steelyard bench objects --formats marshal,json --wraps base64lines --format svg > curves.svg";
 
@@ -147,6 +156,8 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::CacheAdapter(args)) => return cache::adapter(args),
         Some(What::NetworkRelay(args)) => return stores::relay(args),
         Some(What::StoreWriter(args)) => return stores::writer(&args),
+        Some(What::TenantsAdd(args)) => return tenants::add(&args),
+        Some(What::TenantsHold) => return tenants::hold(),
         _ => {}
     }
     // Ctrl-C ends it within two seconds; a second one at once.
@@ -156,6 +167,9 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::Formats(formats)) => formats::run(formats, stop),
         Some(What::Objects(objects)) => objects::run(objects, stop),
         Some(What::Cache(args)) => cache::run(args, stop),
+        Some(What::Tenants(args)) => tenants::run(args, stop),
+        Some(What::TenantsAdd(args)) => tenants::add(&args),
+        Some(What::TenantsHold) => tenants::hold(),
         Some(What::CacheAdapter(args)) => cache::adapter(args),
         Some(What::NetworkRelay(args)) => stores::relay(args),
         Some(What::StoreWriter(args)) => stores::writer(&args),

@@ -22,7 +22,7 @@ use crate::{
 
 /// A store that says yes to everything.
 #[derive(Debug, Clone)]
-pub(super) struct Null {
+pub(crate) struct Null {
     /// How many records it claims to hold.
     count: u64,
     /// Some of them, as JSON.
@@ -55,10 +55,16 @@ impl Null {
     pub(super) fn of(records: &Records) -> Result<Null> {
         let step = (records.count / SAMPLES).max(1);
         let kept = (0..SAMPLES.min(records.count)).map(|n| records.document(n * step));
-        Ok(Null {
-            count: records.count,
-            samples: kept.map(|d| encoded(&d)).collect::<Result<_>>()?,
-        })
+        Null::with(records.count, kept)
+    }
+
+    /// One that claims to hold so many records, of which these are some.
+    ///
+    /// # Errors
+    /// As [`of`](Null::of).
+    pub(crate) fn with(count: u64, some: impl Iterator<Item = Document>) -> Result<Null> {
+        let samples = some.map(|d| encoded(&d)).collect::<Result<_>>()?;
+        Ok(Null { count, samples })
     }
 
     fn decoded(&self, at: usize) -> Result<Document> {

@@ -138,6 +138,16 @@ impl Target {
         self
     }
 
+    /// The same with a setting of its private server, unless it has that already or no such server.
+    pub fn setting(mut self, name: &str, value: &str) -> Target {
+        if let At::Private { settings, .. } = &mut self.at
+            && !settings.iter().any(|setting| setting.0 == name)
+        {
+            settings.push((name.to_owned(), value.to_owned()));
+        }
+        self
+    }
+
     /// The same under the name that says so.
     pub fn named(mut self, name: &str, value: &str) -> Target {
         let gap = if self.label.contains('?') { '&' } else { '?' };

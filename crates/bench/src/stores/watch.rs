@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What all processes of a server have used so far, and the memory they have now.
-pub(super) fn used(server: &Server) -> ServerUse {
+pub(crate) fn used(server: &Server) -> ServerUse {
     let add = |sum: ServerUse, one: ServerUse| ServerUse {
         user_ns: sum.user_ns + one.user_ns,
         system_ns: sum.system_ns + one.system_ns,
@@ -41,7 +41,7 @@ pub(super) fn between(before: &ServerUse, after: &ServerUse) -> ServerUse {
     }
 }
 
-fn of_process(pid: u32) -> ServerUse {
+pub(crate) fn of_process(pid: u32) -> ServerUse {
     let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
     let (user_ns, system_ns) = times(&read("stat")).unwrap_or_default();
     let number = |text: &str, field: &str| {
@@ -88,7 +88,7 @@ const LOGS: [&str; 10] = [
 ];
 
 /// Bytes allocated in a folder: data, and logs apart.
-pub(super) fn allocated(folder: &Path) -> Bytes {
+pub(crate) fn allocated(folder: &Path) -> Bytes {
     let mut disk = Bytes::default();
     add(folder, false, &mut disk);
     disk

@@ -31,6 +31,7 @@ pub(super) fn question(results: &Results) -> String {
         ("cache", None) => "Which memcached client is fastest?".into(),
         ("objects", Some(one)) => format!("How fast does {one} serialize objects?"),
         ("objects", None) => format!("Which format serializes {} fastest?", counted(data)),
+        ("tenants", _) => "What does a database for each tenant cost?".into(),
         ("stores", one) => stores(results, one),
         (_, Some(one)) => format!("How fast is {one} for {}?", counted(data)),
         (_, None) => format!("Which format is best for {}?", counted(data)),
@@ -68,6 +69,9 @@ fn counted(data: &Dataset) -> String {
 
 /// The answer to the question.
 pub(super) fn answer(results: &Results, boards: &[Board<'_>]) -> String {
+    if results.bench == "tenants" {
+        return super::super::tenants::answer(results);
+    }
     if let Some(why) = unranked(results) {
         return match by_processor_time(results) {
             Some(told) => format!("{why} {told}"),

@@ -87,7 +87,7 @@ fn about(results: &Results, boards: &[&Board<'_>]) -> String {
     };
     let what = match results.bench.as_str() {
         "cache" => "Calls",
-        "stores" => "Operations",
+        "stores" | "tenants" => "Operations",
         "objects" => "Objects",
         _ => "Records",
     };
@@ -147,6 +147,7 @@ fn heading(results: &Results, boards: &[Board<'_>], number: usize, at: usize) ->
         Kind::All if board.groups.len() < 2 && told.is_none() => return String::new(),
         Kind::All => match results.bench.as_str() {
             "cache" => "Clients".to_owned(),
+            "tenants" => "Ways".to_owned(),
             _ => "Give back every record as it was".to_owned(),
         },
         Kind::Lossy => "Do not give back every record as it was: not ranked".to_owned(),
@@ -273,13 +274,15 @@ fn head(results: &Results, column: &Column<'_>) -> (String, String) {
 fn name(phase: &Phase) -> String {
     match &phase.cache {
         Some(row) => format!("{} {}", row.row, if row.object { "object" } else { "plain" }),
+        // Its table says on which store.
+        None if phase.tenants.is_some() => phase.kind.clone(),
         None => phase.name.clone(),
     }
 }
 
 fn unit(results: &Results, phase: &Phase) -> String {
     match results.bench.as_str() {
-        "stores" => summary::rate_unit(results, stores::unit(phase)),
+        "stores" | "tenants" => summary::rate_unit(results, stores::unit(phase)),
         "cache" => summary::rate_unit(results, "calls"),
         "objects" => summary::rate_unit(results, "objects"),
         _ => phase.table.clone(),

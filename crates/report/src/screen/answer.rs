@@ -21,6 +21,9 @@ const NOTHING: &str = "Nothing is ranked: there were too few rounds.";
 
 /// Empty where nothing was measured.
 pub(super) fn answer(results: &Results) -> String {
+    if results.bench == "tenants" {
+        return super::super::tenants::answer(results);
+    }
     let mut said: Vec<String> = Vec::new();
     let groups: Vec<Group<'_>> = groups(results);
     let compared = |group: &&Group<'_>| group.members.len() > 1;

@@ -8,6 +8,7 @@
 mod answer;
 mod lines;
 mod table;
+mod tenants;
 mod warnings;
 
 use self::lines::{Lines, Weight, pad};
@@ -93,7 +94,8 @@ fn one(lines: &mut Lines, results: &Results, room: usize) {
     }
     lines.blank();
     let used = lines.len() - begin;
-    table::table(lines, results, room.saturating_sub(used + 1));
+    let table = if results.bench == "tenants" { tenants::table } else { table::table };
+    table(lines, results, room.saturating_sub(used + 1));
     lines.blank();
 }
 
@@ -103,6 +105,7 @@ fn kind(results: &Results) -> &'static str {
         "objects" => "Objects",
         "stores" => "Stores",
         "cache" => "memcached clients",
+        "tenants" => "Tenants",
         _ => "Formats",
     }
 }
@@ -113,8 +116,10 @@ fn title(results: &Results) -> String {
     if let Some(workload) = &results.workload {
         of = format!("workload {}, {of}", workload.name);
     }
-    if results.bench == "cache" {
-        return super::cache::title(results);
+    match results.bench.as_str() {
+        "cache" => return super::cache::title(results),
+        "tenants" => return super::tenants::title(results),
+        _ => {}
     }
     let base = results.competitor(&results.baseline).and_then(|c| c.sizes.get(""));
     let size = match (base, results.dataset.sizes.get("")) {

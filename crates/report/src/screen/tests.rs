@@ -7,6 +7,7 @@ use super::{
         fixtures::{cache, objects},
         formats,
         samples::stores,
+        tenants::tenants,
     },
     *,
 };
@@ -16,7 +17,14 @@ const PLAIN: Look = Look { width: USUAL, styled: false, kept: true };
 
 /// A run of each bench.
 static RUNS: LazyLock<Vec<Results>> = LazyLock::new(|| {
-    let mut runs = vec![formats(), objects(), stores(), cache()];
+    let mut runs = vec![
+        formats(),
+        objects(),
+        stores(),
+        cache(),
+        tenants(&["sqlite"]),
+        tenants(&["sqlite", "postgres", "mariadb"]),
+    ];
     runs.iter_mut().for_each(derive);
     runs
 });
@@ -147,8 +155,11 @@ fn screens_as_people_read_them() {
     insta::assert_snapshot!("screen-objects", of(&RUNS[1]));
     insta::assert_snapshot!("screen-stores", of(&RUNS[2]));
     insta::assert_snapshot!("screen-cache", of(&RUNS[3]));
+    insta::assert_snapshot!("screen-tenants", of(&RUNS[4]));
+    insta::assert_snapshot!("screen-tenants-three-stores", of(&RUNS[5]));
     let narrow = |run: &Results| screen(std::slice::from_ref(run), Look { width: 40, ..PLAIN });
     insta::assert_snapshot!("screen-formats-narrow", narrow(&RUNS[0]));
     insta::assert_snapshot!("screen-stores-narrow", narrow(&RUNS[2]));
+    insta::assert_snapshot!("screen-tenants-narrow", narrow(&RUNS[4]));
     insta::assert_snapshot!("screen-tour", screen(&[RUNS[0].clone(), RUNS[2].clone()], PLAIN));
 }

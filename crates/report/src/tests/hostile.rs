@@ -64,7 +64,7 @@ fn no_form_of_a_report_gives_orders_to_a_terminal() {
         [("text", text), ("markdown", markdown), ("csv", csv), ("svg", svg), ("html", html)];
     let mut formats = formats();
     derive(&mut formats);
-    for results in [samples::stores(), formats, cache(), objects()] {
+    for results in [samples::stores(), formats, cache(), objects(), tenants(&["postgres"])] {
         let plain = serde_json::to_value(&results).unwrap();
         let mut names = BTreeSet::new();
         fields(&plain, "", &mut names);

@@ -40,7 +40,7 @@ fn explained(page: &page::Page) {
 
 #[test]
 fn marks_and_their_meanings_stand_together() {
-    for results in [formats(), objects(), samples::stores(), cache()] {
+    for results in [formats(), objects(), samples::stores(), cache(), tenants(&["postgres"])] {
         for rounds in [1, 2, 4, usize::MAX] {
             for noisy in [false, true] {
                 let mut results = results.clone();

@@ -193,7 +193,7 @@ fn what_an_index_adds_to_a_write_has_an_interval() {
 /// Ranks are explained where there are any, and nowhere else.
 #[test]
 fn what_is_said_of_ranks_stands_where_there_are_ranks() {
-    for results in [formats(), objects(), samples::stores(), cache()] {
+    for results in [formats(), objects(), samples::stores(), cache(), tenants(&["postgres"])] {
         for rounds in [1, 3, usize::MAX] {
             for is_noisy in [false, true] {
                 let mut results = results.clone();
