@@ -1,7 +1,7 @@
 //! Tables that tenants share: what one of them asks is answered by an index that begins with the tenant, and never has
 //! a record of another. On PostgreSQL a connection sees only its tenant's rows, whatever it asks.
 
-use steelyard::store::{Prefix, Shape};
+use steelyard::store::wrappers::Prefix;
 
 use super::*;
 
