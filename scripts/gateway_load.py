@@ -415,6 +415,8 @@ def outage(args, of_catalog):
                     print(f"  a write was acknowledged {first or 0:.2f} s after it {what}")
             if not of_catalog:
                 check(set(beside.statuses) == {201}, f"a tenant of another store: {beside.statuses}")
+            # A key that was good is no stranger's because the catalog cannot be read.
+            check(set(beside.statuses) <= {201, 503, 504}, f"another tenant: {beside.statuses}")
             check(memory(gateway) < 400, "more than 400 MB")
             settled(gateway.address, keys[0])
             for n in range(6):

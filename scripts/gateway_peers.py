@@ -118,7 +118,7 @@ def datasette(stack, folder):
     url = f"http://127.0.0.1:{port}"
     version = subprocess.run([sys.executable, "-m", "datasette", "--version"], env=environment, capture_output=True, text=True)
     wait(url + "/-/versions.json", process)
-    yield Served(version.stdout.strip(), url, "/data/people/bobNUMBER.json", [], lambda: tree(process.pid))
+    yield Served(version.stdout.strip().removeprefix("python -m ").replace(", version", ""), url, "/data/people/bobNUMBER.json", [], lambda: tree(process.pid))
 
 
 def pouchdb(stack):

@@ -96,15 +96,6 @@ pub(crate) struct Shares {
     tenant: Arc<Share>,
 }
 
-impl Shares {
-    /// Waits until work of this tenant may use a processor of this process. Others of its requests wait behind it, and those of
-    /// other tenants do not.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        // It is never closed.
-        self.tenant.work.clone().acquire_owned().await.ok()
-    }
-}
-
 /// What is counted while a request is answered, until the end of its body.
 #[derive(Debug)]
 pub(crate) struct Permit {
@@ -118,6 +109,9 @@ pub(crate) struct Gate {
     limits: Limits,
     whole: Arc<Semaphore>,
     processors: usize,
+    /// Whose request was the last, as an address, and until when (in nanoseconds of the clock) several tenants are asking.
+    last: AtomicUsize,
+    mixed: AtomicU64,
     tenants: Cache<String, Arc<Share>>,
     keys: Cache<String, Arc<Rate>>,
     /// Requests whose key is not known: each costs a lookup in the catalog.
@@ -135,6 +129,8 @@ const STRANGERS: f64 = 100.0;
 /// Refusals a second that are answered at once: to one tenant, and to all who have no valid key.
 const REFUSALS: f64 = 100.0;
 const REFUSALS_OF_STRANGERS: f64 = 1000.0;
+/// After so many nanoseconds without a request of another, a tenant is alone.
+const ALONE: u64 = 1_000_000_000;
 /// How long one is held back at most.
 const HELD: Duration = Duration::from_secs(1);
 
@@ -144,6 +140,8 @@ impl Gate {
             clock,
             whole: Arc::new(Semaphore::new(limits.requests_at_once)),
             processors: thread::available_parallelism().map_or(1, |all| (all.get() - 1).max(1)),
+            last: AtomicUsize::new(0),
+            mixed: AtomicU64::new(0),
             tenants: Cache::new(REMEMBERED),
             keys: Cache::new(REMEMBERED),
             strangers: Rate::new(),
@@ -151,6 +149,29 @@ impl Gate {
             bytes: Arc::default(),
             limits,
         }
+    }
+
+    /// Waits until work of a tenant may use a processor of this process: others of its requests wait behind it, and those of
+    /// other tenants do not. Where no other tenant is asking, nobody waits.
+    pub(crate) async fn turn(&self, shares: &Shares) -> Option<OwnedSemaphorePermit> {
+        match self.nanos() < self.mixed.load(Ordering::Relaxed) {
+            // It is never closed.
+            true => shares.tenant.work.clone().acquire_owned().await.ok(),
+            false => None,
+        }
+    }
+
+    /// Notes that a tenant is asking: whether others are.
+    fn heard(&self, shares: &Shares) {
+        let own = Arc::as_ptr(&shares.tenant) as usize;
+        let before = self.last.swap(own, Ordering::Relaxed);
+        if before != own && before != 0 {
+            self.mixed.store(self.nanos() + ALONE, Ordering::Relaxed);
+        }
+    }
+
+    fn nanos(&self) -> u64 {
+        u64::try_from(self.clock.now().as_nanos()).unwrap_or(u64::MAX / 2)
     }
 
     /// A place among all requests.
@@ -216,6 +237,7 @@ impl Gate {
                 "the gateway is busy, and this tenant has its fair share of the requests at once";
             return Err(Problem::too_many(what).retry(Duration::from_secs(1)));
         }
+        self.heard(shares);
         let at_once = at_once.try_acquire_owned();
         permit._tenant = Some(at_once.map_err(|_| {
             Problem::too_many(format!(
@@ -352,6 +374,27 @@ mod tests {
         clock.advance(Duration::from_secs(3));
         gate.admit(&mut gate.enter().unwrap(), &flood, 1.0).unwrap();
         assert_eq!(refused(&flood), Duration::ZERO);
+    }
+
+    #[tokio::test]
+    async fn a_tenant_has_all_processors_while_it_is_alone() {
+        let (gate, clock) = gate(Limits { requests_per_second: 1e6, ..Limits::default() });
+        let (flood, quiet) = (gate.shares("flood", "k"), gate.shares("quiet", "k"));
+        let ask = |shares: &Shares| gate.admit(&mut gate.enter().unwrap(), shares, 1e6).unwrap();
+        ask(&flood);
+        ask(&flood);
+        assert!(gate.turn(&flood).await.is_none(), "nobody else is asking");
+        ask(&quiet);
+        ask(&flood);
+        let mut turns = Vec::new();
+        for _ in 0..gate.processors {
+            turns.push(gate.turn(&flood).await.expect("a turn"));
+        }
+        let more = gate.turn(&flood);
+        assert!(tokio::time::timeout(Duration::ZERO, more).await.is_err(), "more than its turns");
+        assert!(gate.turn(&quiet).await.is_some());
+        clock.advance(Duration::from_nanos(ALONE));
+        assert!(gate.turn(&flood).await.is_none(), "alone again");
     }
 
     #[test]

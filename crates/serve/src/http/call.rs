@@ -88,7 +88,7 @@ impl Call {
     /// Waits for its turn.
     pub(crate) async fn take_turn(&mut self) {
         if self.turn.is_none() {
-            self.turn = self.tenant.turn().await;
+            self.turn = self.tenant.turn(&self.gateway).await;
         }
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::{Answer, Param, Route};
-use crate::{Limits, ROUTES, login, problem::Problem};
+use crate::{Limits, ROUTES, docs::LINES, login, problem::Problem};
 
 /// All of it.
 pub(crate) fn description() -> Value {
@@ -100,10 +100,12 @@ fn responses(answers: &[Answer]) -> Value {
 
 fn content(media: &[&str], schema: &str) -> Value {
     let each = media.iter().map(|media| {
-        // What is no JSON has no schema of JSON.
-        let described = match media.ends_with("json") {
-            true => json!({ "schema": { "$ref": format!("#/components/schemas/{schema}") } }),
-            false => json!({}),
+        let reference = json!({ "$ref": format!("#/components/schemas/{schema}") });
+        // Of lines it is a line that has a schema, and its own status. What is no JSON has none.
+        let described = match *media {
+            LINES => json!({ "x-item-schema": reference }),
+            media if media.ends_with("json") => json!({ "schema": reference }),
+            _ => json!({}),
         };
         ((*media).to_owned(), described)
     });

@@ -74,9 +74,9 @@ impl TenantDb {
     }
 
     /// Waits until this tenant's work may begin, where it is done in this process; none where it is a server's.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn turn(&self, gateway: &Gateway) -> Option<OwnedSemaphorePermit> {
         match self.db.is_local() {
-            true => self.principal.grant().shares.turn().await,
+            true => gateway.gate.turn(&self.principal.grant().shares).await,
             false => None,
         }
     }

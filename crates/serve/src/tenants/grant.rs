@@ -69,6 +69,8 @@ pub(crate) struct Grants {
     clock: Clock,
     lease: Duration,
     known: Cache<String, Arc<Grant>>,
+    /// Keys that were good.
+    seen: moka::sync::Cache<String, ()>,
 }
 
 /// So many keys are remembered.
@@ -84,7 +86,18 @@ impl Grants {
         clock: Clock,
         lease: Duration,
     ) -> Grants {
+<<<<<<< HEAD
         Grants { catalog, pepper, tokens, clock, lease, known: Cache::new(REMEMBERED) }
+=======
+        Grants {
+            catalog,
+            pepper,
+            clock,
+            lease,
+            known: Cache::new(REMEMBERED),
+            seen: moka::sync::Cache::new(REMEMBERED),
+        }
+>>>>>>> proof
     }
 
     /// The principal of a key or a token, if it is one and its tenant is there.
@@ -130,8 +143,9 @@ impl Grants {
                 }
                 return Ok(old);
             }
-            // A key that was known costs no lookup of a stranger's.
             Some(_) => self.known.invalidate(prefix).await,
+            // One that was good before is no stranger's, also while the catalog cannot say so.
+            None if self.seen.contains_key(prefix) => {}
             None => gate.may_look_up()?,
         }
         // Asked for once, however many requests wait for it.
@@ -143,7 +157,10 @@ impl Grants {
         };
         let read = self.known.try_get_with(prefix.to_owned(), read);
         match tokio::time::timeout(PATIENCE, read).await {
-            Ok(Ok(grant)) => Ok(Some(grant)),
+            Ok(Ok(grant)) => {
+                self.seen.insert(prefix.to_owned(), ());
+                Ok(Some(grant))
+            }
             Ok(Err(unread)) => match &*unread {
                 Unread::Absent => Ok(None),
                 Unread::Failed(e) => Err(unreadable(e)),
