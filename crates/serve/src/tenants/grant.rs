@@ -86,18 +86,15 @@ impl Grants {
         clock: Clock,
         lease: Duration,
     ) -> Grants {
-<<<<<<< HEAD
-        Grants { catalog, pepper, tokens, clock, lease, known: Cache::new(REMEMBERED) }
-=======
         Grants {
             catalog,
             pepper,
+            tokens,
             clock,
             lease,
             known: Cache::new(REMEMBERED),
             seen: moka::sync::Cache::new(REMEMBERED),
         }
->>>>>>> proof
     }
 
     /// The principal of a key or a token, if it is one and its tenant is there.
