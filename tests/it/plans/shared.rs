@@ -11,13 +11,15 @@ const TENANTS: [&str; 12] =
 
 fn asked() -> Vec<(Query, May)> {
     let field = |name: &str, test: Test| Filter::Field(path(name), test);
-    let (sort, none) = (May { sort: true, scan: false }, May::default);
+    // Few enough that to look them up in any order and to sort them costs no more.
+    let sort = || May { sort: true, scan: false };
+    let none = May::default;
     vec![
-        (Query::new(field("age", Test::Eq(Value::Int(33)))), sort),
+        (Query::new(field("age", Test::Eq(Value::Int(33)))), sort()),
         (
             Query::new(field("age", Test::Ge(Value::Int(90))))
                 .sorted(path("age"), Order::Ascending),
-            none(),
+            sort(),
         ),
         (Query::default().sorted(path("age"), Order::Descending).limited(20), none()),
         (Query::default().sorted(path("email"), Order::Ascending).limited(20), none()),
@@ -82,7 +84,9 @@ async fn tenants_use_their_index(database: &Database) {
                 let plan = Plan::read(database.driver, &text);
                 // The index that begins with the tenant, and not that of the key or one of all tenants.
                 let its = ["tenant:", "+_", "_tenant_1_"].iter().any(|name| text.contains(name));
-                let sorts = plan.sorts && !may.sort && !must_sort(database);
+                // MariaDB takes any of the indexes to a tenant's 500 records, and sorts those.
+                let sorted = must_sort(database) || database.driver == "mysql";
+                let sorts = plan.sorts && !may.sort && !sorted;
                 if !plan.indexed || plan.whole || !its || sorts {
                     faults.push(format!(
                         "{shape} {tenant}: {query:?}: {plan:?}\n{explained}\n{text}"

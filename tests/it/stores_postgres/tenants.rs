@@ -8,12 +8,11 @@ use super::*;
 async fn a_connection_sees_the_rows_of_its_tenant_only() {
     let server = need!(shared());
     let admin = client(server).await;
-    admin
-        .batch_execute(
-            "CREATE ROLE gateway LOGIN PASSWORD 'gateway'; CREATE DATABASE tenants OWNER gateway",
-        )
-        .await
-        .unwrap();
+    for statement in
+        ["CREATE ROLE gateway LOGIN PASSWORD 'gateway'", "CREATE DATABASE tenants OWNER gateway"]
+    {
+        admin.batch_execute(statement).await.unwrap();
+    }
     let (scheme, rest) = server.url().split_once("://").unwrap();
     let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
     let host = host.split(['/', '?']).next().unwrap();

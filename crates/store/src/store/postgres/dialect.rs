@@ -118,7 +118,11 @@ impl Postgres {
         let on = on(&by);
         self.indexes.contains(&index_name(&self.table, path, &on))
             || self.indexes.contains(&shared_index_name(&self.table, path, &on))
-            || *path == tenant() && self.indexes.iter().any(|name| name.starts_with(SHARED))
+    }
+
+    /// Whether indexes begin with what is under this path, as a text alone.
+    fn is_first(&self, path: &Path) -> bool {
+        *path == tenant() && self.indexes.iter().any(|name| name.starts_with(SHARED))
     }
 
     /// The tenant in documents of this column, as an index on it has it.
@@ -199,6 +203,13 @@ impl Dialect for Postgres {
     }
 
     fn test(&self, column: &str, path: &Path, test: &Test, sql: &mut Sql) -> Result<()> {
+        // A condition more, and the planner supposes that few of the tenant's rows fit.
+        if let (Test::Eq(Value::Text(text)), true) = (test, self.is_first(path))
+            && !text.contains('\0')
+        {
+            sql.push(&self.tenant(column)).push(" = ").bind(Value::from(text.as_str()));
+            return Ok(());
+        }
         if !self.has_index(path) && self.test_unindexed(column, path, test, sql) {
             return Ok(());
         }
