@@ -127,7 +127,11 @@ impl Running {
 
     /// A client of it.
     pub(super) fn client(&self) -> Served {
-        Served { client: Client::new(self.address.clone()), keys: Arc::clone(&self.keys) }
+        Served {
+            client: Client::new(self.address.clone()),
+            keys: Arc::clone(&self.keys),
+            patient: true,
+        }
     }
 }
 
