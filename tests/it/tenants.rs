@@ -38,6 +38,7 @@ fn measured(on: &str, arms: &[&str]) -> Results {
     let folder = tempfile::tempdir().unwrap();
     let results = run(&few(on, folder.path()), &mut |_| {}).unwrap();
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "{on}: nothing is left");
+    assert!(!Path::new("catalog.db").exists(), "{on}: nor where it was started");
     assert_eq!(results.stopped, Some(Stopped::Rounds), "{on}");
     assert!(results.dataset.remarks.is_empty(), "{on}: {:?}", results.dataset.remarks);
     let tenants = results.tenants.as_ref().unwrap();

@@ -68,7 +68,7 @@ impl Gateway {
         let secret: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         write(&wanted.folder.join("secret"), &secret)?;
         let config = wanted.folder.join("steelyard.toml");
-        write(&config, &configuration(wanted.shard, wanted.open))?;
+        write(&config, &configuration(wanted.folder, wanted.shard, wanted.open))?;
         let mut command = Command::new(wanted.program);
         command.args(["bench", "tenants-add", "--count", &wanted.tenants.to_string(), "--config"]);
         let talk = Talk::start(command.arg(&config), Says::Output)?;
@@ -127,16 +127,23 @@ impl Running {
 
     /// A client of it.
     pub(super) fn client(&self) -> Served {
-        Served { client: Client::new(self.address.clone()), keys: Arc::clone(&self.keys) }
+        Served {
+            client: Client::new(self.address.clone()),
+            keys: Arc::clone(&self.keys),
+            patient: true,
+        }
     }
 }
 
 /// Its configuration: the limits are out of the way, all else as usual.
-fn configuration(shard: &str, open: u64) -> String {
+fn configuration(folder: &Path, shard: &str, open: u64) -> String {
     // A string of TOML: URLs and paths have no other signs that would have to be escaped.
-    let shard = shard.replace('\\', "\\\\").replace('"', "\\\"");
+    let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+    // Its path is from where a program is started, not from the file.
+    let catalog = quoted(&format!("sqlite:{}", folder.join("catalog.db").display()));
+    let shard = quoted(shard);
     format!(
-        "catalog = \"sqlite:catalog.db\"\nsecret_file = \"secret\"\n\
+        "catalog = \"{catalog}\"\nsecret_file = \"secret\"\n\
          [listen]\naddress = \"127.0.0.1:0\"\n\
          [shard.first]\nurl = \"{shard}\"\n\
          [limits]\nrequests_per_second = 1e9\nopen_databases = {open}\n\

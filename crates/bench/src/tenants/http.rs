@@ -43,6 +43,11 @@ impl Client {
         Ok(())
     }
 
+    /// The body of the last answer.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
+    }
+
     /// Sends a request and reads its answer: status and body.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! How a tenant's records are reached: in the one table, in a database that is opened when it is needed, or by HTTP.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, thread, time::Duration};
 
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
@@ -134,6 +134,32 @@ pub(super) struct Served {
     pub client: Client,
     /// A key of each tenant.
     pub keys: Arc<Vec<String>>,
+    /// Whether it waits where it is told to come later (429), as it may where nothing is timed: a gateway that was just
+    /// started looks up so many keys a second.
+    pub patient: bool,
+}
+
+/// How long a patient client waits before it asks again, and how often.
+const LATER: Duration = Duration::from_millis(100);
+const TRIES: u32 = 600;
+
+impl Served {
+    /// Sends a request of a tenant; gives status and body.
+    fn send(
+        &mut self,
+        asked: (&str, &str),
+        tenant: usize,
+        body: Option<&[u8]>,
+    ) -> Result<(u16, &[u8])> {
+        for _ in 0..TRIES {
+            let (status, _) = self.client.send(asked, &self.keys[tenant], body)?;
+            if status != 429 || !self.patient {
+                return Ok((status, self.client.body()));
+            }
+            thread::sleep(LATER);
+        }
+        Err(Error::unavailable("the gateway has no time for this client"))
+    }
 }
 
 /// How an arm is asked.
@@ -154,6 +180,13 @@ impl Reach {
         }
     }
 
+    /// Whether it waits where it is told to come later: not while anything is timed.
+    pub(super) fn patient(&mut self, patient: bool) {
+        if let Reach::Gateway(served) = self {
+            served.patient = patient;
+        }
+    }
+
     /// The records that a question asks for, read in full.
     ///
     /// # Errors
@@ -165,8 +198,7 @@ impl Reach {
                 store.find(&ask.query).await?.try_concat().await
             }
             Reach::Gateway(served) => {
-                let key = &served.keys[ask.tenant];
-                let (status, body) = served.client.send(("GET", &ask.path), key, None)?;
+                let (status, body) = served.send(("GET", &ask.path), ask.tenant, None)?;
                 rows(expected(status, body, &[200])?)
             }
         }
@@ -183,9 +215,8 @@ impl Reach {
                 store.put(std::slice::from_ref(&insert.row)).await
             }
             Reach::Gateway(served) => {
-                let key = &served.keys[insert.tenant];
                 let asked = ("PUT", insert.path.as_str());
-                let (status, body) = served.client.send(asked, key, Some(&insert.body))?;
+                let (status, body) = served.send(asked, insert.tenant, Some(&insert.body))?;
                 expected(status, body, &[201]).map(drop)
             }
         }
@@ -203,8 +234,7 @@ impl Reach {
             }
             Reach::Gateway(served) => {
                 let path = format!("/v1/docs/{TABLE}/{}", key.as_str());
-                let (status, body) =
-                    served.client.send(("GET", &path), &served.keys[tenant], None)?;
+                let (status, body) = served.send(("GET", &path), tenant, None)?;
                 match status {
                     404 => Ok(None),
                     _ => Format::Json.decode_document(expected(status, body, &[200])?).map(Some),

@@ -29,4 +29,5 @@ pub(super) fn own_layout() -> Layout {
 
 /// What a page says of it.
 pub(super) const ABOUT: &str = "one table; a record has its tenant in its key and in a field, with which the index on \
-     the age begins";
+     the age begins; the field is put into each record that is written and taken out of each that is read, which is in \
+     the times";

@@ -23,6 +23,9 @@ use crate::{
     stores::{Target, watch},
 };
 
+/// How long a server may take to end in good order: a thousand databases are some hundred thousand files to sync.
+const GRACE: Duration = Duration::from_secs(600);
+
 /// What a site is to have.
 pub(super) struct Order<'a> {
     pub target: &'a Target,
@@ -104,7 +107,7 @@ impl Site {
             return Err(e);
         }
         if let Some(server) = &mut site.server {
-            server.rest();
+            server.rest_within(GRACE);
         }
         let after = data.map(|folder| watch::allocated(&folder).total());
         site.disk = after.zip(before).map(|(after, before)| after.saturating_sub(before));
@@ -228,7 +231,7 @@ impl Site {
     /// Shuts the server down in good order, if there is one.
     pub(super) fn rest(&mut self) {
         if let Some(server) = &mut self.server {
-            server.rest();
+            server.rest_within(GRACE);
         }
     }
 

@@ -199,7 +199,9 @@ impl Turn<'_> {
     /// Asks every tenant once, or as many as are open at once.
     async fn sweep(&self, reach: &mut Reach, open: usize) -> Result<()> {
         let tenants = self.people.tenants as usize;
-        let from = if self.looks { 0 } else { tenants.saturating_sub(open) };
+        // The gateway has to know every key before anything is timed.
+        let all = self.looks || self.arm == Arm::Gateway;
+        let from = if all { 0 } else { tenants.saturating_sub(open) };
         for tenant in from..tenants {
             self.stop.check()?;
             let ask = self.people.ask(tenant, 0);
@@ -265,6 +267,7 @@ impl Turn<'_> {
         let mut counts = Vec::with_capacity(asks.len());
         let mut kept = Vec::with_capacity(KEPT + 1);
         let mut latency = Histogram::growing();
+        reach.patient(false);
         let before = Before::now(around, self.clock);
         let mut begin = before.at;
         for (at, ask) in asks.iter().enumerate() {
@@ -278,13 +281,16 @@ impl Turn<'_> {
                 kept.push((at, rows));
             }
         }
-        Ok((before.window(around, self.clock, asks.len(), latency), counts, kept))
+        let window = before.window(around, self.clock, asks.len(), latency);
+        reach.patient(true);
+        Ok((window, counts, kept))
     }
 
     /// Times inserts, and reads some of them back.
     async fn inserts(&self, reach: &mut Reach, around: &Around<'_>) -> Result<Window> {
         let inserts = &self.draws.inserts;
         let mut latency = Histogram::growing();
+        reach.patient(false);
         let before = Before::now(around, self.clock);
         let mut begin = before.at;
         for insert in inserts {
@@ -295,6 +301,7 @@ impl Turn<'_> {
             begin = end;
         }
         let window = before.window(around, self.clock, inserts.len(), latency);
+        reach.patient(true);
         for insert in inserts.iter().step_by(inserts.len().div_ceil(KEPT).max(1)) {
             let found = reach.get(insert.tenant, &insert.row.key).await?;
             self.as_written(insert.tenant, &insert.row, found.as_ref())?;

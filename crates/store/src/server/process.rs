@@ -259,14 +259,19 @@ impl Server {
     /// the port meanwhile.
     pub fn restart(&mut self) -> Result<()> {
         if !self.children.is_empty() {
-            self.halt();
+            self.halt(GRACE);
         }
         self.launch().map_err(|e| e.in_place(self.name))
     }
 
     /// Shuts it down cleanly; its data stays, for [`restart`](Server::restart).
     pub fn rest(&mut self) {
-        self.halt();
+        self.halt(GRACE);
+    }
+
+    /// The same, with so much time before it is killed: one that has written many files syncs them first.
+    pub fn rest_within(&mut self, grace: Duration) {
+        self.halt(grace);
     }
 
     /// The size of its cache in bytes from the next start on, its usual one where none is named; says
@@ -299,7 +304,7 @@ impl Server {
     }
 
     /// Stops the processes in good order, the last first.
-    fn halt(&mut self) {
+    fn halt(&mut self, grace: Duration) {
         // One that stands still hears nothing.
         self.thaw();
         let stops: Vec<Stop> = self
@@ -318,7 +323,7 @@ impl Server {
             let _ = kill(Pid::from_raw(child.id() as i32), signal);
             let begin = Instant::now();
             while matches!(child.try_wait(), Ok(None)) {
-                if begin.elapsed() > GRACE {
+                if begin.elapsed() > grace {
                     let _ = child.kill();
                     let _ = child.wait();
                     break;
