@@ -120,7 +120,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                         let done = one(&call, store, &change).await;
                         told(Some(&change.id), done, &mut out);
                     }
-                    Err(Bad { id, problem }) => told(id.as_ref(), Err(problem), &mut out),
+                    Err(Bad { id, problem }) => told(id.as_ref(), Err(*problem), &mut out),
                 }
             }
         }
@@ -137,11 +137,11 @@ fn lines(body: &Bytes) -> impl Iterator<Item = Bytes> {
 /// A line that cannot be done, and whose it is, as far as that was read.
 struct Bad {
     id: Option<Key>,
-    problem: Problem,
+    problem: Box<Problem>,
 }
 
 fn read(line: &[u8], largest: usize) -> Result<Change, Bad> {
-    let nameless = |problem| Bad { id: None, problem };
+    let nameless = |problem| Bad { id: None, problem: Box::new(problem) };
     if line.len() > largest {
         let what = format!("a document has {largest} bytes at most");
         return Err(nameless(Problem::too_large(what)));
@@ -153,7 +153,8 @@ fn read(line: &[u8], largest: usize) -> Result<Change, Bad> {
         Some(Value::Text(id)) => names::id(&id).map_err(|e| nameless(e.into()))?,
         _ => return Err(nameless(Problem::invalid("a line has an \"id\", which is text"))),
     };
-    change(id.clone(), line).map_err(|problem| Bad { id: Some(id), problem })
+    let named = |problem| Bad { id: Some(id.clone()), problem: Box::new(problem) };
+    change(id.clone(), line).map_err(named)
 }
 
 /// The change of an id that a line asks for.

@@ -339,7 +339,7 @@ mod tests {
         let file = folder.path().join("shards.toml");
         std::fs::write(&file, text).unwrap();
         let shards = Arc::new(NamedShards::from_file(&file).await.unwrap());
-        let copies = ["austin-copy.db", "dallas-copy.db"].map(|name| at(name));
+        let copies = ["austin-copy.db", "dallas-copy.db"].map(at);
         let copies = try_join_all(copies.iter().map(|url| open(url))).await.unwrap();
         for store in shards.names().map(|name| shards.on(name).unwrap()) {
             for table in ["accounts", "figments"] {
