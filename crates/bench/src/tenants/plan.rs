@@ -198,7 +198,7 @@ pub(super) fn blank(options: &Options<'_>) -> Results {
             format!(
                 "at most {} are open at once, in this process and in the gateway; the least recently used is closed. \
                  Tenants are drawn evenly, so with more tenants than that most operations open a database: tenants \
-                 that come in bursts open fewer. --open sets the number",
+                 that come in bursts open fewer",
                 options.open
             ),
         ),

@@ -162,8 +162,8 @@ impl Site {
             order.stop.check()?;
             if Instant::now() > until {
                 let seconds = order.patience.as_secs();
-                let what = format!("making them took longer than --patience {seconds}");
-                return Err(at(Error::unavailable(what)));
+                let what = format!("making them took longer than {seconds} s");
+                return Err(at(Error::unavailable(what)).with_hint("--patience gives them longer"));
             }
             self.add(order, tenant, &mut table).await.map_err(at)?;
             told(tenant as u64 + 1);

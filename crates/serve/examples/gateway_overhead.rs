@@ -1,7 +1,7 @@
 //! What a `GET` of a document costs through the gateway, beside the same read by the driver: processor time of this
 //! process for each, without that of the client, in turns.
 //!
-//!     cargo run --release -p steelyard-serve --example overhead -- sqlite:/tmp/overhead.db [ROUNDS]
+//!     cargo run --release -p steelyard-serve --example gateway_overhead -- sqlite:/tmp/overhead.db [ROUNDS]
 //!
 //! The store is read through the gateway with key, tenant, limits, metrics and log (to nowhere), over connections that
 //! stay open. The last line is the median of the rounds' differences, on several connections.
