@@ -69,7 +69,7 @@ enum Act {
     Key(Keys),
     /// Adds people who sign in with a name and a password.
     #[command(
-        after_help = "Examples:\n  steelyard tenant user set austin ann < password\n  steelyard tenant user set austin bob --scope read < password\n  steelyard tenant key revoke austin user:ann"
+        after_help = "Examples:\n  steelyard tenant user set austin ann < password\n  steelyard tenant user set austin bob --scope read < password"
     )]
     User(Users),
     /// Moves a tenant to another shard; it is not served meanwhile.

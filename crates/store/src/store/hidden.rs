@@ -21,7 +21,7 @@ const MARKS: [&str; 7] =
 /// Names that have such a mark and are no secret.
 const OPEN: [&str; 3] = ["access_key_id", "key", "password_file"];
 /// Options of many stores; those of a single one stand in its example.
-const KNOWN: [&str; 30] = [
+const KNOWN: [&str; 32] = [
     "table",
     "key",
     "layout",
@@ -52,6 +52,8 @@ const KNOWN: [&str; 30] = [
     "application_name",
     "password_file",
     "schema",
+    "tenant",
+    "config",
 ];
 /// A shorter word is not looked for by itself: it would be found inside of other words.
 const WORD: usize = 4;
