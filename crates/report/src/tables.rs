@@ -7,7 +7,18 @@ use super::{
     page::{Role, Section, Table},
     pictures,
 };
-use steelyard_results::{Basis, Cell, Contender, Contrast, Phase, Proof, Results, Summary};
+use steelyard_results::{
+    Basis, Cell, Contender, Contrast, Histogram, Phase, Proof, Results, Summary,
+};
+
+/// The shares that are shown of the distribution of single calls.
+pub(super) const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")];
+
+/// Microseconds at a share; `-` where fewer than 10 samples lie beyond (rule 16).
+pub(super) fn at(histogram: Option<&Histogram>, share: f64) -> String {
+    let found = histogram.and_then(|h| h.quantile(share));
+    found.map_or(NONE.into(), |q| short(q.value / 1e3))
+}
 
 /// The cells of a phase, the fastest first (by the time that answers are of), then those without figures; never
 /// the null competitor.

@@ -44,6 +44,7 @@ macro_rules! checks {
 checks! {
     "describe" batches::describe;
     "prepare again" batches::prepare_again;
+    "prepare side by side" batches::prepare_side_by_side;
     "empty batches" batches::empty_batches;
     "batches" batches::batches;
     "put replaces" batches::put_replaces;

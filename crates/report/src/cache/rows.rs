@@ -1,23 +1,13 @@
 //! The tables of single rows: what a call takes, of what, and how long single ones took.
 
 use super::super::{
-    chart::{Bar, Bars, Chart, Plot},
     marks::Marks,
     number::{NONE, beside, fixed, ranged, short, whole},
     page::{Role, Section, Table},
-    summary,
-    tables::{self, ranked},
+    stores::rate_bars,
+    tables::{self, SHARES, at, ranked},
 };
-use steelyard_results::{Cell, Contender, Histogram, Phase, Results};
-
-/// The shares that are shown of every distribution.
-const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")];
-
-/// Microseconds at a share; `-` where fewer than 10 samples lie beyond (rule 16).
-fn at(histogram: Option<&Histogram>, share: f64) -> String {
-    let found = histogram.and_then(|h| h.quantile(share));
-    found.map_or(NONE.into(), |q| short(q.value / 1e3))
-}
+use steelyard_results::{Cell, Histogram, Phase, Results};
 
 fn most(histogram: Option<&Histogram>) -> String {
     let counted = histogram.filter(|h| h.count() > 0);
@@ -67,7 +57,9 @@ pub(super) fn closed(results: &Results, phase: &Phase) -> Section {
         brief: phase.about.clone(),
         table: table.without_empty_columns(),
         footnotes,
-        charts: bars(results, phase).into_iter().collect(),
+        charts: rate_bars(results, phase, title(phase), "calls", |_| String::new())
+            .into_iter()
+            .collect(),
         role: Role::Operation(phase.id.clone()),
         ..Section::default()
     }
@@ -83,27 +75,6 @@ fn title(phase: &Phase) -> String {
         0 | 1 => phase.name.clone(),
         n => format!("{}, {n} connections", phase.name),
     }
-}
-
-fn bars(results: &Results, phase: &Phase) -> Option<Chart> {
-    let standings = summary::standings(results, &phase.id);
-    let bar = |c: &Contender, cell: &Cell| {
-        Some(Bar {
-            name: c.name.clone(),
-            standing: standings.get(&c.name).copied().unwrap_or_default(),
-            value: summary::rate(results, c, cell)?,
-            mark: if cell.settled { "" } else { "*" }.into(),
-            latency: super::super::stores::bar_latency(cell),
-            ..Bar::default()
-        })
-    };
-    let cells = ranked(results, &phase.id).into_iter();
-    let bars: Vec<Bar> = cells.filter_map(|(c, cell)| bar(c, cell)).collect();
-    (!bars.is_empty()).then(|| Chart {
-        title: title(phase),
-        unit: format!("{}: longer is faster", summary::rate_unit(results, "calls")),
-        plot: Plot::Bars(Bars(bars)),
-    })
 }
 
 /// Calls at planned moments.

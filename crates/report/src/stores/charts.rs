@@ -13,7 +13,7 @@ use super::{
     latency::done,
     unit,
 };
-use steelyard_results::{Cell, Figure, Histogram, Pace, Phase, Results};
+use steelyard_results::{Cell, Contender, Figure, Histogram, Pace, Phase, Results};
 
 /// The time in which half of the operations were answered, and 99 of 100; a dash for what too few
 /// samples tell (rule 16).
@@ -25,13 +25,24 @@ pub(crate) fn latency(cell: &Cell) -> Option<[String; 2]> {
 
 /// Operations a second, a bar for each store.
 pub(super) fn rates(results: &Results, phase: &Phase) -> Option<Chart> {
+    rate_bars(results, phase, phase.name.clone(), unit(phase), short_tier)
+}
+
+/// How much is done a second, a bar for each competitor of a phase, with a note of it.
+pub(crate) fn rate_bars(
+    results: &Results,
+    phase: &Phase,
+    title: String,
+    unit: &str,
+    note: fn(&Contender) -> String,
+) -> Option<Chart> {
     let standings = summary::standings(results, &phase.id);
     let bars: Vec<Bar> = ranked(results, &phase.id)
         .into_iter()
         .filter_map(|(c, cell)| {
             Some(Bar {
                 name: c.name.clone(),
-                note: short_tier(c),
+                note: note(c),
                 standing: standings.get(&c.name).copied().unwrap_or_default(),
                 value: summary::rate(results, c, cell)?,
                 mark: if cell.settled { "" } else { "*" }.into(),
@@ -41,8 +52,8 @@ pub(super) fn rates(results: &Results, phase: &Phase) -> Option<Chart> {
         })
         .collect();
     (!bars.is_empty()).then(|| Chart {
-        title: phase.name.clone(),
-        unit: format!("{}: longer is faster", summary::rate_unit(results, unit(phase))),
+        title,
+        unit: format!("{}: longer is faster", summary::rate_unit(results, unit)),
         plot: Plot::Bars(Bars(bars)),
     })
 }

@@ -28,7 +28,7 @@ use super::{
 use steelyard_results::{Contender, Phase, Results};
 
 pub(super) use self::{
-    charts::{distribution, latency as bar_latency},
+    charts::{distribution, rate_bars},
     latency::{CLOSED, planned},
     phases::server as server_ns,
 };

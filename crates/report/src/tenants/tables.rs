@@ -2,23 +2,20 @@
 
 use super::{
     super::{
-        chart::{Bar, Bars, Chart, Line, Lines, Plot, Ratio, Ratios, Scale, tone::Tone},
+        chart::{Chart, Line, Lines, Plot, Ratio, Ratios, Scale, tone::Tone},
         lead::on_processor_time,
         marks::Marks,
         number::{NONE, fixed, megabytes, ranged, short, whole},
         page::{Role, Section, Table},
-        summary,
-        tables::{self, ranked},
+        stores::rate_bars,
+        tables::{self, SHARES, at, ranked},
     },
     arms,
 };
 use steelyard_results::{
-    Cell, Contender, Figure, Histogram, Phase, Results,
+    Figure, Phase, Results,
     tenants::{Held, SHARED, Tenants},
 };
-
-/// The shares that are shown of every distribution.
-const SHARES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99.9")];
 
 /// A store with all its numbers of tenants.
 pub(super) fn overview(results: &Results, tenants: &Tenants, store: &str) -> Section {
@@ -229,12 +226,6 @@ pub(super) fn each(tenants: &Tenants) -> Option<Section> {
     })
 }
 
-/// Microseconds at a share; `-` where fewer than 10 samples lie beyond (rule 16).
-fn at(histogram: Option<&Histogram>, share: f64) -> String {
-    let found = histogram.and_then(|h| h.quantile(share));
-    found.map_or(NONE.into(), |q| short(q.value / 1e3))
-}
-
 /// An operation with so many tenants.
 pub(super) fn operation(results: &Results, phase: &Phase) -> Option<Section> {
     let own = phase.tenants.as_ref()?;
@@ -277,29 +268,10 @@ pub(super) fn operation(results: &Results, phase: &Phase) -> Option<Section> {
         brief: phase.about.clone(),
         table: table.without_empty_columns(),
         footnotes,
-        charts: bars(results, phase).into_iter().collect(),
+        charts: rate_bars(results, phase, phase.name.clone(), &phase.unit, |_| String::new())
+            .into_iter()
+            .collect(),
         role: Role::Operation(phase.id.clone()),
         ..Section::default()
-    })
-}
-
-fn bars(results: &Results, phase: &Phase) -> Option<Chart> {
-    let standings = summary::standings(results, &phase.id);
-    let bar = |c: &Contender, cell: &Cell| {
-        Some(Bar {
-            name: c.name.clone(),
-            standing: standings.get(&c.name).copied().unwrap_or_default(),
-            value: summary::rate(results, c, cell)?,
-            mark: if cell.settled { "" } else { "*" }.into(),
-            latency: super::super::stores::bar_latency(cell),
-            ..Bar::default()
-        })
-    };
-    let cells = ranked(results, &phase.id).into_iter();
-    let bars: Vec<Bar> = cells.filter_map(|(c, cell)| bar(c, cell)).collect();
-    (!bars.is_empty()).then(|| Chart {
-        title: phase.name.clone(),
-        unit: format!("{}: longer is faster", summary::rate_unit(results, &phase.unit)),
-        plot: Plot::Bars(Bars(bars)),
     })
 }

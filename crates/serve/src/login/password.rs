@@ -1,11 +1,14 @@
 //! Passwords: Argon2id under the secret of the installation, some at a time.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    sync::{Arc, OnceLock},
+    time::Duration,
+};
 
 use argon2::{Algorithm, Argon2, Params, PasswordHash, PasswordHasher, PasswordVerifier, Version};
 use hmac::Mac;
 use steelyard_base::{Error, Result};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{catalog::Pepper, problem::Problem};
 
@@ -33,21 +36,26 @@ impl Passwords {
         }
     }
 
-    /// Whether a password is that of this hash; of nobody's, where there is none, never.
+    /// A place among those who are let in. It is taken before anything is looked up, so that names that were made up cost
+    /// no more than they may.
+    pub(super) fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        self.at_once.clone().try_acquire_owned().map_err(|_| {
+            Problem::unavailable("too many logins at once").retry(Duration::from_secs(1))
+        })
+    }
+
+    /// Whether a password is that of this hash; of nobody's, where there is none, never. The place goes into the thread: it is
+    /// free when the work is done, and not when the client is gone.
     pub(super) async fn fits(
         &self,
+        place: OwnedSemaphorePermit,
         password: String,
         hash: Option<String>,
     ) -> Result<bool, Problem> {
-        let busy = || {
-            Problem::unavailable("too many logins at once").retry(std::time::Duration::from_secs(1))
-        };
-        // It goes into the thread: it is free when the work is done, and not when the client is gone.
-        let permit = self.at_once.clone().try_acquire_owned().map_err(|_| busy())?;
         let (secret, pepper) = (self.secret.clone(), self.pepper.clone());
         let nobody = self.nobody.clone();
         let work = tokio::task::spawn_blocking(move || {
-            let _permit = permit;
+            let _place = place;
             // Made the first time, whoever is named.
             let nobody =
                 nobody.get_or_init(|| self::hash(&pepper, "nobody has this password").ok());
@@ -105,7 +113,8 @@ mod tests {
         assert!(kept.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{kept}");
         let passwords = Passwords::new(&pepper);
         let fits = async |of: &Passwords, text: &str, hash: Option<&str>| {
-            of.fits(text.to_owned(), hash.map(str::to_owned)).await.unwrap()
+            let place = of.enter().unwrap();
+            of.fits(place, text.to_owned(), hash.map(str::to_owned)).await.unwrap()
         };
         assert!(fits(&passwords, "correct horse battery", Some(&kept)).await);
         assert!(!fits(&passwords, "correct horse batterz", Some(&kept)).await);
@@ -122,11 +131,13 @@ mod tests {
     async fn so_many_at_once_and_no_more() {
         let passwords = Passwords::new(&Pepper::fresh().unwrap());
         let all = passwords.at_once.available_permits();
-        let held: Vec<_> =
-            (0..all).map(|_| passwords.at_once.clone().try_acquire_owned().unwrap()).collect();
-        let busy = passwords.fits("x".into(), None).await.unwrap_err();
+        let held: Vec<_> = (0..all).map(|_| passwords.enter().unwrap()).collect();
+        let busy = passwords.enter().unwrap_err();
         assert_eq!(busy.status().as_u16(), 503);
         drop(held);
-        assert!(!passwords.fits("x".into(), None).await.unwrap());
+        let place = passwords.enter().unwrap();
+        assert_eq!(passwords.at_once.available_permits(), all - 1);
+        assert!(!passwords.fits(place, "x".into(), None).await.unwrap());
+        assert_eq!(passwords.at_once.available_permits(), all);
     }
 }

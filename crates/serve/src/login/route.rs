@@ -43,6 +43,7 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
         .map_err(|_| Problem::invalid("expected {\"user\":\"…\",\"password\":\"…\"}"))?;
     let wrong = || Problem::unauthorized("the user or the password is not right");
     let user = UserName::new(&user).map_err(|_| wrong())?;
+    let place = gateway.logins.passwords.enter()?;
     let tries = gateway.logins.tries(&user).take(gateway.clock.now(), PER_SECOND, BURST);
     tries.map_err(|after| {
         Problem::too_many("too many logins of this user").retry(after.max(Duration::from_secs(1)))
@@ -50,7 +51,7 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     let grant = gateway.grants.known(&user.prefix(), &gateway.gate).await?;
     let hash = grant.as_ref().map(|grant| grant.key.mac.clone());
     // Unknown, revoked and wrong take the same time, and are told the same.
-    if !gateway.logins.passwords.fits(password, hash).await? {
+    if !gateway.logins.passwords.fits(place, password, hash).await? {
         return Err(wrong());
     }
     if let Some(grant) = grant {

@@ -13,6 +13,7 @@ mod moves;
 mod operators;
 mod page;
 mod page_files;
+mod replicas;
 mod shards;
 mod shares;
 mod tenants;

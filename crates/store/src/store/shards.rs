@@ -398,6 +398,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "sqlite")]
     #[tokio::test]
     async fn all_shards_are_one_store_and_each_key_has_its_own() {
         use crate::{
@@ -409,7 +410,7 @@ mod tests {
         let mut text = String::new();
         for (name, weight) in [("a", 1.0), ("b", 3.0), ("c", 0.0)] {
             // Tables of one place, which share its connections.
-            let url = format!("memory:all-shards?table=in_{name}");
+            let url = format!("sqlite:{}?table=in_{name}", folder.path().join("all.db").display());
             text += &format!("[shard.{name}]\nurl = {url:?}\nweight = {weight:?}\n");
         }
         std::fs::write(&file, text).unwrap();

@@ -2,6 +2,7 @@
 
 use std::slice;
 
+use futures_util::future::try_join_all;
 use steelyard::{
     ErrorKind,
     record::{Document, Value},
@@ -12,7 +13,7 @@ use super::{
     Outcome, Row, Subject, Wrap, ensure, expect_error, get_one, has, key, keys_of, of_kind, row,
     rows,
 };
-use crate::stores::places::layout;
+use crate::stores::places::{self, Fault, layout};
 
 pub async fn describe(subject: &Subject) -> Outcome {
     let fresh = subject.ready(&rows(1)).await?;
@@ -35,6 +36,31 @@ pub async fn prepare_again(subject: &Subject) -> Outcome {
     fresh.store.put(&some).await?;
     fresh.store.prepare(&layout(fresh.store.shape(), &some)?).await?;
     has(&*fresh.store, &some).await?;
+    fresh.done().await
+}
+
+/// Tables that are made, and filled, at the same time, in a place where there is nothing yet.
+pub async fn prepare_side_by_side(subject: &Subject) -> Outcome {
+    let fresh = subject.open("").await?;
+    let tables = (0..8).map(|_| fresh.store.table(&places::name("beside")));
+    let tables = tables.collect::<steelyard::Result<Vec<_>>>()?;
+    let made = tables.iter().cloned().map(|table| {
+        tokio::spawn(async move {
+            let some = rows(3);
+            table.prepare(&layout(table.shape(), &some)?).await?;
+            table.put(&some).await?;
+            has(&*table, &some).await
+        })
+    });
+    for made in try_join_all(made).await.map_err(Fault::new)? {
+        made?;
+    }
+    for table in &tables {
+        match table.drop_table().await {
+            Err(e) if e.kind() != ErrorKind::Unsupported => return Err(e.into()),
+            _ => {}
+        }
+    }
     fresh.done().await
 }
 

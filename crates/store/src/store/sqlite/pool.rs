@@ -321,6 +321,25 @@ pub(super) fn kept_by(connection: &mut Connection) -> rusqlite::Result<(String, 
     Ok((journal, synchronous, checkpoint))
 }
 
+/// Turns the write-ahead log on. Where another connection does the same, SQLite does not wait for it: its own busy timeout is
+/// left out where a lock that is held has to be raised.
+fn write_ahead(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let until = Instant::now() + timeout;
+    loop {
+        let done = connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+        match &done {
+            Err(e)
+                if e.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < until =>
+            {
+                thread::sleep(PAUSE);
+            }
+            _ => return done,
+        }
+    }
+}
+
 /// `cache` is what this connection may hold.
 fn set_up(connection: &Connection, settings: &Settings, cache: u64) -> rusqlite::Result<()> {
     let Settings { tier, timeout, .. } = *settings;
@@ -330,7 +349,7 @@ fn set_up(connection: &Connection, settings: &Settings, cache: u64) -> rusqlite:
     let new = connection.query_row("PRAGMA page_count", [], |row| row.get::<_, i64>(0))? == 0;
     // A database that is there keeps its journal, which is a setting of the file, unless asked.
     if new || tier.is_some() {
-        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+        write_ahead(connection, timeout)?;
     }
     let synchronous = match tier {
         Some(Tier::T0 | Tier::T1) => "OFF",

@@ -290,3 +290,29 @@ async fn tables_are_listed_whatever_they_are_called() {
     other.execute_batch("CREATE TABLE pragma_table_list (x); CREATE VIEW v AS SELECT 1").unwrap();
     assert_eq!(place.tables().await.unwrap(), ["a", "pragma_table_list"]);
 }
+
+/// A new file's first connections, all at once: each may turn the write-ahead log on.
+#[test]
+fn connections_that_make_a_file_together_wait_for_one_another() {
+    let folder = tempfile::tempdir().unwrap();
+    for n in 0..40 {
+        let url = format!("sqlite:{}", folder.path().join(format!("{n}.db")).display());
+        let barrier = std::sync::Barrier::new(8);
+        std::thread::scope(|scope| {
+            for i in 0..8 {
+                let (url, barrier) = (&url, &barrier);
+                scope.spawn(move || {
+                    let runtime =
+                        tokio::runtime::Builder::new_current_thread().enable_all().build();
+                    runtime.unwrap().block_on(async {
+                        let place = open(url).await.unwrap();
+                        let table = place.table(&format!("t{i}")).unwrap();
+                        barrier.wait();
+                        table.prepare(&Layout::plain()).await.unwrap();
+                        assert_eq!(table.count().await.unwrap(), 0);
+                    });
+                });
+            }
+        });
+    }
+}
