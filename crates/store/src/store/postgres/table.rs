@@ -139,13 +139,14 @@ impl Lazy {
             _ => column.field,
         });
         let body = body.collect();
-        let Found { promise, by_bytes, unlogged, triggers, .. } = key;
+        let Found { promise, by_bytes, unlogged, triggers, secured, .. } = key;
         let fields = Fields { shape, key: key.field.into_key(), key_is_field, body };
         let in_order = by_bytes && promise.unique;
         let indexes = index_names(pool, &self.name).await?;
         let mut known = Schema::new(&self.name, fields, in_order, unlogged, indexes);
-        if triggers {
-            (known.triggers, known.say.copy) = (true, None);
+        known.triggers = triggers;
+        if triggers || secured {
+            known.say.copy = None;
         }
         known.only_read = match promise.unique {
             true => known.fields.key.only_read(),
@@ -471,6 +472,8 @@ struct Found {
     by_bytes: bool,
     unlogged: bool,
     triggers: bool,
+    /// Row-level security decides which rows this user sees; then there is no `COPY`.
+    secured: bool,
     promise: Promise,
 }
 
@@ -501,7 +504,7 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
          coalesce((SELECT l.collisdeterministic FROM pg_collation l WHERE l.oid = a.attcollation), true), \
          c.relhasrules AND c.relkind IN ('r', 'p') OR EXISTS (SELECT 1 FROM pg_trigger g WHERE NOT g.tgisinternal \
          AND g.tgenabled <> 'D' AND (g.tgrelid = c.oid OR c.relkind = 'p' AND g.tgrelid IN (SELECT r.relid FROM \
-         pg_partition_tree(c.oid) r))), a.atttypid <> b.oid \
+         pg_partition_tree(c.oid) r))), a.atttypid <> b.oid, row_security_active(c.oid) \
          FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
          CROSS JOIN LATERAL (WITH RECURSIVE b AS (SELECT t.oid, t.typtype, t.typbasetype, a.atttypmod AS typmod, \
          t.typtypmod FROM pg_type t WHERE t.oid = a.atttypid UNION ALL SELECT t.oid, t.typtype, t.typbasetype, \
@@ -533,6 +536,7 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
             by_bytes: field.wire == Wire::Text && row.try_get::<u32>(4)? == BY_BYTES,
             unlogged: row.try_get(5)?,
             triggers: row.try_get(11)?,
+            secured: row.try_get(13)?,
             primary: row.try_get(7)?,
             promise: Promise { unique: row.try_get(8)?, not_null: field.not_null },
             field,
