@@ -7,6 +7,7 @@ mod objects;
 mod progress;
 mod queries;
 pub mod stores;
+#[cfg(feature = "serve")]
 mod tenants;
 
 use std::path::PathBuf;
@@ -57,11 +58,14 @@ enum What {
     Formats(formats::Args),
     Objects(objects::Args),
     Cache(cache::Args),
+    #[cfg(feature = "serve")]
     Tenants(tenants::Args),
     /// Adds tenants to the gateway of a bench.
+    #[cfg(feature = "serve")]
     #[command(hide = true)]
     TenantsAdd(tenants::Add),
     /// Holds databases, to be looked at.
+    #[cfg(feature = "serve")]
     #[command(hide = true)]
     TenantsHold,
     /// Speaks the adapters' protocol with one of this program's clients of memcached.
@@ -156,7 +160,9 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::CacheAdapter(args)) => return cache::adapter(args),
         Some(What::NetworkRelay(args)) => return stores::relay(args),
         Some(What::StoreWriter(args)) => return stores::writer(&args),
+        #[cfg(feature = "serve")]
         Some(What::TenantsAdd(args)) => return tenants::add(&args),
+        #[cfg(feature = "serve")]
         Some(What::TenantsHold) => return tenants::hold(),
         _ => {}
     }
@@ -167,8 +173,11 @@ pub fn run(args: Args) -> Result<Outcome> {
         Some(What::Formats(formats)) => formats::run(formats, stop),
         Some(What::Objects(objects)) => objects::run(objects, stop),
         Some(What::Cache(args)) => cache::run(args, stop),
+        #[cfg(feature = "serve")]
         Some(What::Tenants(args)) => tenants::run(args, stop),
+        #[cfg(feature = "serve")]
         Some(What::TenantsAdd(args)) => tenants::add(&args),
+        #[cfg(feature = "serve")]
         Some(What::TenantsHold) => tenants::hold(),
         Some(What::CacheAdapter(args)) => cache::adapter(args),
         Some(What::NetworkRelay(args)) => stores::relay(args),
