@@ -8,21 +8,17 @@ little, so what it waits for is the flood. The other asks for what the name of t
 of 500 documents, `refused` requests (it has 1,000 a second, and asks for all it can), `strangers` without a valid key. No
 other limit holds but that of requests at once. Needs `wrk`. The gateway has one processor and the clients another, so that
 what is measured is the gateway's doing: on the same processors a client that floods also takes time from one that does
-not, whatever the gateway does, so the client that floods has a lower priority. `--share` lets all of them have all
-processors. For root, all of them are scheduled in real time (`chrt -r`), before what else runs on the machine; as Linux then stops them
-for 50 ms of a second that they use up, the flood itself pauses for a quarter of each. Printed are medians over the rounds; the ratio is the median of the rounds' ratios; exit 1 where one is over 2.
+not, whatever the gateway does, so the client that floods has a lower priority. `--share` lets all of them have all processors. For root, gateway and clients go before what else runs on the machine. Printed are medians over the rounds; the ratio is the median of the rounds' ratios; exit 1 where one is over 2.
 """
 
 import argparse
 import gc
 import json
 import os
-import signal
 import socket
 import statistics
 import subprocess
 import sys
-import threading
 import time
 
 from built import build, need
@@ -86,9 +82,9 @@ def main():
     server = ["taskset", "-c", processors[0]] if apart else []
     client = ["taskset", "-c", processors[1]] if apart else []
     root = os.geteuid() == 0
-    server += ["chrt", "-r", "10"] if root else []
-    quick = [*client, *(["chrt", "-r", "20"] if root else [])]
-    slow = [*client, *(["chrt", "-r", "5"] if root else ["nice", "-n", "19"])]
+    server += ["nice", "-n", "-15"] if root else []
+    quick = [*client, *(["nice", "-n", "-20"] if root else [])]
+    slow = [*client, "nice", "-n", "0" if root else "19"]
     print(f"{len(processors)} processors; the gateway has {'one, the clients another' if apart else 'all, as the clients have'}")
     over = False
     for name in args.floods or FLOODS:
@@ -115,19 +111,7 @@ def main():
                 what = Wrk(url, seconds=args.seconds + 1, connections=args.connections,
                            headers=[f"Authorization: Bearer {flood}"], before=slow, **FLOODS[name])
                 time.sleep(0.5)
-                over = threading.Event()
-
-                def pauses():
-                    while root and not over.wait(0.75):
-                        what.process.send_signal(signal.SIGSTOP)
-                        time.sleep(0.25)
-                        what.process.send_signal(signal.SIGCONT)
-
-                pausing = threading.Thread(target=pauses)
-                pausing.start()
                 own = measured()
-                over.set()
-                pausing.join()
                 return own, what.result()
 
             measured()

@@ -1,7 +1,5 @@
 //! Bytes nobody can guess, from the operating system.
 
-use std::fmt::Write;
-
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use steelyard_base::{Error, ErrorKind, Result};
 
@@ -23,8 +21,6 @@ pub(crate) fn letters<const N: usize>() -> Result<String> {
 }
 
 pub(crate) fn as_hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }

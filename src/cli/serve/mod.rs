@@ -83,7 +83,7 @@ pub fn run(args: Args) -> Result<Outcome> {
     }
     only_ours();
     many_files();
-    let stores = Stores::on(std::thread::available_parallelism().map_or(1, usize::from))?;
+    let stores = Stores::serving(std::thread::available_parallelism().map_or(1, usize::from))?;
     if let Some(path) = &args.config {
         let mut config = Config::from_file(path)?;
         config.listen.address = args.address.unwrap_or(config.listen.address);

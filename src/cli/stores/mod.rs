@@ -115,13 +115,19 @@ const LAST: Duration = Duration::from_secs(1);
 impl Stores {
     pub fn new() -> Result<Stores> {
         // One thread drives the connections; this one waits.
-        Stores::on(1)
+        Stores::of(Builder::new_multi_thread().worker_threads(1))
     }
 
-    /// With so many threads that drive connections.
-    pub fn on(threads: usize) -> Result<Stores> {
-        let runtime = Builder::new_multi_thread().worker_threads(threads).enable_all().build()?;
-        Ok(Stores(Some(runtime)))
+    /// For a server, with so many threads that drive connections.
+    #[cfg(feature = "serve")]
+    pub fn serving(threads: usize) -> Result<Stores> {
+        // Who comes meanwhile is noticed after so many parts of long work, not after the default of 61.
+        const PARTS: u32 = 4;
+        Stores::of(Builder::new_multi_thread().worker_threads(threads).event_interval(PARTS))
+    }
+
+    fn of(runtime: &mut Builder) -> Result<Stores> {
+        Ok(Stores(Some(runtime.enable_all().build()?)))
     }
 
     pub fn handle(&self) -> Handle {

@@ -1,6 +1,6 @@
 //! API keys: `prefix.secret`. The catalog has the prefix, and a MAC of the secret.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{fmt, path::Path};
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit, Mac};
@@ -88,8 +88,7 @@ impl ApiKey {
     }
 
     fn hashed(&self, pepper: &Pepper) -> Hmac<Sha256> {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&pepper.0).expect("a MAC takes keys of any length");
+        let mut mac = pepper.keyed.clone();
         mac.update(self.prefix.as_bytes());
         mac.update(b".");
         mac.update(self.secret.as_bytes());
@@ -150,7 +149,10 @@ pub struct KeyRow {
 
 /// The secret of an installation. Without it, what a stolen catalog has of keys is of no use.
 #[derive(Clone)]
-pub struct Pepper(Arc<[u8]>);
+pub struct Pepper {
+    /// A MAC of nothing yet: each MAC is a copy of it, as to begin one anew would take half of its time.
+    keyed: Hmac<Sha256>,
+}
 
 impl Pepper {
     /// A new one, of 256 random bits.
@@ -158,7 +160,7 @@ impl Pepper {
     /// # Errors
     /// Where the system has no random bytes.
     pub fn fresh() -> Result<Pepper> {
-        Ok(Pepper(Arc::new(random::bytes::<32>()?)))
+        Ok(Pepper::of(&random::bytes::<32>()?))
     }
 
     /// From a file, which only its owner may read.
@@ -186,7 +188,7 @@ impl Pepper {
         };
         let secret = text.trim_ascii();
         match secret.len() {
-            32.. => Ok(Pepper(secret.into())),
+            32.. => Ok(Pepper::of(secret)),
             short => Err(named(Error::invalid(format!(
                 "a secret of {short} bytes; it must have at least 32"
             )))
@@ -194,10 +196,14 @@ impl Pepper {
         }
     }
 
+    fn of(secret: &[u8]) -> Pepper {
+        let keyed = Hmac::new_from_slice(secret).expect("a MAC takes keys of any length");
+        Pepper { keyed }
+    }
+
     /// A MAC of something under this secret, for what must come back unchanged. `purpose` keeps one use apart from another.
     pub(crate) fn sign(&self, purpose: &str, parts: &[&[u8]]) -> Hmac<Sha256> {
-        let mut mac =
-            Hmac::<Sha256>::new_from_slice(&self.0).expect("a MAC takes keys of any length");
+        let mut mac = self.keyed.clone();
         for part in [purpose.as_bytes()].iter().chain(parts) {
             // Lengths first, so that no two lists of parts are the same bytes.
             mac.update(&(part.len() as u64).to_be_bytes());

@@ -1,5 +1,7 @@
 //! `POST /v1/docs/{collection}:bulk`: many writes in one request, with a status for each.
 
+use std::collections::HashSet;
+
 use axum::{
     http::{Method, header},
     response::{IntoResponse, Response},
@@ -14,6 +16,7 @@ use steelyard_store::{
 use super::{
     checked,
     delete::remove,
+    each::PART,
     head,
     put::write,
     revision::{self, Wanted},
@@ -47,6 +50,20 @@ pub(super) const ROUTE: Route = Route {
 /// Documents that are written at once.
 const BATCH: usize = 500;
 
+/// Documents that are to be written together, of different keys.
+#[derive(Default)]
+struct Waiting {
+    rows: Vec<Row>,
+    keys: HashSet<Key>,
+}
+
+impl Waiting {
+    fn push(&mut self, row: Row) {
+        self.keys.insert(row.key.clone());
+        self.rows.push(row);
+    }
+}
+
 /// A line of the request.
 struct Change {
     id: Key,
@@ -75,7 +92,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
     let collection = call.made().await?;
     let store = &*collection.store;
     let mut out = Vec::with_capacity(lines.len() * 64);
-    let mut waiting: Vec<Row> = Vec::new();
+    let mut waiting = Waiting::default();
     let mut lines = lines.into_iter();
     // Some at a time, as what is read takes more memory than its bytes.
     let mut changes = Vec::new().into_iter();
@@ -88,7 +105,16 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                     break;
                 }
                 let bytes = some.iter().map(Bytes::len).sum();
-                let read = move || some.iter().map(|line| read(line, largest)).collect::<Vec<_>>();
+                let read = move || {
+                    let read = |(n, line): (usize, &Bytes)| {
+                        // Other threads have something to do too.
+                        if n % PART == 0 {
+                            std::thread::yield_now();
+                        }
+                        read(line, largest)
+                    };
+                    some.iter().enumerate().map(read).collect::<Vec<_>>()
+                };
                 changes = super::apart(bytes, read).await?.into_iter();
                 continue;
             }
@@ -96,12 +122,12 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         // Those without a condition go together, until one comes that must not overtake them.
         match change {
             Ok(Change { id, document: Some(document), wanted: Wanted::Any }) => {
-                if waiting.len() == BATCH || waiting.iter().any(|row| row.key == id) {
+                if waiting.rows.len() == BATCH || waiting.keys.contains(&id) {
                     written(&call, store, &mut waiting, &mut out).await;
                 }
                 let record = revision::given(document, &revision::fresh()?);
                 let row = Row { key: id, record };
-                if waiting.len() % 32 == 31 {
+                if waiting.rows.len() % PART == 0 {
                     // What is short goes first.
                     tokio::task::yield_now().await;
                 }
@@ -200,8 +226,8 @@ async fn one(
 }
 
 /// Writes what waits, all at once; where that fails, each by itself, so that each has its own status.
-async fn written(call: &Call, store: &dyn Store, waiting: &mut Vec<Row>, out: &mut Vec<u8>) {
-    let rows = std::mem::take(waiting);
+async fn written(call: &Call, store: &dyn Store, waiting: &mut Waiting, out: &mut Vec<u8>) {
+    let Waiting { rows, .. } = std::mem::take(waiting);
     if rows.is_empty() {
         return;
     }
@@ -212,7 +238,10 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Vec<Row>, out: &m
         call.tenant.settled(&call.gateway, done).await
     };
     let together = put(&rows).await;
-    for mut row in rows {
+    for (n, mut row) in rows.into_iter().enumerate() {
+        if n % PART == 0 {
+            tokio::task::yield_now().await;
+        }
         let done = match &together {
             Ok(()) => Ok(()),
             Err(_) => put(std::slice::from_ref(&row)).await,

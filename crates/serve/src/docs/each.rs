@@ -77,8 +77,8 @@ async fn each(call: Call) -> Result<Response, Problem> {
     Ok(([(header::CONTENT_TYPE, super::LINES)], body).into_response())
 }
 
-/// Rows that are written at once: none of other requests waits for more.
-const PART: usize = 32;
+/// Rows that are read or written at a stretch: no other request waits for more.
+pub(super) const PART: usize = 16;
 
 /// Rows, some at a time.
 pub(super) fn in_parts(rows: Vec<Row>) -> impl Iterator<Item = Vec<Row>> {

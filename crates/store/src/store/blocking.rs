@@ -15,6 +15,8 @@ use crate::{Error, ErrorKind, Result};
 
 thread_local! {
     static ALLOWED: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread works for a runtime whose other threads have something to do too.
+    static APART: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Allows the stores that `future` uses to block its thread, while they wait or work.
@@ -105,8 +107,22 @@ where
         return act(input);
     }
     let input = input.to_owned();
-    let done = tokio::task::spawn_blocking(move || act(input.borrow())).await;
+    let work = move || {
+        APART.set(true);
+        act(input.borrow())
+    };
+    let done = tokio::task::spawn_blocking(work).await;
     done.map_err(|e| Error::new(ErrorKind::Io, "a thread that works ended early").with_source(e))?
+}
+
+/// Lets other threads have the processor, in the midst of long work on a thread apart: a runtime that answers short
+/// requests has one of them, and where there are few processors it would wait for the end of the work, or of the time
+/// slice. To be called for each row with its number; it is done for every sixteenth.
+#[cfg_attr(not(feature = "sqlite"), allow(dead_code))]
+pub(super) fn give_way(row: usize) {
+    if row.is_multiple_of(16) && APART.get() {
+        std::thread::yield_now();
+    }
 }
 
 #[cfg(test)]

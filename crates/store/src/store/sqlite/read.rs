@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Error, Result,
     store::{
-        Key, KeyRange, Shape,
+        Key, KeyRange, Shape, blocking,
         sql::{
             Sql, quote,
             ranges::{self, Bounds},
@@ -269,6 +269,7 @@ fn rows<R>(
     let mut cursor = statement.query(params_from_iter(values)).map_err(error)?;
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while let Some(row) = cursor.next().map_err(error)? {
+        blocking::give_way(rows.len());
         bytes += bytes_of(row);
         rows.push(read(known, row)?);
         if rows.len() == BATCH || is_much(bytes) {

@@ -16,7 +16,7 @@ use crate::{
     Result,
     record::Value,
     store::{
-        Blob, Key, Shape, counts,
+        Blob, Key, Shape, blocking, counts,
         sql::{
             Changer, Sql, another, changed_record, left_out,
             row::{about, of_field},
@@ -90,7 +90,8 @@ pub(super) fn each<T>(
             let mut count = 0;
             {
                 let mut statement = transaction.prepare_cached(statement).map_err(error)?;
-                for one in all {
+                for (n, one) in all.iter().enumerate() {
+                    blocking::give_way(n);
                     count += execute(&mut statement, one)? as u64;
                 }
             }
@@ -235,7 +236,8 @@ fn looked_at(
             let mut rows = like.query([key.as_str()]).map_err(error)?;
             rows.next().map_err(error)?.map(|row| key_of(row, 0)).transpose()
         };
-        for entry in all {
+        for (n, entry) in all.iter().enumerate() {
+            blocking::give_way(n);
             let key = entry.key();
             if writes == Writes::Looking
                 && let Some(other) = others(key)?.filter(|other| other != key)
