@@ -17,7 +17,7 @@ use super::{
     checked,
     delete::remove,
     each::PART,
-    head,
+    give_way, head,
     put::write,
     revision::{self, Wanted},
     strict,
@@ -100,21 +100,13 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         let change: Result<Change, Bad> = match changes.next() {
             Some(change) => change,
             None => {
-                let some: Vec<Bytes> = lines.by_ref().take(BATCH).collect();
+                let some: Vec<Bytes> = lines.by_ref().take(PART).collect();
                 if some.is_empty() {
                     break;
                 }
+                give_way().await;
                 let bytes = some.iter().map(Bytes::len).sum();
-                let read = move || {
-                    let read = |(n, line): (usize, &Bytes)| {
-                        // Other threads have something to do too.
-                        if n % PART == 0 {
-                            std::thread::yield_now();
-                        }
-                        read(line, largest)
-                    };
-                    some.iter().enumerate().map(read).collect::<Vec<_>>()
-                };
+                let read = move || some.iter().map(|line| read(line, largest)).collect::<Vec<_>>();
                 changes = super::apart(bytes, read).await?.into_iter();
                 continue;
             }
@@ -127,10 +119,6 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                 }
                 let record = revision::given(document, &revision::fresh()?);
                 let row = Row { key: id, record };
-                if waiting.rows.len() % PART == 0 {
-                    // What is short goes first.
-                    tokio::task::yield_now().await;
-                }
                 match checked(store, &row) {
                     Ok(()) => waiting.push(row),
                     Err(e) => {
@@ -240,7 +228,7 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Waiting, out: &mu
     let together = put(&rows).await;
     for (n, mut row) in rows.into_iter().enumerate() {
         if n % PART == 0 {
-            tokio::task::yield_now().await;
+            give_way().await;
         }
         let done = match &together {
             Ok(()) => Ok(()),

@@ -16,7 +16,7 @@ use tokio::sync::mpsc;
 
 use super::{
     condition::{Asked, FIELDS, WHERE},
-    item,
+    give_way, item,
 };
 use crate::{
     http::{Answer, Call, Route},
@@ -114,8 +114,7 @@ pub(crate) fn streamed(
                     for row in some {
                         writer.row(row, &mut bytes)?;
                     }
-                    // What is short goes first.
-                    tokio::task::yield_now().await;
+                    give_way().await;
                 }
                 call.end_turn();
                 if let Err(problem) = call.tenant.confirm(&call.gateway).await {

@@ -18,7 +18,7 @@ use super::{
     condition::{Asked, FIELDS, WHERE},
     cursor::{From, MOST_SORTED, Scope},
     each::in_parts,
-    item,
+    give_way, item,
 };
 use crate::{
     http::{Answer, Call, Param, Route, Sent},
@@ -162,7 +162,7 @@ async fn page(call: Call, asked: Asked) -> Result<Response, Problem> {
             }
             item(row, &mut body)?;
         }
-        tokio::task::yield_now().await;
+        give_way().await;
     }
     body.extend_from_slice(b"],\"next\":");
     body.extend_from_slice(serde_json::json!(next).to_string().as_bytes());

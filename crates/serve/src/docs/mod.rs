@@ -106,6 +106,13 @@ fn accepted(document: Document) -> Result<Document, Problem> {
     Ok(document)
 }
 
+/// Between two parts of long work: what is short goes first. Other tasks of this thread do, and, where there are few
+/// processors, the threads that work for those.
+pub(crate) async fn give_way() {
+    std::thread::yield_now();
+    tokio::task::yield_now().await;
+}
+
 /// Work on so many bytes, on a thread of its own where they are many: no other request waits for it.
 async fn apart<T: Send + 'static>(
     bytes: usize,

@@ -28,7 +28,7 @@ use steelyard_store::{
 
 use super::text;
 use crate::{
-    docs::{Asked, Writer, absent, revision_taken, streamed},
+    docs::{Asked, Writer, absent, give_way, revision_taken, streamed},
     http::{Call, Param, Route},
     problem::Problem,
     tenants::{Access, Collection},
@@ -243,8 +243,7 @@ async fn held(collection: &Collection, query: &Query, format: Format) -> Result<
                 Problem::unprocessable(what)
             })?;
         }
-        // Where the store answers at once, others have their turn all the same.
-        tokio::task::yield_now().await;
+        give_way().await;
     }
     Ok(columns)
 }
