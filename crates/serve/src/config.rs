@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    iter,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,7 +13,7 @@ use serde::Deserialize;
 use steelyard_base::{Error, Result};
 use steelyard_store::{
     record::Kind,
-    store::{Databases, Layout, Url},
+    store::{Databases, Layout, Url, beside},
 };
 
 use crate::names::CollectionName;
@@ -134,6 +135,9 @@ pub struct Shard {
     /// How many of the new tenants it gets, beside the others. 0: none.
     #[serde(default = "weight")]
     pub weight: f64,
+    /// How `shard://` reads of its replicas; not looked at here, where a key that may write reads from the primary always.
+    #[serde(default)]
+    pub(crate) pin_seconds: Option<f64>,
 }
 
 impl Shard {
@@ -144,8 +148,8 @@ impl Shard {
 
     /// A place of databases, at this URL.
     pub(crate) fn own(url: &str) -> Shard {
-        let (replicas, layout) = Default::default();
-        Shard { url: url.to_owned(), replicas, layout, weight: weight() }
+        let (replicas, layout, pin_seconds) = Default::default();
+        Shard { url: url.to_owned(), replicas, layout, weight: weight(), pin_seconds }
     }
 }
 
@@ -246,6 +250,12 @@ impl Config {
             let Listen { unix, certificate, private_key, .. } = &mut config.listen;
             for path in [unix, certificate, private_key].into_iter().flatten() {
                 *path = folder.join(&*path);
+            }
+            let shards = config.shards.values_mut();
+            let places =
+                shards.flat_map(|shard| iter::once(&mut shard.url).chain(&mut shard.replicas));
+            for url in iter::once(&mut config.catalog).chain(places) {
+                *url = beside(folder, url);
             }
         }
         Ok(config)
@@ -424,6 +434,12 @@ mod tests {
                 (Duration::from_secs(2), &Limits::default())
             );
         }
+    }
+
+    #[test]
+    fn a_file_of_shards_of_stores_is_one_of_a_gateway_too() {
+        Config::from_toml(&format!("{GOOD}replicas = [\"sqlite:b.db\"]\npin_seconds = 5.0"))
+            .unwrap();
     }
 
     #[test]

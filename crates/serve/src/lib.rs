@@ -21,6 +21,7 @@ mod page;
 mod problem;
 mod quick;
 mod random;
+mod tally;
 mod tenants;
 
 pub use catalog::{

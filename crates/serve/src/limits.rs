@@ -19,7 +19,12 @@ use std::{
 use moka::sync::Cache;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::{clock::Clock, config::Limits, problem::Problem};
+use crate::{
+    clock::Clock,
+    config::Limits,
+    problem::Problem,
+    tally::{Counts, Tally},
+};
 
 /// In nanoseconds: no rate is slower than one request a day.
 const DAY: u64 = 86_400_000_000_000;
@@ -84,6 +89,7 @@ struct Share {
     refused: Rate,
     /// Bytes of bodies that are in memory.
     bytes: AtomicUsize,
+    tally: Tally,
     /// Work on stores that are in this process: all processors but one, where there are several, are one tenant's at most.
     work: Arc<Semaphore>,
 }
@@ -191,6 +197,7 @@ impl Gate {
                 rate: Rate::new(),
                 refused: Rate::new(),
                 bytes: AtomicUsize::new(0),
+                tally: Tally::default(),
                 work: Arc::new(Semaphore::new(self.processors)),
                 at_once: Arc::new(Semaphore::new(self.limits.tenant_at_once)),
             })
@@ -254,6 +261,17 @@ impl Gate {
     pub(crate) fn weight(&self, shares: &Shares) -> Weight {
         let most = self.limits.bodies_bytes;
         Weight { all: self.bytes.clone(), tenant: shares.tenant.clone(), own: 0, most }
+    }
+
+    /// Notes how a request was answered.
+    pub(crate) fn answered(&self, shares: &Shares, status: u16) {
+        shares.tenant.tally.answered(status, self.clock.now());
+    }
+
+    /// What a tenant asked since the start of the process.
+    pub(crate) fn counts(&self, tenant: &str) -> Counts {
+        let share = self.tenants.get(tenant);
+        share.map_or_else(Counts::default, |share| share.tally.counts(self.clock.now()))
     }
 
     /// Whether a key that is not known may be looked up.

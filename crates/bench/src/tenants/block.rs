@@ -80,10 +80,10 @@ impl Run<'_, '_, '_> {
             People::new(self.results.plan.seed, tenants, self.options.documents, &self.stop)?;
         let scheme = site::scheme(target)?;
         let arms = plan::arms(self.options, scheme);
-        // Each open database has a connection, and one that is closed leaves later.
-        let connections = (self.options.open.min(tenants) + 60).max(100).to_string();
+        // Each open database has one or two connections, and one that is closed leaves later.
+        let connections = (2 * self.options.open.min(tenants) + 60).max(151).to_string();
         let served = match scheme {
-            "postgres" => target.clone().setting("max_connections", &connections),
+            "postgres" | "mysql" => target.clone().setting("max_connections", &connections),
             _ => target.clone(),
         };
         let some = (0..SAMPLES).map(|n| people.of(0, n % people.documents).map(|row| row.record));

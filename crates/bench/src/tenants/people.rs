@@ -189,7 +189,15 @@ impl People {
             Error::new(ErrorKind::Mismatch, format!("tenant {}: {what}", ask.tenant + 1))
         };
         if rows.len() != wanted.len() {
-            return Err(place(format!("{} records, not {}", rows.len(), wanted.len())));
+            let is_one = |row: &&Row| wanted.iter().all(|wanted| wanted.key != row.key);
+            let other = rows.iter().find(is_one).map_or(String::new(), |row| {
+                format!("; {} was not to be among them", row.key.shown())
+            });
+            return Err(place(format!(
+                "{} records answer, not {}{other}",
+                rows.len(),
+                wanted.len()
+            )));
         }
         match rows.iter().zip(&wanted).find(|(row, wanted)| !same(row, wanted)) {
             None => Ok(()),

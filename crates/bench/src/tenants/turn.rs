@@ -93,7 +93,23 @@ impl Turn<'_> {
     pub(super) async fn take(&self, site: &mut Site) -> Result<Done> {
         let taken = blocking(self.all(site)).await;
         site.rest();
+        if taken.is_err() && !self.stop.is_set() {
+            // The other arms find the records as they were, or nothing is measured any more.
+            self.mend(site).await.map_err(|e| {
+                let what = format!("what a turn inserted is still there: {}", e.context());
+                Error::new(ErrorKind::Mismatch, what).with_source(e)
+            })?;
+        }
         taken
+    }
+
+    /// Removes what a turn that broke may have inserted.
+    async fn mend(&self, site: &mut Site) -> Result<()> {
+        site.start()?;
+        let handles = Handles::new(site.spec.clone()).await;
+        let cleared = async { blocking(self.clear(handles?)).await }.await;
+        site.rest();
+        cleared.map(drop)
     }
 
     async fn all(&self, site: &mut Site) -> Result<Done> {
@@ -124,9 +140,23 @@ impl Turn<'_> {
         reach.wake()?;
         let inserted = self.inserts(&mut reach, &around).await;
         // Whatever became of it: the next turn finds the records as they were.
-        let cleared = self.clear(site, reach).await;
+        let handles = match reach {
+            Reach::Stores(handles) => handles,
+            // Its connections are taken by others.
+            Reach::Gateway(_) => {
+                around.gateway = None;
+                Handles::new(site.spec.clone()).await?
+            }
+        };
+        let cleared = self.clear(handles).await;
         done.insert = Some(inserted?);
-        cleared.map(|()| done)
+        match (cleared?, self.draws.inserts.len() as u64) {
+            (removed, inserted) if removed == inserted => Ok(done),
+            (removed, inserted) => {
+                let what = format!("{removed} of {inserted} inserted records could be removed");
+                Err(Error::new(ErrorKind::Mismatch, what))
+            }
+        }
     }
 
     /// Starts the gateway, where there is one, and asks the first tenant.
@@ -221,7 +251,9 @@ impl Turn<'_> {
             for ask in asks {
                 self.stop.check()?;
                 let rows = reach.find(ask).await?;
-                self.counted(ask, rows.len())?;
+                if rows.len() as u64 != ask.wanted {
+                    self.people.check(ask, &rows)?;
+                }
             }
             windows.push((self.clock.now() - at) as f64 / asks.len() as f64);
             let late = self.clock.now() - begin > WARM_UP;
@@ -248,11 +280,11 @@ impl Turn<'_> {
         asks: &[Ask],
     ) -> Result<Window> {
         let (window, counts, kept) = self.timed_queries(reach, around, asks).await?;
-        for (ask, count) in asks.iter().zip(counts) {
-            self.counted(ask, count)?;
-        }
         for (at, rows) in kept {
             self.people.check(&asks[at], &rows)?;
+        }
+        for (ask, count) in asks.iter().zip(counts) {
+            self.counted(ask, count)?;
         }
         Ok(window)
     }
@@ -277,7 +309,7 @@ impl Turn<'_> {
             latency.record(end - begin);
             begin = end;
             counts.push(rows.len());
-            if at % every == 0 {
+            if at % every == 0 || rows.len() as u64 != ask.wanted {
                 kept.push((at, rows));
             }
         }
@@ -309,20 +341,17 @@ impl Turn<'_> {
         Ok(window)
     }
 
-    /// Removes what was inserted; the gateway's directly from its databases.
-    async fn clear(&self, site: &Site, reach: Reach) -> Result<()> {
-        let mut handles = match reach {
-            Reach::Stores(handles) => handles,
-            Reach::Gateway(_) => Handles::new(site.spec.clone()).await?,
-        };
+    /// Removes what was inserted, directly from the databases. How many there were.
+    async fn clear(&self, mut handles: Handles) -> Result<u64> {
         let mut keys: Vec<(usize, Key)> =
             self.draws.inserts.iter().map(|i| (i.tenant, i.row.key.clone())).collect();
         keys.sort_by_key(|(tenant, _)| *tenant);
+        let mut removed = 0;
         for own in keys.chunk_by(|a, b| a.0 == b.0) {
             let keys: Vec<Key> = own.iter().map(|(_, key)| key.clone()).collect();
-            handles.of_tenant(own[0].0).await?.remove(&keys).await?;
+            removed += handles.of_tenant(own[0].0).await?.remove(&keys).await?;
         }
-        Ok(())
+        Ok(removed)
     }
 
     /// The turn of the competitor that keeps nothing: the same loops.

@@ -1,4 +1,4 @@
-//! What operators ask, on a listener of its own and without a key: metrics and health.
+//! What operators ask, on a listener of its own and without a key: their page, metrics and health.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::{
     routing::get,
 };
 
-use super::Reached;
+use super::{Reached, Seen, Visit};
 use crate::{gateway::Gateway, page};
 
 pub(crate) fn operators(gateway: Arc<Gateway>, reached: Reached) -> Router {
@@ -22,12 +22,25 @@ pub(crate) fn operators(gateway: Arc<Gateway>, reached: Reached) -> Router {
             Err(problem) => problem.into_response(),
         }
     };
-    Router::new()
+    let mut router = Router::new();
+    for open in page::FILES {
+        let file = move |State(gateway): State<Arc<Gateway>>, request: Request| async move {
+            let (seen, reached) = (&mut Seen::default(), reached);
+            (open.call)(Visit { gateway: &gateway, reached, request, seen }).await
+        };
+        router = router.route(open.path, get(file));
+    }
+    router
+        .route("/", get(tenants))
         .route("/metrics", get(metrics))
         .route("/healthz", get(async || "ok\n"))
         .route("/readyz", get(ready))
         .layer(from_fn_with_state(gateway.clone(), named))
         .with_state(gateway)
+}
+
+async fn tenants(State(gateway): State<Arc<Gateway>>, request: Request) -> Response {
+    page::tenants(&gateway, request.uri().query()).await
 }
 
 async fn metrics(State(gateway): State<Arc<Gateway>>) -> Response {

@@ -180,6 +180,9 @@ async fn answered(
     response.headers_mut().insert(REQUEST_ID, id.value());
     let (name, status) = (served.map_or("none", Served::name), response.status().as_u16());
     let elapsed = started.elapsed();
+    if let Some(shares) = &seen.shares {
+        gateway.gate.answered(shares, status);
+    }
     gateway.metrics.answered(&Outcome { route: name, status, elapsed });
     tracing::info!(
         target: "access",
@@ -243,6 +246,7 @@ pub(crate) async fn let_in(
     })?;
     seen.tenant = principal.tenant().to_owned();
     seen.key = principal.key().to_owned();
+    seen.shares = Some(principal.grant().shares.clone());
     let rate = principal.grant().tenant.limits.requests_per_second;
     let rate = rate.unwrap_or(gateway.config.limits.requests_per_second);
     gateway.gate.admit(&mut permit, &principal.grant().shares, rate)?;

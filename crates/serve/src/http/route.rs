@@ -11,7 +11,7 @@ use axum::{
 use futures_util::future::BoxFuture;
 
 use super::{Call, Reached};
-use crate::{gateway::Gateway, problem::Problem, tenants::Access};
+use crate::{gateway::Gateway, limits::Shares, problem::Problem, tenants::Access};
 
 /// How those who ask say who they are, and how they are told what went wrong.
 pub(crate) struct Manner {
@@ -31,6 +31,8 @@ pub(crate) struct Seen {
     pub key: String,
     /// The name of the cookie that a session would have.
     pub cookie: String,
+    /// What its tenant and key share; none where no key was let in.
+    pub shares: Option<Shares>,
 }
 
 /// What is served to anyone.

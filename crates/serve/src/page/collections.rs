@@ -50,7 +50,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         @if names.is_empty() {
             p { "There is none yet. The first document that is written makes its collection:" }
             pre class="flow" tabindex="0" {
-                code { (text::first_write(guard::origin(&call).as_deref())) }
+                code { (text::first_write(guard::origin(&call.headers, call.reached).as_deref())) }
             }
         } @else {
             ul class="index" {

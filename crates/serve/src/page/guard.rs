@@ -3,11 +3,7 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 
-use crate::{
-    gateway::Gateway,
-    http::{Call, Reached},
-    problem::Problem,
-};
+use crate::{gateway::Gateway, http::Reached, problem::Problem};
 
 /// Whether the request is for a name of this gateway, where that is reached from this machine alone.
 ///
@@ -57,9 +53,9 @@ pub(super) fn is_own(headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// The beginning of URLs of this gateway, as a browser asked for it; none where that is no plain name or address.
-pub(super) fn origin(call: &Call) -> Option<String> {
-    let scheme = if call.reached.tls { "https" } else { "http" };
-    plain_host(&call.headers).map(|host| format!("{scheme}://{host}"))
+pub(super) fn origin(headers: &HeaderMap, reached: Reached) -> Option<String> {
+    let scheme = if reached.tls { "https" } else { "http" };
+    plain_host(headers).map(|host| format!("{scheme}://{host}"))
 }
 
 /// Host and port of a request, if it is a plain name or address.

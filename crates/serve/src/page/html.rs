@@ -20,6 +20,19 @@ static STYLE_URL: LazyLock<String> = LazyLock::new(|| {
 
 /// A page. `tenant` is that of whoever is signed in.
 pub(super) fn page(title: &str, tenant: Option<&str>, main: Markup) -> Response {
+    let who = html! {
+        @if let Some(tenant) = tenant {
+            form class="who" method="post" action="/logout" {
+                span { span class="quiet" { "Tenant " } strong { (tenant) } }
+                button class="plain" type="submit" { "Sign out" }
+            }
+        }
+    };
+    framed(title, who, main)
+}
+
+/// A page with something beside the name of the program.
+pub(super) fn framed(title: &str, beside: Markup, main: Markup) -> Response {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -38,12 +51,7 @@ pub(super) fn page(title: &str, tenant: Option<&str>, main: Markup) -> Response 
                         img src="/icon.svg" alt="" width="30" height="30";
                         "steelyard"
                     }
-                    @if let Some(tenant) = tenant {
-                        form class="who" method="post" action="/logout" {
-                            span { span class="quiet" { "Tenant " } strong { (tenant) } }
-                            button class="plain" type="submit" { "Sign out" }
-                        }
-                    }
+                    (beside)
                 }
                 main id="main" tabindex="-1" { (main) }
             }

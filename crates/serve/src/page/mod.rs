@@ -1,9 +1,12 @@
 //! The page: what a gateway shows to browsers, on the listener of tenants.
 //!
+//! Operators have a page on theirs, of all tenants ([`tenants`]).
+//!
 //! It is HTML that is made here, without scripts. A page is an operation of a tenant like those of the API: a session holds
 //! a key, and from there on the request goes the same way (`http/pipeline.rs`); lists and documents come from the functions
 //! of the API (`docs`). This room makes pages of them and knows no store.
 
+mod api;
 mod collections;
 mod export;
 mod front;
@@ -12,17 +15,22 @@ mod html;
 mod record;
 mod records;
 mod session;
+mod tenants;
 mod text;
 
 use axum::http::{HeaderName, HeaderValue, header};
 
 use crate::{
-    http::{Manner, Served},
+    http::{Manner, Open, Served},
     problem::Problem,
 };
 
 pub(crate) use guard::is_named;
 pub(crate) use session::Sessions;
+pub(crate) use tenants::tenants;
+
+/// Files that pages load.
+pub(crate) static FILES: &[&Open] = &[&front::STYLE, &front::ICON];
 
 /// All of it.
 pub(crate) static SERVED: &[Served] = &[
@@ -31,6 +39,8 @@ pub(crate) static SERVED: &[Served] = &[
     Served::Anyone(&front::SIGN_OUT),
     Served::Anyone(&front::STYLE),
     Served::Anyone(&front::ICON),
+    Served::Anyone(&api::PAGE),
+    Served::Anyone(&api::DESCRIPTION),
     Served::Tenants(&records::ROUTE),
     Served::Tenants(&record::ROUTE),
     Served::Tenants(&export::ROUTE),

@@ -33,7 +33,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
     let fields = record.len();
     let name = collection.name.as_str();
     let path = format!("/v1/docs/{name}/{}", text::encoded(id.as_str()));
-    let command = text::curl(guard::origin(&call).as_deref(), &path, &[]);
+    let command = text::curl(guard::origin(&call.headers, call.reached).as_deref(), &path, &[]);
     // This record, as a condition has it.
     let this = serde_json::Value::from(id.as_str());
     let asked = Asked { condition: format!("{}={this}", Path::KEY), ..Asked::default() };

@@ -69,7 +69,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         (html::trail(&[("/".into(), "Collections".into())], name.as_str()))
         h1 { (name.as_str()) }
         (view.form(wrong.as_ref()))
-        @if let Some(found) = found { (view.found(found, guard::origin(&call).as_deref())) }
+        @if let Some(found) = found { (view.found(found, guard::origin(&call.headers, call.reached).as_deref())) }
     };
     let mut page = html::page(name.as_str(), Some(call.tenant.principal().tenant()), main);
     if let Some(problem) = wrong {

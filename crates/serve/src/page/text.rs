@@ -205,7 +205,7 @@ pub(super) fn url(path: &str, parameters: &[(&str, String)]) -> String {
 }
 
 /// Where the name that the browser used is not plain, the user has to know it.
-const UNKNOWN: &str = "http://$HOST";
+pub(super) const UNKNOWN: &str = "http://$HOST";
 
 /// The command that asks the API for the same.
 pub(super) fn curl(origin: Option<&str>, path: &str, parameters: &[(&str, String)]) -> String {

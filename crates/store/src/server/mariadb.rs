@@ -10,12 +10,19 @@ use crate::{Error, ErrorKind, Result, durability::Tier};
 pub(super) const PROGRAM: Program = Program {
     name: "mariadb",
     about: "MariaDB or MySQL; settings: engine=innodb|myisam|aria, binlog=on, general_log=on, \
-            flush_method=nosync and the like, doublewrite=off",
+            flush_method=nosync and the like, doublewrite=off, max_connections=N",
     binaries: &["mysqld", "mariadbd"],
     version: &["--no-defaults", "--version"],
     install: "apt-get install mariadb-server",
     tiers: &[Tier::T3, Tier::T2, Tier::T1],
-    settings: Settings::Known(&["engine", "binlog", "general_log", "flush_method", "doublewrite"]),
+    settings: Settings::Known(&[
+        "engine",
+        "binlog",
+        "general_log",
+        "flush_method",
+        "doublewrite",
+        "max_connections",
+    ]),
     sockets: true,
     cache: Some(Cache {
         least: 6 << 20,
@@ -96,6 +103,9 @@ fn plan(plan: &mut Plan) -> Result<()> {
     }
     if let Some(method) = plan.setting("flush_method") {
         launch = launch.arg(format!("--innodb-flush-method={method}"));
+    }
+    if let Some(connections) = plan.setting("max_connections") {
+        launch = launch.arg(format!("--max-connections={connections}"));
     }
     if plan.setting("doublewrite").is_some() {
         let state = if on(plan, "doublewrite")? { "ON" } else { "OFF" };

@@ -101,7 +101,7 @@ pub use query::{Filter, Query};
 pub use rendezvous::rendezvous;
 #[cfg(feature = "shards")]
 pub use shards::{NamedShards, ShardPlace};
-pub use url::{Secret, Url, is_url, misnamed};
+pub use url::{Secret, Url, beside, is_url, misnamed};
 
 use crate::{Error, Result, durability::Tier, format::Wrapped, record::Document};
 

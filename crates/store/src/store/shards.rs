@@ -20,7 +20,7 @@ use futures_util::future::try_join_all;
 use serde::Deserialize;
 
 use super::{
-    Place, Store, Url, open, rendezvous,
+    Place, Store, Url, beside, open, rendezvous,
     wrappers::{Replicas, Shards},
 };
 use crate::{Error, Result};
@@ -49,6 +49,13 @@ pub struct ShardPlace {
     /// How a gateway lays its tenants out; not looked at here.
     #[serde(default)]
     layout: Option<String>,
+}
+
+impl ShardPlace {
+    /// Of the primary and the replicas.
+    fn urls(&mut self) -> impl Iterator<Item = &mut String> {
+        std::iter::once(&mut self.url).chain(&mut self.replicas)
+    }
 }
 
 fn one() -> f64 {
@@ -93,7 +100,7 @@ impl NamedShards {
         NamedShards::open(&NamedShards::read(path)?).await
     }
 
-    /// The places of a file.
+    /// The places of a file. Relative paths in it begin [beside](super::beside) it.
     ///
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid), naming file, line and column; of the file.
@@ -101,7 +108,11 @@ impl NamedShards {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path).map_err(|e| Error::from(e).in_place(&*name))?;
         let file = toml::from_str(&text).map_err(|e| Error::invalid(e.to_string().trim_end()));
-        let File { shard } = file.and_then(checked).map_err(|e| e.in_place(name))?;
+        let File { mut shard } = file.and_then(checked).map_err(|e| e.in_place(name))?;
+        let folder = path.parent().unwrap_or(path);
+        for url in shard.values_mut().flat_map(ShardPlace::urls) {
+            *url = beside(folder, url);
+        }
         Ok(shard)
     }
 
@@ -244,7 +255,7 @@ pub(super) async fn open_url(mut url: Url, text: &str) -> Result<(Arc<dyn Store>
     let mut places = NamedShards::read(Path::new(&file))?;
     let options = text.split_once('?').map_or("", |(_, options)| options);
     for place in places.values_mut() {
-        for url in std::iter::once(&mut place.url).chain(&mut place.replicas) {
+        for url in place.urls() {
             *url = with_options(url, options);
         }
     }

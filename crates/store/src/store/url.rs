@@ -3,9 +3,9 @@
 //!
 //! A [`Url`] is taken apart here, and nowhere else. Its password is in none of its texts.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
-use percent_encoding::percent_decode_str;
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
 use super::{Client, DRIVERS, OPTIONAL, driver, hidden, is_embedded, is_known, left_out};
 use crate::{Error, Result};
@@ -334,6 +334,20 @@ impl fmt::Debug for Url {
     }
 }
 
+/// The URL as a file in this folder means it: a relative path of `sqlite:` or `dir:` begins in the folder, wherever the
+/// program is started. Every other URL is as it was.
+pub fn beside(folder: &Path, url: &str) -> String {
+    const NOT_OF_PATHS: &AsciiSet = &CONTROLS.add(b'%').add(b'?');
+    let (scheme, rest) = url.split_once(':').unwrap_or(("", url));
+    let path = rest.strip_prefix("//").unwrap_or(rest);
+    let is_absolute = path.is_empty() || path.starts_with(['/', '?', ':']);
+    if !["sqlite", "dir"].contains(&scheme) || is_absolute || folder == Path::new("") {
+        return url.to_owned();
+    }
+    let folder = folder.to_string_lossy();
+    format!("{scheme}:{}/{path}", utf8_percent_encode(&folder, NOT_OF_PATHS))
+}
+
 /// Letters, digits, `+`, `-` and `.`, a letter first (RFC 3986).
 fn is_scheme(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -546,5 +560,26 @@ mod tests {
         for text in ["sqlite:a.db", "MySQL:x", "u:p@h", "x?password=y", "//u:p@h/d", "a://b"] {
             assert!(is_url(text), "{text}");
         }
+    }
+
+    #[test]
+    fn a_relative_path_in_a_file_begins_beside_it() {
+        let folder = Path::new("/etc/50% off");
+        for (given, want) in [
+            ("sqlite:shop.db?cache=1MB", "sqlite:/etc/50%25 off/shop.db?cache=1MB"),
+            ("sqlite://data/shop.db", "sqlite:/etc/50%25 off/data/shop.db"),
+            ("dir:records", "dir:/etc/50%25 off/records"),
+            ("sqlite:/var/shop.db", "sqlite:/var/shop.db"),
+            ("sqlite:///var/shop.db", "sqlite:///var/shop.db"),
+            ("sqlite::memory:", "sqlite::memory:"),
+            ("sqlite:?cache=1MB", "sqlite:?cache=1MB"),
+            ("memory:people", "memory:people"),
+            ("postgres://h/records", "postgres://h/records"),
+        ] {
+            assert_eq!(beside(folder, given), want);
+            assert_eq!(beside(Path::new(""), given), given);
+        }
+        let url = Url::parse(&beside(folder, "sqlite://data/shop.db")).unwrap();
+        assert_eq!(url.file_path(), "/etc/50% off/data/shop.db");
     }
 }

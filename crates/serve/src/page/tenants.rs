@@ -1,0 +1,102 @@
+//! The page of operators, on their own listener: the tenants of the catalog, and what they asked of this process.
+
+use axum::response::{IntoResponse, Response};
+use maud::{Markup, html};
+
+use super::{MANNER, html::framed, text};
+use crate::{
+    catalog::{State, TenantRow},
+    gateway::Gateway,
+    http::parameters,
+    problem::Problem,
+};
+
+/// Tenants of a page.
+const MOST: usize = 100;
+
+/// The page, from behind the tenant that the query names.
+pub(crate) async fn tenants(gateway: &Gateway, query: Option<&str>) -> Response {
+    let mut response = match listed(gateway, query).await {
+        Ok(main) => framed("Tenants", html! {}, main),
+        Err(problem) => problem.into_response(),
+    };
+    (MANNER.last)(&mut response);
+    response
+}
+
+async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Problem> {
+    let asked = parameters(query, &["after"])?;
+    let after = asked.first().map_or("", |(_, name)| name.as_str());
+    let reading = tokio::time::timeout(gateway.patience(), gateway.catalog.tenants());
+    let late = |_| Problem::unavailable("the catalog does not answer");
+    let mut all = reading.await.map_err(late)??;
+    all.retain(|row| row.state != State::Removed);
+    all.sort_by(|a, b| a.name.cmp(&b.name));
+    let count = all.len();
+    all.retain(|row| &*row.name > after);
+    let more = all.len() > MOST;
+    all.truncate(MOST);
+    let open = gateway.opened.count();
+    Ok(html! {
+        h1 { "Tenants" }
+        dl class="facts" {
+            div { dt { "Tenants" } dd { (text::grouped(count as u64)) } }
+            div { dt { "Shards" } dd { (gateway.config.shards.len()) } }
+            div { dt { "Databases open here" } dd { (text::grouped(open)) } }
+            div { dt { "Version" } dd { (env!("CARGO_PKG_VERSION")) } }
+        }
+        @if all.is_empty() {
+            p class="none" { "None" @if !after.is_empty() { " behind " (after) } "." }
+        } @else {
+            div class="scroll" role="region" aria-label="Tenants" tabindex="0" {
+                table {
+                    thead {
+                        tr {
+                            th scope="col" { "Tenant" }
+                            th scope="col" { "Shard" }
+                            th scope="col" { "State" }
+                            @for name in ["Requests a second", "at most", "Requests", "Refused", "Failed", "Collections at most"] {
+                                th scope="col" class="number" { (name) }
+                            }
+                        }
+                    }
+                    tbody { @for row in &all { (line(gateway, row)) } }
+                }
+            }
+        }
+        @if let (true, Some(last)) = (more, all.last()) {
+            nav class="pages" aria-label="Pages" {
+                a class="next" href={ "/?after=" (last.name) } { "Next " (MOST) }
+            }
+        }
+        p class="quiet" {
+            "Requests are those that this process answered since its start: refused with status 429, failed with 500 or more; a second "
+            "in the last full minute. Other gateways of this catalog count their own. "
+            a href="/metrics" { "Metrics" } " for Prometheus; " a href="/readyz" { "readiness" } "."
+        }
+    })
+}
+
+fn line(gateway: &Gateway, row: &TenantRow) -> Markup {
+    let limits = &gateway.config.limits;
+    let counts = gateway.gate.counts(&row.name);
+    let state = match &row.state {
+        State::Active => "active".to_owned(),
+        State::Frozen => "frozen".to_owned(),
+        State::Moving { shard, .. } => format!("moving to {shard}"),
+        State::Removed => "removed".to_owned(),
+    };
+    html! {
+        tr {
+            th scope="row" { (row.name) }
+            td { (row.shard) }
+            td { (state) }
+            td class="number" { (format!("{:.1}", counts.per_second)) }
+            td class="number" { (row.limits.requests_per_second.unwrap_or(limits.requests_per_second)) }
+            td class="number" { (text::grouped(counts.requests)) }
+            td class="number" { (text::grouped(counts.refused)) }
+            td class="number" { (text::grouped(counts.failed)) }
+            td class="number" { (row.limits.collections.unwrap_or(limits.collections)) }
+        }
+    }
+}
