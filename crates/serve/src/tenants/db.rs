@@ -126,20 +126,22 @@ impl TenantDb {
     /// A collection to write, which is made if it is not there.
     pub(crate) async fn made(&self, name: CollectionName) -> Result<Collection, Problem> {
         let table: Arc<Table> = self.db.table(&name)?;
-        table.ready(&name, self.may_make(&name)).await?;
+        table.ready(&name, self.is_there(&name)).await?;
         Ok(Collection { name, store: table.store.clone() })
     }
 
-    async fn may_make(&self, name: &CollectionName) -> Result<(), Problem> {
+    /// Whether a collection is there; a problem where one more may not be made.
+    async fn is_there(&self, name: &CollectionName) -> Result<bool, Problem> {
         let names = match self.collections().await {
             Ok(names) => names,
             // A store that cannot list them has no limit.
-            Err(e) if e.kind() == ErrorKind::Unsupported => return Ok(()),
+            Err(e) if e.kind() == ErrorKind::Unsupported => return Ok(false),
             Err(e) => return Err(e.into()),
         };
-        match names.contains(name) || (names.len() as u64) < self.collections {
-            true => Ok(()),
-            false => Err(Problem::quota(format!(
+        match (names.contains(name), names.len() as u64) {
+            (true, _) => Ok(true),
+            (false, count) if count < self.collections => Ok(false),
+            (false, _) => Err(Problem::quota(format!(
                 "this tenant may have {} collections",
                 self.collections
             ))),

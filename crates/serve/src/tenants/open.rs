@@ -71,16 +71,19 @@ impl OpenDb {
 }
 
 impl Table {
-    /// Makes the table, where this was not done yet; `allowed` is asked before.
+    /// Makes the table where it is not there, which is asked once. One that is there is left as it is: its indexes are made
+    /// by `tenant apply`, and not before somebody's write.
     pub(crate) async fn ready<E: From<Error>>(
         &self,
         name: &CollectionName,
-        allowed: impl Future<Output = Result<(), E>>,
+        is_there: impl Future<Output = Result<bool, E>>,
     ) -> Result<(), E> {
-        let made = self.ready.get_or_try_init(async || {
-            allowed.await?;
-            let made = self.database.prepared(name.as_str(), &self.layout).await;
-            made.map(drop).map_err(E::from)
+        let made = self.ready.get_or_try_init(async || match is_there.await? {
+            true => Ok(()),
+            false => {
+                let made = self.database.prepared(name.as_str(), &self.layout).await;
+                made.map(drop).map_err(E::from)
+            }
         });
         made.await.copied()
     }
