@@ -5,9 +5,13 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use futures_util::FutureExt;
-use maud::{Markup, html};
+use maud::{Markup, html as markup};
 
-use super::{guard, html::page, text};
+use super::{
+    guard,
+    html::{self, Column},
+    text,
+};
 use crate::{
     ROUTES,
     http::{Answer, Open, Param, Route, Sent, Visit, description},
@@ -32,7 +36,7 @@ pub(super) static DESCRIPTION: Open = Open {
 async fn show(visit: Visit<'_>) -> Result<Response, Problem> {
     let origin = guard::origin(visit.request.headers(), visit.reached);
     let origin = origin.as_deref().unwrap_or(text::UNKNOWN);
-    let main = html! {
+    let main = markup! {
         h1 { "API" }
         p {
             "Each request has an API key, or the token of a login: "
@@ -40,7 +44,7 @@ async fn show(visit: Visit<'_>) -> Result<Response, Problem> {
             "For programs: " a href="/openapi.json" { "openapi.json" } " (OpenAPI 3.1)."
         }
         nav aria-label="Operations" {
-            ul class="index" {
+            ul class="index operations" {
                 @for route in ROUTES {
                     li {
                         a href={ "#" (route.name) } { (route.name) }
@@ -72,28 +76,27 @@ async fn show(visit: Visit<'_>) -> Result<Response, Problem> {
                 "What was not done is answered as " code { "application/problem+json" }
                 " (RFC 9457): " code { "type" } " is one of these, and " code { "detail" } " says what to do."
             }
-            div class="scroll" role="region" aria-labelledby="problems" tabindex="0" {
-                table {
-                    thead { tr { th scope="col" { "type" } th scope="col" { "Status" } th scope="col" { "Title" } } }
-                    tbody {
-                        @for (name, status, title) in Problem::KINDS {
-                            tr {
-                                th scope="row" { code { "urn:steelyard:problem:" (name) } }
-                                td { (status.as_u16()) }
-                                td { (title) }
-                            }
-                        }
-                    }
-                }
-            }
+            (problems())
         }
     };
-    Ok(page("API", None, main))
+    Ok(html::page("API", None, main))
+}
+
+fn problems() -> Markup {
+    let columns = [("type", Column::Text), ("Status", Column::Number), ("Title", Column::Text)];
+    let lines = Problem::KINDS.iter().map(|(name, status, title)| {
+        vec![
+            format!("urn:steelyard:problem:{name}"),
+            status.as_u16().to_string(),
+            (*title).to_owned(),
+        ]
+    });
+    html::table("Kinds of problems", &columns, lines)
 }
 
 fn operation(route: &Route, origin: &str) -> Markup {
     let params = route.params;
-    html! {
+    markup! {
         section aria-labelledby=(route.name) {
             h2 id=(route.name) { (route.name) }
             p { code { (route.method) " " (route.path) } }
@@ -124,7 +127,7 @@ fn operation(route: &Route, origin: &str) -> Markup {
 }
 
 fn list(media: &[&str]) -> Markup {
-    html! {
+    markup! {
         @for (n, media) in media.iter().enumerate() {
             @if n > 0 { ", " }
             code { (media) }

@@ -73,6 +73,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         @if more > 0 {
             p class="quiet" { "And " (text::grouped(more as u64)) " more, which the API lists." }
         }
+        p class="quiet" { a href="/api" { "The API" } " has all of this for programs." }
     };
     Ok(page("Collections", Some(call.tenant.principal().tenant()), main))
 }

@@ -78,6 +78,47 @@ pub(super) fn trail(above: &[(String, String)], here: &str) -> Markup {
     }
 }
 
+/// Whether a column of a table has numbers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Column {
+    Text,
+    Number,
+}
+
+/// A table whose lines begin with what they are about. Its roles are said, as a phone shows it as blocks.
+pub(super) fn table(
+    label: &str,
+    columns: &[(&str, Column)],
+    lines: impl Iterator<Item = Vec<String>>,
+) -> Markup {
+    let class = |kind: Column| (kind == Column::Number).then_some("number");
+    html! {
+        div class="scroll" role="region" aria-label=(label) tabindex="0" {
+            table role="table" {
+                thead role="rowgroup" {
+                    tr role="row" {
+                        @for (name, kind) in columns {
+                            th role="columnheader" scope="col" class=[class(*kind)] { (name) }
+                        }
+                    }
+                }
+                tbody role="rowgroup" {
+                    @for line in lines {
+                        tr role="row" {
+                            @for (n, (cell, (name, kind))) in line.iter().zip(columns).enumerate() {
+                                @if n == 0 { th role="rowheader" scope="row" { (cell) } }
+                                @else {
+                                    td role="cell" class=[class(*kind)] data-label=(name) { span { (cell) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// A command to copy.
 pub(super) fn command(curl: &str) -> Markup {
     html! {

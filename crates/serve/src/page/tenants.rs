@@ -1,9 +1,13 @@
 //! The page of operators, on their own listener: the tenants of the catalog, and what they asked of this process.
 
 use axum::response::{IntoResponse, Response};
-use maud::{Markup, html};
+use maud::{Markup, html as markup};
 
-use super::{MANNER, html::framed, text};
+use super::{
+    MANNER,
+    html::{self, Column},
+    text,
+};
 use crate::{
     catalog::{State, TenantRow},
     gateway::Gateway,
@@ -14,10 +18,22 @@ use crate::{
 /// Tenants of a page.
 const MOST: usize = 100;
 
+const COLUMNS: [(&str, Column); 9] = [
+    ("Tenant", Column::Text),
+    ("Shard", Column::Text),
+    ("State", Column::Text),
+    ("Requests a second", Column::Number),
+    ("at most", Column::Number),
+    ("Requests", Column::Number),
+    ("Refused", Column::Number),
+    ("Failed", Column::Number),
+    ("Collections at most", Column::Number),
+];
+
 /// The page, from behind the tenant that the query names.
 pub(crate) async fn tenants(gateway: &Gateway, query: Option<&str>) -> Response {
     let mut response = match listed(gateway, query).await {
-        Ok(main) => framed("Tenants", html! {}, main),
+        Ok(main) => html::framed("Tenants", markup! {}, main),
         Err(problem) => problem.into_response(),
     };
     (MANNER.last)(&mut response);
@@ -37,7 +53,7 @@ async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Proble
     let more = all.len() > MOST;
     all.truncate(MOST);
     let open = gateway.opened.count();
-    Ok(html! {
+    Ok(markup! {
         h1 { "Tenants" }
         dl class="facts" {
             div { dt { "Tenants" } dd { (text::grouped(count as u64)) } }
@@ -48,21 +64,7 @@ async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Proble
         @if all.is_empty() {
             p class="none" { "None" @if !after.is_empty() { " behind " (after) } "." }
         } @else {
-            div class="scroll" role="region" aria-label="Tenants" tabindex="0" {
-                table {
-                    thead {
-                        tr {
-                            th scope="col" { "Tenant" }
-                            th scope="col" { "Shard" }
-                            th scope="col" { "State" }
-                            @for name in ["Requests a second", "at most", "Requests", "Refused", "Failed", "Collections at most"] {
-                                th scope="col" class="number" { (name) }
-                            }
-                        }
-                    }
-                    tbody { @for row in &all { (line(gateway, row)) } }
-                }
-            }
+            (html::table("Tenants", &COLUMNS, all.iter().map(|row| line(gateway, row))))
         }
         @if let (true, Some(last)) = (more, all.last()) {
             nav class="pages" aria-label="Pages" {
@@ -77,7 +79,7 @@ async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Proble
     })
 }
 
-fn line(gateway: &Gateway, row: &TenantRow) -> Markup {
+fn line(gateway: &Gateway, row: &TenantRow) -> Vec<String> {
     let limits = &gateway.config.limits;
     let counts = gateway.gate.counts(&row.name);
     let state = match &row.state {
@@ -86,17 +88,16 @@ fn line(gateway: &Gateway, row: &TenantRow) -> Markup {
         State::Moving { shard, .. } => format!("moving to {shard}"),
         State::Removed => "removed".to_owned(),
     };
-    html! {
-        tr {
-            th scope="row" { (row.name) }
-            td { (row.shard) }
-            td { (state) }
-            td class="number" { (format!("{:.1}", counts.per_second)) }
-            td class="number" { (row.limits.requests_per_second.unwrap_or(limits.requests_per_second)) }
-            td class="number" { (text::grouped(counts.requests)) }
-            td class="number" { (text::grouped(counts.refused)) }
-            td class="number" { (text::grouped(counts.failed)) }
-            td class="number" { (row.limits.collections.unwrap_or(limits.collections)) }
-        }
-    }
+    let rate = row.limits.requests_per_second.unwrap_or(limits.requests_per_second);
+    vec![
+        row.name.clone(),
+        row.shard.clone(),
+        state,
+        format!("{:.1}", counts.per_second),
+        rate.to_string(),
+        text::grouped(counts.requests),
+        text::grouped(counts.refused),
+        text::grouped(counts.failed),
+        row.limits.collections.unwrap_or(limits.collections).to_string(),
+    ]
 }

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use steelyard_serve::Gateway;
 
-use super::client::{Answer, Running, raw};
+use super::client::{Answer, Running, name, raw};
 
 async fn ask(gateway: &Running, path: &str) -> Answer {
     ask_as("localhost:9090", gateway, path).await
@@ -41,6 +41,56 @@ async fn metrics_count_what_was_answered_and_name_nobody() {
     for path in ["/metrics", "/healthz", "/readyz"] {
         ask_as("127.0.0.1", &gateway, path).await.is(200);
         ask_as("evil.example", &gateway, path).await.is(403);
+    }
+}
+
+#[tokio::test]
+async fn the_page_of_operators_has_the_tenants_and_what_they_asked() {
+    let gateway = Running::start("requests_per_second = 7.5").await;
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", "{}").await.is(201);
+    gateway.get(&gateway.a, "/v1/docs/c/y").await.is(404);
+    gateway.admin.freeze(&name("b")).await.unwrap();
+    let page = ask(&gateway, "/").await.is(200);
+    assert!(page.header("content-security-policy").is_some_and(|text| text.contains("'none'")));
+    let text = page.text();
+    let line = |tenant: &str| {
+        let from = text.find(&format!("scope=\"row\">{tenant}<")).expect("its line");
+        let line = &text[from..from + text[from..].find("</tr>").unwrap()];
+        let cells = line.split("<td").skip(1).map(|cell| {
+            cell[cell.find("<span>").unwrap() + 6..].split('<').next().unwrap().to_owned()
+        });
+        cells.collect::<Vec<_>>()
+    };
+    let (a, b) = (line("a"), line("b"));
+    assert_eq!(a[1..], ["active", "0.0", "7.5", "2", "0", "0", "100"]);
+    assert_eq!(b[1..], ["frozen", "0.0", "7.5", "0", "0", "0", "100"]);
+    let behind = ask(&gateway, "/?after=a").await.is(200).text();
+    assert!(!behind.contains("row\">a<") && behind.contains("row\">b<"), "{behind}");
+    ask(&gateway, "/?befor=a").await.is(400);
+    ask(&gateway, "/style.css").await.is(200);
+    ask(&gateway, "/icon.svg").await.is(200);
+    ask_as("evil.example", &gateway, "/").await.is(403);
+    ask_as("evil.example", &gateway, "/style.css").await.is(403);
+}
+
+#[tokio::test]
+async fn the_description_is_served_and_its_page_names_all_of_it() {
+    let gateway = Running::start("").await;
+    let served = gateway.send("GET", "/openapi.json", "", b"").await.is(200);
+    assert_eq!(served.header("content-type"), Some("application/json"));
+    assert_eq!(served.text(), Gateway::description());
+    let page = gateway.send("GET", "/api", "", b"").await.is(200).text();
+    let description: Value = serde_json::from_str(&served.text()).unwrap();
+    for (path, operations) in description["paths"].as_object().unwrap() {
+        assert!(page.contains(path.as_str()), "{path}");
+        for operation in operations.as_object().unwrap().values() {
+            let id = operation["operationId"].as_str().unwrap_or("login");
+            assert!(page.contains(&format!("<h2 id=\"{id}\">")), "{id}");
+            for parameter in operation["parameters"].as_array().into_iter().flatten() {
+                let name = parameter["name"].as_str().unwrap();
+                assert!(page.contains(name), "{name}");
+            }
+        }
     }
 }
 
