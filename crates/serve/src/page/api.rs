@@ -149,7 +149,7 @@ fn curl(route: &Route, origin: &str) -> String {
             _ => "{\"name\":\"Bob\",\"age\":61}",
         };
         let media = sent.media.first().unwrap_or(&"application/json");
-        format!(" \\\n  -H \"Content-Type: {media}\" --data-binary '{body}'")
+        format!(" \\\n  -H \"Content-Type: {media}\" -d '{body}'")
     });
     format!("curl {method}-H \"Authorization: Bearer $KEY\" \"{origin}{path}\"{sent}")
 }
