@@ -129,6 +129,9 @@ pub(crate) fn shard<'c>(config: &'c Config, name: &str) -> Result<&'c Shard> {
 /// Serves tenants on `listener`, and operators on `operators`, until `shutdown` is ready; then finishes what is in
 /// flight. The caller owns the sockets and says when to stop.
 ///
+/// Long requests are worked on in short parts, so that short ones go between them. A runtime of tokio looks for new requests
+/// after 61 parts by default; `event_interval(4)` of its builder has them wait less (`steelyard serve` does that).
+///
 /// # Errors
 /// Of the sockets.
 pub async fn run(
