@@ -432,23 +432,13 @@ fn key(stores: &Stores, tenants: &Tenants, act: KeyAct) -> Result<Outcome> {
     Ok(Outcome::Well)
 }
 
-fn state(row: &TenantRow) -> &'static str {
-    match row.state {
-        State::Active => "active",
-        State::Frozen => "frozen",
-        State::Moving { .. } => "moving",
-        State::Removed => "removed",
-        _ => "unknown",
-    }
-}
-
 fn line(row: &TenantRow) -> String {
-    format!("{:24} {:8} {:16} {}\n", row.name, state(row), row.shard, row.created)
+    format!("{:24} {:8} {:16} {}\n", row.name, row.state.name(), row.shard, row.created)
 }
 
 fn shown(row: &TenantRow) -> String {
     let shown = json!({
-        "name": row.name, "state": state(row), "shard": row.shard, "database": row.database.as_str(),
+        "name": row.name, "state": row.state.name(), "shard": row.shard, "database": row.database.as_str(),
         "epoch": row.epoch, "created": row.created,
         "requests_per_second": row.limits.requests_per_second, "collections": row.limits.collections,
     });

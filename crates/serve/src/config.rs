@@ -437,6 +437,21 @@ mod tests {
     }
 
     #[test]
+    fn relative_paths_begin_beside_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("steelyard.toml");
+        std::fs::write(&file, format!("{GOOD}replicas = [\"sqlite:b.db\", \"sqlite:/var/c.db\"]"))
+            .unwrap();
+        let config = Config::from_file(&file).unwrap();
+        let beside = |name: &str| folder.path().join(name);
+        let url = |name: &str| format!("sqlite:{}", beside(name).display());
+        let Shard { url: place, replicas, .. } = &config.shards["a"];
+        assert_eq!((config.catalog, place), (url("catalog.db"), &url("a.db")));
+        assert_eq!(*replicas, [url("b.db"), "sqlite:/var/c.db".to_owned()]);
+        assert_eq!(config.secret_file, beside("secret"));
+    }
+
+    #[test]
     fn a_file_of_shards_of_stores_is_one_of_a_gateway_too() {
         Config::from_toml(&format!("{GOOD}replicas = [\"sqlite:b.db\"]\npin_seconds = 5.0"))
             .unwrap();

@@ -98,7 +98,7 @@ impl Gateway {
             }
             _ => e.into(),
         })?;
-        Ok(TenantDb::new(principal, db, self.clock.clone(), self.config.limits.collections))
+        Ok(TenantDb::new(principal, db, self.clock.clone(), &self.config.limits))
     }
 
     /// The path of the page, signed in with this key, for whoever opens it first within ten minutes.

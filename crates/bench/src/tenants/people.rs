@@ -188,16 +188,12 @@ impl People {
         let place = |what: String| {
             Error::new(ErrorKind::Mismatch, format!("tenant {}: {what}", ask.tenant + 1))
         };
-        if rows.len() != wanted.len() {
-            let is_one = |row: &&Row| wanted.iter().all(|wanted| wanted.key != row.key);
-            let other = rows.iter().find(is_one).map_or(String::new(), |row| {
-                format!("; {} was not to be among them", row.key.shown())
+        if rows.len() as u64 != ask.wanted || rows.len() != wanted.len() {
+            let surplus = |row: &&Row| wanted.iter().all(|wanted| wanted.key != row.key);
+            let surplus = rows.iter().find(surplus).map_or(String::new(), |row| {
+                format!("; {} should not be among them", row.key.shown())
             });
-            return Err(place(format!(
-                "{} records answer, not {}{other}",
-                rows.len(),
-                wanted.len()
-            )));
+            return Err(counts(ask, rows.len(), &surplus));
         }
         match rows.iter().zip(&wanted).find(|(row, wanted)| !same(row, wanted)) {
             None => Ok(()),
@@ -208,6 +204,23 @@ impl People {
             ))),
         }
     }
+}
+
+/// Whether so many records were wanted.
+///
+/// # Errors
+/// [`Mismatch`](ErrorKind::Mismatch) where they were not.
+pub(super) fn counted(ask: &Ask, found: usize) -> Result<()> {
+    match found as u64 == ask.wanted {
+        true => Ok(()),
+        false => Err(counts(ask, found, "")),
+    }
+}
+
+fn counts(ask: &Ask, found: usize, more: &str) -> Error {
+    let (tenant, wanted) = (ask.tenant + 1, ask.wanted);
+    let what = format!("tenant {tenant}: the query returned {found} records, not {wanted}{more}");
+    Error::new(ErrorKind::Mismatch, what)
 }
 
 /// Whether a record came back as it was, but for the order of its names.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use steelyard_base::{Error, Result};
 
-use crate::random;
+use crate::{config::Limits, random};
 
 /// The name of a database: a prefix and 128 random bits, and nothing that anybody typed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,6 +77,18 @@ pub enum State {
     Removed,
 }
 
+impl State {
+    /// In a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            State::Active => "active",
+            State::Frozen => "frozen",
+            State::Moving { .. } => "moving",
+            State::Removed => "removed",
+        }
+    }
+}
+
 /// A tenant, as the catalog has it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -121,6 +133,18 @@ pub struct TenantLimits {
     /// Collections at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collections: Option<u64>,
+}
+
+impl TenantLimits {
+    /// Requests a second: its own, or those that all have.
+    pub(crate) fn rate(&self, all: &Limits) -> f64 {
+        self.requests_per_second.unwrap_or(all.requests_per_second)
+    }
+
+    /// Collections at most: its own, or those that all have.
+    pub(crate) fn collections(&self, all: &Limits) -> u64 {
+        self.collections.unwrap_or(all.collections)
+    }
 }
 
 #[cfg(test)]

@@ -247,8 +247,7 @@ pub(crate) async fn let_in(
     seen.tenant = principal.tenant().to_owned();
     seen.key = principal.key().to_owned();
     seen.shares = Some(principal.grant().shares.clone());
-    let rate = principal.grant().tenant.limits.requests_per_second;
-    let rate = rate.unwrap_or(gateway.config.limits.requests_per_second);
+    let rate = principal.grant().tenant.limits.rate(&gateway.config.limits);
     gateway.gate.admit(&mut permit, &principal.grant().shares, rate)?;
     let weight = gateway.gate.weight(&principal.grant().shares);
     TenantDb::may(&principal, route.access)?;

@@ -13,7 +13,7 @@ use moka::sync::Cache;
 use steelyard_base::{Error, Result};
 
 pub(crate) use password::{Passwords, hashed as password_hash};
-pub(crate) use route::{OPEN, PATH, operation};
+pub(crate) use route::{ABOUT, OPEN, PATH, operation};
 pub(crate) use token::Tokens;
 
 use crate::{catalog::Pepper, limits::Rate};

@@ -18,6 +18,10 @@ use crate::{
 
 pub(crate) const PATH: &str = "/v1/auth/login";
 
+/// What it does.
+pub(crate) const ABOUT: &str =
+    "Signs a user in: a token for the Authorization header, in place of an API key";
+
 pub(crate) static OPEN: Open =
     Open { method: Method::POST, path: PATH, name: "login", call: |visit| Box::pin(login(visit)) };
 
@@ -68,7 +72,7 @@ pub(crate) fn operation() -> Value {
     let text = json!({ "type": "string" });
     json!({ "post": {
         "operationId": "login",
-        "summary": "Signs a user in: a token for the Authorization header, in place of an API key",
+        "summary": ABOUT,
         "security": [],
         "requestBody": { "required": true, "content": { "application/json": { "schema": {
             "type": "object", "required": ["user", "password"], "additionalProperties": false,

@@ -63,10 +63,10 @@ async fn show(visit: Visit<'_>) -> Result<Response, Problem> {
         section aria-labelledby="login" {
             h2 id="login" { "login" }
             p { code { "POST " (login::PATH) } }
-            p { "A token for the user of a tenant, good for 15 minutes. It needs no key." }
+            p { (login::ABOUT) ". It needs no key." }
             pre class="flow" tabindex="0" {
                 code {
-                    "curl " (origin) (login::PATH) " \\\n  -H \"Content-Type: application/json\" -d '{\"user\":\"austin/ann\",\"password\":\"…\"}'"
+                    "curl " (origin) (login::PATH) " \\\n  -H \"Content-Type: application/json\" -d '{\"user\":\"ann\",\"password\":\"…\"}'"
                 }
             }
         }

@@ -73,7 +73,7 @@ async fn show(call: Call) -> Result<Response, Problem> {
         @if more > 0 {
             p class="quiet" { "And " (text::grouped(more as u64)) " more, which the API lists." }
         }
-        p class="quiet" { a href="/api" { "The API" } " has all of this for programs." }
+        p class="quiet" { "For programs: " a href="/api" { "the API" } "." }
     };
     Ok(page("Collections", Some(call.tenant.principal().tenant()), main))
 }

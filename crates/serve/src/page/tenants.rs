@@ -30,7 +30,7 @@ const COLUMNS: [(&str, Column); 9] = [
     ("Collections at most", Column::Number),
 ];
 
-/// The page, from behind the tenant that the query names.
+/// The page, from after the tenant that the query names.
 pub(crate) async fn tenants(gateway: &Gateway, query: Option<&str>) -> Response {
     let mut response = match listed(gateway, query).await {
         Ok(main) => html::framed("Tenants", markup! {}, main),
@@ -62,7 +62,7 @@ async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Proble
             div { dt { "Version" } dd { (env!("CARGO_PKG_VERSION")) } }
         }
         @if all.is_empty() {
-            p class="none" { "None" @if !after.is_empty() { " behind " (after) } "." }
+            p class="none" { "No tenants" @if !after.is_empty() { " after " (after) } "." }
         } @else {
             (html::table("Tenants", &COLUMNS, all.iter().map(|row| line(gateway, row))))
         }
@@ -72,8 +72,8 @@ async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Proble
             }
         }
         p class="quiet" {
-            "Requests are those that this process answered since its start: refused with status 429, failed with 500 or more; a second "
-            "in the last full minute. Other gateways of this catalog count their own. "
+            "Requests that this process answered since its start; refused: with status 429; failed: with 500 or more. The rate is that of "
+            "the last full minute. Each gateway of this catalog counts its own requests. "
             a href="/metrics" { "Metrics" } " for Prometheus; " a href="/readyz" { "readiness" } "."
         }
     })
@@ -83,21 +83,18 @@ fn line(gateway: &Gateway, row: &TenantRow) -> Vec<String> {
     let limits = &gateway.config.limits;
     let counts = gateway.gate.counts(&row.name);
     let state = match &row.state {
-        State::Active => "active".to_owned(),
-        State::Frozen => "frozen".to_owned(),
         State::Moving { shard, .. } => format!("moving to {shard}"),
-        State::Removed => "removed".to_owned(),
+        state => state.name().to_owned(),
     };
-    let rate = row.limits.requests_per_second.unwrap_or(limits.requests_per_second);
     vec![
         row.name.clone(),
         row.shard.clone(),
         state,
         format!("{:.1}", counts.per_second),
-        rate.to_string(),
+        row.limits.rate(limits).to_string(),
         text::grouped(counts.requests),
         text::grouped(counts.refused),
         text::grouped(counts.failed),
-        row.limits.collections.unwrap_or(limits.collections).to_string(),
+        row.limits.collections(limits).to_string(),
     ]
 }

@@ -11,7 +11,8 @@ use super::{
     open::{OpenDb, Table},
 };
 use crate::{
-    catalog::State, clock::Clock, gateway::Gateway, names::CollectionName, problem::Problem,
+    catalog::State, clock::Clock, config::Limits, gateway::Gateway, names::CollectionName,
+    problem::Problem,
 };
 
 /// What a request is to do with a database.
@@ -59,10 +60,10 @@ impl TenantDb {
         principal: Principal,
         db: Arc<OpenDb>,
         clock: Clock,
-        collections: u64,
+        limits: &Limits,
     ) -> TenantDb {
-        let own = principal.grant().tenant.limits.collections;
-        TenantDb { principal, db, clock, collections: own.unwrap_or(collections) }
+        let collections = principal.grant().tenant.limits.collections(limits);
+        TenantDb { principal, db, clock, collections }
     }
 
     pub(crate) fn principal(&self) -> &Principal {

@@ -72,7 +72,8 @@ impl OpenDb {
 
 impl Table {
     /// Makes the table where it is not there, which is asked once. One that is there is left as it is: its indexes are made
-    /// by `tenant apply`, and not before somebody's write.
+    /// by `tenant apply`, and not before somebody's write. Of tables that tenants share, a tenant's is there once it is whole, with
+    /// the policy that keeps tenants apart ([`Database::prepared`] lists it last).
     pub(crate) async fn ready<E: From<Error>>(
         &self,
         name: &CollectionName,

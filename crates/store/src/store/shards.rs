@@ -320,6 +320,10 @@ mod tests {
             let error = read(text).unwrap_err();
             assert!(error.contains(want) && error.contains("shards.toml"), "{text}: {error}");
         }
+        // Relative paths begin beside it.
+        let shards = read("[shard.a]\nurl = \"dir:a\"\nreplicas = [\"dir:b\"]").unwrap();
+        let url = |name: &str| format!("dir:{}", folder.path().join(name).display());
+        assert_eq!((&shards["a"].url, &*shards["a"].replicas), (&url("a"), &[url("b")][..]));
         // A gateway's configuration has shards, too.
         let text =
             "catalog = \"memory:\"\n[shard.a]\nurl = \"memory:\"\nlayout = \"own\"\n[limits]\n";

@@ -280,6 +280,7 @@ impl Limit {
         let shared = Arc::clone(&limit);
         let (mut seen, mut since) = (0, Instant::now());
         let is_over = move || {
+            // Each time that it asks.
             blocking::give_way(0);
             let operation = shared.operation.load(Relaxed);
             if operation != seen {
