@@ -40,7 +40,8 @@ pub struct Args {
     /// Records of each tenant [default: 200].
     #[arg(long, value_name = "N")]
     documents: Option<u64>,
-    /// Databases open at once, at most; the least recently used is closed [default: 128].
+    /// Databases open at once, at most, or eight times as many where they share connections; the least recently used is
+    /// closed [default: 128].
     #[arg(long, value_name = "N")]
     open: Option<u64>,
     /// Only these: shared, database, schema (PostgreSQL), gateway.

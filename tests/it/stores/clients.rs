@@ -37,7 +37,7 @@ pub fn clients(driver: &str) -> &'static [&'static str] {
 }
 
 /// Connections that there may be beyond the pool; none where it limits requests, and not connections.
-fn beyond(driver: &str) -> Option<usize> {
+pub fn beyond(driver: &str) -> Option<usize> {
     match driver {
         // Its client watches the server.
         "mongodb" => Some(2),

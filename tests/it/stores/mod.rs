@@ -26,6 +26,7 @@ mod late;
 mod model;
 pub mod naive;
 mod others;
+mod parts;
 pub mod places;
 mod proxy;
 mod queries;

@@ -21,7 +21,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
-        Layout, Query, Request, Row, Rows, Shape, Store,
+        Layout, Part, Query, Request, Row, Rows, Shape, Store,
     },
 };
 
@@ -118,6 +118,10 @@ impl Store for Delayed {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         Ok(Delayed::around(self.inner.table(name)?, self.share))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        Ok(self.inner.part(part)?.map(|inner| Delayed::around(inner, self.share)))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

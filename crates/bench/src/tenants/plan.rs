@@ -14,6 +14,7 @@ use crate::{
         Asked, Contrast, Dataset, Phase, Results, SCHEMA,
         tenants::{DATABASE, GATEWAY, SCHEMA as SCHEMAS, SHARED, Tenancy, Tenants},
     },
+    store::Pools,
 };
 
 /// A way to keep tenants apart, and to reach them.
@@ -196,10 +197,12 @@ pub(super) fn blank(options: &Options<'_>) -> Results {
         (
             "Open databases",
             format!(
-                "at most {} are open at once, in this process and in the gateway; the least recently used is closed. \
+                "at most {} are open at once, in this process and in the gateway, or {} where they share the connections \
+                 of a server (databases of MySQL and MongoDB, schemas of PostgreSQL); the least recently used is closed. \
                  Tenants are drawn evenly, so with more tenants than that most operations open a database: tenants \
                  that come in bursts open fewer",
-                options.open
+                options.open,
+                options.open * u64::from(Pools::PARTS)
             ),
         ),
         (
@@ -208,7 +211,8 @@ pub(super) fn blank(options: &Options<'_>) -> Results {
         ),
         (
             "Load",
-            "one operation at a time, by one client with one connection to each database that is open; the same \
+            "one operation at a time, by one client with one connection to each server, or to each database that is \
+             open where it cannot change between databases; the same \
              tenants, ages and records in the same order for every arm"
                 .into(),
         ),

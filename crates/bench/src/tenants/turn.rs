@@ -127,7 +127,7 @@ impl Turn<'_> {
             reach.wake()?;
             done.touch = Some(self.queries(&mut reach, &around, &self.draws.touches).await?);
         }
-        self.sweep(&mut reach, site.spec.open).await?;
+        self.sweep(&mut reach).await?;
         // Of a server that is not ours the gateway is a part, which says nothing.
         let watched = site.server.is_some() || (around.gateway.is_some() && site.is_embedded());
         if self.looks && watched {
@@ -228,12 +228,14 @@ impl Turn<'_> {
     }
 
     /// Asks every tenant once, or as many as are open at once.
-    async fn sweep(&self, reach: &mut Reach, open: usize) -> Result<()> {
-        let tenants = self.people.tenants as usize;
-        // The gateway has to know every key before anything is timed.
-        let all = self.looks || self.arm == Arm::Gateway;
-        let from = if all { 0 } else { tenants.saturating_sub(open) };
-        for tenant in from..tenants {
+    async fn sweep(&self, reach: &mut Reach) -> Result<()> {
+        // From the last: the first says how many stay open.
+        for (asked, tenant) in (0..self.people.tenants as usize).rev().enumerate() {
+            // The gateway has to know every key before anything is timed.
+            let enough = !self.looks && reach.stay_open().is_some_and(|most| asked >= most);
+            if enough {
+                break;
+            }
             self.stop.check()?;
             let ask = self.people.ask(tenant, 0);
             let rows = reach.find(&ask).await?;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use steelyard_base::{Error, ErrorKind, Result};
-use steelyard_store::store::rendezvous;
+use steelyard_store::store::{Pools, rendezvous};
 
 use super::database::Database;
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
 pub struct Tenants {
     pub(super) config: Config,
     pub(super) catalog: Arc<Catalog>,
+    pub(super) pools: Pools,
     pepper: Pepper,
 }
 
@@ -57,7 +58,7 @@ impl Tenants {
 
     /// Those of these parts.
     pub fn with(config: Config, catalog: Arc<Catalog>, pepper: Pepper) -> Tenants {
-        Tenants { config, catalog, pepper }
+        Tenants { config, catalog, pools: Pools::default(), pepper }
     }
 
     /// Adds a tenant: makes its database on the shard named, or on the one that placement gives.
@@ -96,7 +97,7 @@ impl Tenants {
             }
         }
         let database = DatabaseId::fresh()?;
-        Database::create(shard, &database).await?;
+        Database::create(&self.pools, shard, &database).await?;
         let row = TenantRow {
             name: name.as_str().to_owned(),
             shard: on,
@@ -111,7 +112,7 @@ impl Tenants {
             Ok(()) => Ok(row),
             Err(e) => {
                 // Nobody has its name but this call.
-                let _ = Database::remove(shard, &row.database).await;
+                let _ = Database::remove(&self.pools, shard, &row.database).await;
                 Err(e)
             }
         }
@@ -119,7 +120,7 @@ impl Tenants {
 
     /// The database of a tenant.
     pub(super) async fn database(&self, row: &TenantRow) -> Result<Database> {
-        Database::open(shard(&self.config, &row.shard)?, &row.database).await
+        Database::open(&self.pools, shard(&self.config, &row.shard)?, &row.database).await
     }
 
     /// All tenants.
@@ -194,7 +195,7 @@ impl Tenants {
         }
         wait.await;
         let shard = shard(&self.config, &old.row.shard)?;
-        match Database::remove(shard, &old.row.database).await {
+        match Database::remove(&self.pools, shard, &old.row.database).await {
             // A run before this one was ended here.
             Err(e) if e.kind() == ErrorKind::NotFound => {}
             done => done?,

@@ -11,7 +11,8 @@ use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     record::Document,
     store::{
-        self, Databases, Driver, Expected, Filter, Key, KeyRange, Layout, Place, Row, Store,
+        self, Databases, Driver, Expected, Filter, Key, KeyRange, Layout, Part, Place, Pools, Row,
+        Store,
         wrappers::{Prefix, Replicas},
     },
 };
@@ -39,8 +40,8 @@ impl Database {
     ///
     /// # Errors
     /// [`Mismatch`](ErrorKind::Mismatch) where it is not; of the store.
-    pub(super) async fn open(shard: &Shard, id: &DatabaseId) -> Result<Database> {
-        let database = Database::at(shard, id).await?;
+    pub(super) async fn open(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<Database> {
+        let database = Database::at(pools, shard, id).await?;
         database.look(shard, id).await?;
         Ok(database)
     }
@@ -67,10 +68,14 @@ impl Database {
     }
 
     /// The same with its replicas. One that cannot be opened now is not asked until the database is opened again.
-    pub(super) async fn open_with_replicas(shard: &Shard, id: &DatabaseId) -> Result<Database> {
-        let mut database = Database::open(shard, id).await?;
+    pub(super) async fn open_with_replicas(
+        pools: &Pools,
+        shard: &Shard,
+        id: &DatabaseId,
+    ) -> Result<Database> {
+        let mut database = Database::open(pools, shard, id).await?;
         for replica in &shard.replicas {
-            match store::open(&url(&Shard { url: replica.clone(), ..shard.clone() }, id)?).await {
+            match place(pools, shard.layout, replica, id).await {
                 Ok(replica) => database.replicas.push(replica),
                 Err(e) => tracing::warn!(error = e.chain(), "a replica cannot be opened"),
             }
@@ -78,21 +83,21 @@ impl Database {
         Ok(database)
     }
 
-    async fn at(shard: &Shard, id: &DatabaseId) -> Result<Database> {
-        let place = store::open(&url(shard, id)?).await?;
+    async fn at(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<Database> {
+        let place = place(pools, shard.layout, &shard.url, id).await?;
         let part = (shard.layout == TenantLayout::Shared).then(|| id.clone());
         Ok(Database { place, replicas: Vec::new(), part })
     }
 
     /// Makes the database of this name, with its marker.
-    pub(super) async fn create(shard: &Shard, id: &DatabaseId) -> Result<()> {
+    pub(super) async fn create(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<()> {
         match shard.layout {
             TenantLayout::Whole => return Ok(()),
             TenantLayout::Own => Databases::create(&shard.url, id.as_str()).await?,
             // Made with the first of its tables.
             TenantLayout::Schema | TenantLayout::Shared => {}
         }
-        let database = Database::at(shard, id).await?;
+        let database = Database::at(pools, shard, id).await?;
         let (table, marker) = (database.table(MARKER)?, marker(id)?);
         table.prepare(&Layout::plain()).await?;
         match table.abilities().conditional {
@@ -102,13 +107,13 @@ impl Database {
     }
 
     /// Drops the database of this name, with all in it.
-    pub(super) async fn remove(shard: &Shard, id: &DatabaseId) -> Result<()> {
+    pub(super) async fn remove(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<()> {
         match shard.layout {
             TenantLayout::Whole => Ok(()),
             TenantLayout::Own => Databases::remove(&shard.url, id.as_str()).await,
             TenantLayout::Schema => Databases::remove_schema(&shard.url, id.as_str()).await,
             TenantLayout::Shared => {
-                let database = Database::at(shard, id).await?;
+                let database = Database::at(pools, shard, id).await?;
                 for name in database.tables().await? {
                     database.table(&name)?.delete(&Filter::All).await?;
                 }
@@ -116,6 +121,11 @@ impl Database {
                 database.table(MARKER)?.delete(&Filter::All).await.map(drop)
             }
         }
+    }
+
+    /// Whether it has no connections of its own.
+    pub(super) fn is_part(&self) -> bool {
+        self.place.is_part() && self.replicas.iter().all(Place::is_part)
     }
 
     /// Whether it works in this process, and not in a server.
@@ -201,20 +211,28 @@ fn marker(id: &DatabaseId) -> Result<Row> {
     Ok(Row { key: Key::new("database")?, record })
 }
 
+/// What of a shard is a tenant's; none where all of it is.
+fn part(layout: TenantLayout, id: &DatabaseId) -> Option<Part<'_>> {
+    match layout {
+        TenantLayout::Whole => None,
+        TenantLayout::Own => Some(Part::Database(id.as_str())),
+        TenantLayout::Schema => Some(Part::Schema(id.as_str())),
+        TenantLayout::Shared => Some(Part::Tenant(id.as_str())),
+    }
+}
+
+/// Opens it there.
+async fn place(pools: &Pools, layout: TenantLayout, shard: &str, id: &DatabaseId) -> Result<Place> {
+    match part(layout, id) {
+        Some(part) => pools.open(shard, part).await,
+        None => store::open(shard).await,
+    }
+}
+
 /// The URL of a tenant's database, or of the one that it shares.
 pub(crate) fn url(shard: &Shard, id: &DatabaseId) -> Result<String> {
-    let with = |option: &str| {
-        let join = if shard.url.contains('?') { '&' } else { '?' };
-        format!("{}{join}{option}={}", shard.url, id.as_str())
-    };
-    match shard.layout {
-        TenantLayout::Whole => Ok(shard.url.clone()),
-        TenantLayout::Own => Databases::own_url(&shard.url, id.as_str())?.ok_or_else(|| {
-            Error::unsupported("this kind of store has no databases to give each tenant one")
-        }),
-        TenantLayout::Schema => Ok(with("schema")),
-        // The server itself shows a connection the rows of its tenant only.
-        TenantLayout::Shared if Databases::has_schemas(&shard.url)? => Ok(with("tenant")),
-        TenantLayout::Shared => Ok(shard.url.clone()),
+    match part(shard.layout, id) {
+        Some(part) => part.url(&shard.url),
+        None => Ok(shard.url.clone()),
     }
 }

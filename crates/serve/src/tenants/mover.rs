@@ -140,9 +140,9 @@ impl Tenants {
             ));
         };
         let (source, target) = (shard(&self.config, &claimed.shard)?, shard(&self.config, to)?);
-        Database::create(target, database).await?;
-        let source = Database::open(source, &claimed.database).await?;
-        let target = Database::open(target, database).await?;
+        Database::create(&self.pools, target, database).await?;
+        let source = Database::open(&self.pools, source, &claimed.database).await?;
+        let target = Database::open(&self.pools, target, database).await?;
         let tally = transfer::copy(&source, &target, &self.config.layouts()?).await?;
         let now = self.catalog.known(name).await?;
         if now.row.state != claimed.state {
@@ -224,7 +224,7 @@ impl Tenants {
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         for gone in &old.row.abandoned {
             let dropped = match shard(&self.config, &gone.shard) {
-                Ok(shard) => Database::remove(shard, &gone.database).await,
+                Ok(shard) => Database::remove(&self.pools, shard, &gone.database).await,
                 Err(e) => Err(e),
             };
             match dropped {

@@ -1,4 +1,5 @@
-//! Databases of tenants that are open: so many at most, the least recently used closed, each opened once.
+//! Databases of tenants that are open: so many at most, the least recently used closed, each opened once; those of one server
+//! over one pool of connections, where that is possible.
 
 use std::{
     collections::HashMap,
@@ -7,7 +8,7 @@ use std::{
 
 use moka::future::Cache;
 use steelyard_base::{Error, Result};
-use steelyard_store::store::{Layout, Store};
+use steelyard_store::store::{Layout, Pools, Store};
 
 use super::database::Database;
 use crate::{
@@ -92,13 +93,21 @@ impl Table {
 
 /// The open databases.
 pub(crate) struct Opened {
+    pools: Pools,
     layouts: Layouts,
     open: Cache<DatabaseId, Arc<OpenDb>>,
 }
 
 impl Opened {
+    /// So many with connections or files of their own, or [`Pools::PARTS`] times as many without.
     pub(crate) fn new(most: u64, layouts: Layouts) -> Opened {
-        Opened { open: Cache::new(most), layouts }
+        let weight = |_: &DatabaseId, open: &Arc<OpenDb>| match open.database.is_part() {
+            true => 1,
+            false => Pools::PARTS,
+        };
+        let most = most.saturating_mul(Pools::PARTS.into());
+        let open = Cache::builder().max_capacity(most).weigher(weight).build();
+        Opened { open, pools: Pools::default(), layouts }
     }
 
     /// How many are open.
@@ -115,7 +124,8 @@ impl Opened {
         let opened = self
             .open
             .try_get_with(tenant.database.clone(), async {
-                let database = Database::open_with_replicas(shard, &tenant.database).await?;
+                let database =
+                    Database::open_with_replicas(&self.pools, shard, &tenant.database).await?;
                 let (layouts, tables) = (self.layouts.clone(), Mutex::default());
                 Ok::<_, Error>(Arc::new(OpenDb { database, layouts, tables }))
             })

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, stream::BoxStream};
 
 use super::{
-    Abilities, Description, Expected, Explained, Filter, Key, KeyRange, Layout, Need, Query,
+    Abilities, Description, Expected, Explained, Filter, Key, KeyRange, Layout, Need, Part, Query,
     Request, Row, Rows, Shape, Store, digits::Digits, wrappers::cut,
 };
 use crate::{
@@ -38,6 +38,14 @@ pub trait Blobs: Send + Sync {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name the store cannot have.
     fn table(&self, name: &str) -> Result<Arc<dyn Blobs>>;
+
+    /// The same table of another part of the same server; as [`Store::part`].
+    ///
+    /// # Errors
+    /// As [`Store::part`].
+    fn part(&self, _part: Part<'_>) -> Result<Option<Arc<dyn Blobs>>> {
+        Ok(None)
+    }
 
     /// The names of the tables of this place; as [`Store::tables`].
     ///
@@ -217,6 +225,12 @@ impl Encoded {
         Ok(Encoded { blobs, coders: Arc::new(coders), digits, abilities })
     }
 
+    /// The same over other blobs.
+    fn over(&self, blobs: Arc<dyn Blobs>) -> Encoded {
+        let (coders, abilities) = (self.coders.clone(), self.abilities.clone());
+        Encoded { blobs, coders, digits: self.digits, abilities }
+    }
+
     /// Puts `new` in the place of what is under a key, or deletes it, if that is a record with this text in this field.
     /// The bytes that were read must be there still.
     async fn swap_record(
@@ -343,12 +357,12 @@ impl Store for Encoded {
     }
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
-        Ok(Arc::new(Encoded {
-            blobs: self.blobs.table(name)?,
-            coders: self.coders.clone(),
-            digits: self.digits,
-            abilities: self.abilities.clone(),
-        }))
+        Ok(Arc::new(self.over(self.blobs.table(name)?)))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        let blobs = self.blobs.part(part)?;
+        Ok(blobs.map(|blobs| Arc::new(self.over(blobs)) as Arc<dyn Store>))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

@@ -50,6 +50,7 @@ mod objects;
 mod onward;
 mod password;
 mod pool;
+mod pools;
 #[cfg(feature = "postgres")]
 mod postgres;
 pub mod query;
@@ -97,6 +98,7 @@ pub use left_out::{OPTIONAL, Optional, left_out};
 pub(crate) use limits::within;
 pub use objects::Objects;
 pub use password::Login;
+pub use pools::{Part, Pools};
 pub use query::{Filter, Query};
 pub use rendezvous::rendezvous;
 #[cfg(feature = "shards")]
@@ -134,6 +136,15 @@ pub trait Store: Send + Sync {
     /// # Errors
     /// [`Invalid`](crate::ErrorKind::Invalid) for a name the store cannot have.
     fn table(&self, name: &str) -> Result<Arc<dyn Store>>;
+
+    /// The same table of another part of the same server, over the same connections; none where that takes connections of
+    /// its own. [`Pools`] opens either.
+    ///
+    /// # Errors
+    /// [`Invalid`](crate::ErrorKind::Invalid) for a name the server cannot have.
+    fn part(&self, _part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        Ok(None)
+    }
 
     /// The names of the tables of this place, in the order of their bytes: those that [`table`](Store::table)
     /// opens and that are there, whatever their layout, tables of other programs too. Views are not among them. What is
@@ -337,6 +348,7 @@ pub struct Place {
     store: Arc<dyn Store>,
     url: Url,
     warnings: Vec<String>,
+    is_part: bool,
 }
 
 impl Place {
@@ -353,6 +365,11 @@ impl Place {
     /// Its URL, without its password.
     pub fn url(&self) -> &Url {
         &self.url
+    }
+
+    /// Whether it is a [`Part`] of a server over connections that it shares with the others, so that it has none of its own.
+    pub fn is_part(&self) -> bool {
+        self.is_part
     }
 
     /// What was passed over when it was opened, and why: a file with passwords that others can read.
@@ -486,7 +503,7 @@ pub async fn open(url: &str) -> Result<Place> {
         let shown = url.clone();
         let opened = shards::open_url(url, text).await;
         let (store, warnings) = opened.map_err(|e| e.in_place(shown.to_string()))?;
-        return Ok(Place { store, url: shown, warnings });
+        return Ok(Place { store, url: shown, warnings, is_part: false });
     }
     let Some(driver) = driver(&url.scheme) else { return Err(url::unknown(&url.scheme)) };
     let (shown, mut warnings) = (url.clone(), Vec::new());
@@ -497,7 +514,7 @@ pub async fn open(url: &str) -> Result<Place> {
         (driver.open)(url, common).await
     };
     let store = open.await.map_err(|e| passed_over(e, &warnings).in_place(shown.to_string()))?;
-    Ok(Place { store, url: shown, warnings })
+    Ok(Place { store, url: shown, warnings, is_part: false })
 }
 
 /// An error, with what may be its cause: passwords that were not looked at.

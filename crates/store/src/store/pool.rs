@@ -7,13 +7,16 @@
 //!
 //! Where a client's crate has connections of its own, and where there are none, there are only
 //! [`Turns`].
+//!
+//! Several may share a pool, each with a database of the same server. A [`Share`] is what one of them may have of it at
+//! once: half of the connections, so that no single one can keep all of them from the others.
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
 use super::limits::{Limits, connected, in_turn};
 use crate::Result;
@@ -63,6 +66,21 @@ pub(super) type Turn<'p> = Lease<(), &'p Turns>;
 
 impl Connection for () {}
 
+/// What one of those who share a pool may have of it at once.
+pub(super) struct Share(Arc<Semaphore>);
+
+impl Share {
+    /// Half of the connections of a pool.
+    pub(super) fn of<C>(pool: &Pool<C>) -> Share {
+        Share(Arc::new(Semaphore::new(pool.limits.pool.div_ceil(2).min(Semaphore::MAX_PERMITS))))
+    }
+
+    /// Takes one, if one is free. It ends when it is dropped.
+    fn take(&self) -> Option<OwnedSemaphorePermit> {
+        self.0.clone().try_acquire_owned().ok()
+    }
+}
+
 impl<C> Pool<C> {
     /// No connections yet; they are made when they are needed. Errors name `place`.
     pub(super) fn new(limits: Limits, place: impl Into<String>) -> Pool<C> {
@@ -86,23 +104,49 @@ impl<C> Pool<C> {
     /// # Errors
     /// [`Timeout`](crate::ErrorKind::Timeout) where none is free in time.
     pub(super) async fn turn<P: Deref<Target = Pool<C>>>(of: P) -> Result<Lease<C, P>> {
-        if !of.takes_turn() {
-            // Boxed, so that the usual future stays small.
-            Box::pin(of.wait()).await?;
+        Pool::turn_of(of, None).await
+    }
+
+    /// Waits for a turn of one who shares the pool.
+    ///
+    /// # Errors
+    /// As [`Pool::turn`].
+    pub(super) async fn turn_of<P: Deref<Target = Pool<C>>>(
+        of: P,
+        share: Option<&Share>,
+    ) -> Result<Lease<C, P>> {
+        let share = of.take_turn(share).await?;
+        Ok(Lease { pool: of, age: 0, connection: None, share })
+    }
+
+    async fn take_turn(&self, share: Option<&Share>) -> Result<Option<OwnedSemaphorePermit>> {
+        let held = share.map(Share::take);
+        if !matches!(held, Some(None))
+            && self.turns.try_acquire().map(SemaphorePermit::forget).is_ok()
+        {
+            return Ok(held.flatten());
         }
-        Ok(Lease { pool: of, age: 0, connection: None })
+        // Boxed, so that the usual future stays small.
+        Box::pin(self.wait(share, held.flatten())).await
     }
 
-    /// Takes a turn, if one is free.
-    fn takes_turn(&self) -> bool {
-        self.turns.try_acquire().map(SemaphorePermit::forget).is_ok()
-    }
-
-    async fn wait(&self) -> Result<()> {
+    /// Waits for one's share first, so that nobody has a place among those who wait for a turn who could not take it.
+    async fn wait(
+        &self,
+        share: Option<&Share>,
+        held: Option<OwnedSemaphorePermit>,
+    ) -> Result<Option<OwnedSemaphorePermit>> {
         let Limits { operation, pool, .. } = self.limits;
-        let turn = in_turn(operation, pool, self.turns.acquire()).await;
-        turn.map_err(|e| e.in_place(&self.place))?.expect("it is never closed").forget();
-        Ok(())
+        let turn = async {
+            let held = match (held, share) {
+                (None, Some(Share(share))) => Some(share.clone().acquire_owned().await?),
+                (held, _) => held,
+            };
+            self.turns.acquire().await?.forget();
+            Ok::<_, AcquireError>(held)
+        };
+        let turn = in_turn(operation, pool, turn).await;
+        Ok(turn.map_err(|e| e.in_place(&self.place))?.expect("neither is ever closed"))
     }
 
     /// Closes all connections: those that are idle now, those in use when they are given back.
@@ -130,15 +174,26 @@ impl<C: Connection> Pool<C> {
         &self,
         connect: impl AsyncFnOnce() -> Result<C>,
     ) -> Result<Lease<C, &Self>> {
-        if !self.takes_turn() {
-            Box::pin(self.wait()).await?;
-        }
-        let mut lease = Lease { pool: self, age: 0, connection: None };
-        lease.take_idle();
+        self.lease_of(None, C::suits, connect).await
+    }
+
+    /// A connection for one who shares the pool: an idle one that `suits`, another idle one, or a new one.
+    ///
+    /// # Errors
+    /// As [`Pool::lease`].
+    pub(super) async fn lease_of(
+        &self,
+        share: Option<&Share>,
+        suits: impl Fn(&C) -> bool,
+        connect: impl AsyncFnOnce() -> Result<C>,
+    ) -> Result<Lease<C, &Self>> {
+        let share = self.take_turn(share).await?;
+        let mut lease = Lease { pool: self, age: 0, connection: None, share };
+        lease.take_idle(&suits);
         if lease.connection.as_ref().is_some_and(C::has_rested) {
             tokio::task::yield_now().await;
         }
-        if !lease.is_sound() {
+        if !lease.is_sound(suits) {
             // Boxed, so that the usual future stays small.
             let new = Box::pin(connected(self.limits.connect, connect())).await;
             let is_servers =
@@ -157,24 +212,28 @@ pub(super) struct Lease<C, P: Deref<Target = Pool<C>>> {
     pool: P,
     age: u64,
     connection: Option<C>,
+    share: Option<OwnedSemaphorePermit>,
 }
 
 impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
-    fn take_idle(&mut self) {
+    fn take_idle(&mut self, suits: impl Fn(&C) -> bool) {
         self.connection = None;
         let mut idle = self.pool.idle();
-        let suits = idle.connections.iter().rposition(C::suits);
-        let at = suits.or(idle.connections.len().checked_sub(1));
-        (self.age, self.connection) = (idle.age, at.map(|at| idle.connections.swap_remove(at)));
+        let suits = idle.connections.iter().rposition(suits);
+        let last = idle.connections.len().checked_sub(1);
+        // Where none suits one who shares them, the one that was idle for longest: whose it is needs it least.
+        let other = if self.share.is_some() { last.map(|_| 0) } else { last };
+        let at = suits.or(other);
+        (self.age, self.connection) = (idle.age, at.map(|at| idle.connections.remove(at)));
     }
 
     /// Whether it has a connection that can be used; those that cannot are closed.
-    fn is_sound(&mut self) -> bool {
+    fn is_sound(&mut self, suits: impl Fn(&C) -> bool) -> bool {
         while let Some(connection) = &mut self.connection {
             if connection.is_sound() {
                 return true;
             }
-            self.take_idle();
+            self.take_idle(&suits);
         }
         false
     }
@@ -184,8 +243,8 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
     /// # Errors
     /// Those of `connect`.
     pub(super) fn fill(&mut self, connect: impl FnOnce() -> Result<C>) -> Result<()> {
-        self.take_idle();
-        if !self.is_sound() {
+        self.take_idle(C::suits);
+        if !self.is_sound(C::suits) {
             self.connection = Some(connect()?);
         }
         Ok(())
@@ -234,6 +293,8 @@ mod tests {
         },
         time::Duration,
     };
+
+    use futures_util::FutureExt;
 
     use super::*;
     use crate::Error;
@@ -321,6 +382,38 @@ mod tests {
         server.lease().await.unwrap();
         // As many as can be counted.
         drop(Turns::new(Limits { connect: LIMIT, operation: LIMIT, pool: usize::MAX }, ""));
+    }
+
+    #[tokio::test]
+    async fn who_shares_a_pool_has_half_of_it_and_its_own_connections_first() {
+        let server = Server::new(4);
+        let pool = &server.0;
+        let (one, two) = (Share::of(pool), Share::of(pool));
+        let lease = async |share, own: usize| {
+            let connect = async || {
+                server.1.set(server.1.get() + 1);
+                server.2.fetch_add(1, Relaxed);
+                Ok(Numbered(server.1.get(), true, server.2.clone()))
+            };
+            pool.lease_of(Some(share), |c: &Numbered| c.0 == own, connect).await
+        };
+        let (first, second) = (lease(&one, 0).await.unwrap(), lease(&one, 0).await.unwrap());
+        // It waits for its own, not for those of the others.
+        assert!(lease(&one, 0).await.err().unwrap().is_timeout());
+        let (third, fourth) = (lease(&two, 0).await.unwrap(), lease(&two, 0).await.unwrap());
+        assert!(server.lease().await.err().unwrap().is_timeout());
+        for idle in [third, first, second, fourth] {
+            idle.give_back();
+        }
+        // The own one; the one that was idle for longest.
+        let own = lease(&two, 2).await.unwrap();
+        assert_eq!((own.0, lease(&two, 9).await.unwrap().0), (2, 3));
+        // Who gives up has nothing.
+        for _ in 0..3 {
+            assert!(lease(&one, 0).now_or_never().is_some());
+        }
+        drop((one, two, own));
+        assert_eq!(Pool::turn(pool).await.map(drop).ok(), Some(()));
     }
 
     #[tokio::test]

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::{Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Request, Shape},
+    store::{Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Part, Request, Shape},
 };
 
 /// The field of the bytes.
@@ -76,6 +76,11 @@ impl Blobs for Bytes {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
         Ok(Arc::new(Bytes(self.0.sibling(name)?)))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Blobs>>> {
+        let table = self.0.part(part)?;
+        Ok(table.map(|table| Arc::new(Bytes(table)) as Arc<dyn Blobs>))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

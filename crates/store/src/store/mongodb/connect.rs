@@ -127,7 +127,7 @@ fn text(url: &mut Url, database: &str) -> String {
     text
 }
 
-fn check_database(name: &str) -> Result<()> {
+pub(super) fn check_database(name: &str) -> Result<()> {
     let wrong = match name {
         name if name.len() > LONGEST_DATABASE => {
             format!("it has more than {LONGEST_DATABASE} bytes")

@@ -43,8 +43,8 @@ use self::{
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Expected, Explained, Facts, Filter,
-    Join, Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
-    blobs::CANNOT,
+    Join, Joined, Key, KeyRange, Layout, Login, Need, Part, Query, Request, Row, Rows, Shape,
+    Store, Url, blobs::CANNOT,
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -169,6 +169,11 @@ impl Store for Documents {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         Ok(Arc::new(Documents(self.0.sibling(name)?)))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        let table = self.0.part(part)?;
+        Ok(table.map(|table| Arc::new(Documents(table)) as Arc<dyn Store>))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

@@ -20,12 +20,12 @@ use crate::{
     Error, Result,
     durability::{Bound, Tier},
     store::{
-        Client as Speaks, Common, Description, Key, KeyRange, Shape, TENANT, counts,
+        Client as Speaks, Common, Description, Key, KeyRange, Part, Shape, TENANT, counts,
         key::padded,
         limits::{Limits, unconnected},
         net::{SEVERAL, too_long},
         onward::{Dry, Onward},
-        pool::{Pool, Turns},
+        pool::{Pool, Share, Turns},
         within,
     },
 };
@@ -43,7 +43,9 @@ pub(super) struct Server {
     /// Whether inserts go in order.
     ordered: bool,
     /// How many operations at once; the client has a pool of its own.
-    turns: Turns,
+    turns: Arc<Turns>,
+    /// How many of them, where others share them.
+    share: Option<Share>,
     common: Common,
 }
 
@@ -88,7 +90,8 @@ impl Table {
         let concern = connect::concern(common.durability)?;
         let name = common.table.clone();
         let turns = Turns::new(Limits::of(&common), place);
-        let server = Arc::new(Server { client, database, concern, ordered, turns, common });
+        let (turns, share) = (Arc::new(turns), None);
+        let server = Arc::new(Server { client, database, concern, ordered, turns, share, common });
         let table = Table::new(server.clone(), &name)?;
         let greeted = connect::greet(&server.client, &server.database, &server.common).await;
         greeted.map_err(|e| server.told(e))?;
@@ -106,6 +109,27 @@ impl Table {
     /// Another collection of the same database.
     pub(super) fn sibling(&self, name: &str) -> Result<Table> {
         Table::new(self.server.clone(), name)
+    }
+
+    /// The collection of the same name in another part of the server.
+    pub(super) fn part(&self, part: Part<'_>) -> Result<Option<Table>> {
+        let Server { client, concern, ordered, turns, common, .. } = &*self.server;
+        let database = match part {
+            Part::Database(name) => name,
+            Part::Tenant(_) => &self.server.database,
+            Part::Schema(_) => return Ok(None),
+        };
+        connect::check_database(database)?;
+        let server = Server {
+            client: client.clone(),
+            database: database.to_owned(),
+            concern: concern.clone(),
+            ordered: *ordered,
+            turns: turns.clone(),
+            share: Some(Share::of(turns)),
+            common: common.clone(),
+        };
+        Table::new(Arc::new(server), self.name()).map(Some)
     }
 
     /// The name of the collection.
@@ -129,7 +153,7 @@ impl Table {
 
     async fn in_turn<T>(&self, what: &str, done: impl Future<Output = Result<T>>) -> Result<T> {
         let done = async {
-            let _turn = Pool::turn(&self.server.turns).await?;
+            let _turn = Pool::turn_of(&*self.server.turns, self.server.share.as_ref()).await?;
             done.await
         };
         let done = within(self.server.common.timeout, what, done).await;

@@ -9,7 +9,7 @@ use super::{MySql, schema::Schema, sorting::Reach, table::Lazy, write::Taken};
 use crate::{
     Result,
     store::{
-        Abilities, Blob, Key, KeyRange,
+        Abilities, Blob, Key, KeyRange, Part,
         sql::{BlobTable, Guard, Others, row::of_key},
     },
 };
@@ -28,6 +28,20 @@ impl BlobTable for MySql {
         let table = Lazy::new(name, self.table.names.beside(), facts)?;
         let (pool, others, reach) = (self.pool.clone(), Others::default(), Reach::default());
         Ok(MySql { pool, table, others, reach })
+    }
+
+    fn elsewhere(&self, part: Part<'_>) -> Result<Option<MySql>> {
+        let database = match part {
+            Part::Database(name) => Some(name),
+            // There are no rows that a connection does not see.
+            Part::Tenant(_) => None,
+            Part::Schema(_) => return Ok(None),
+        };
+        let Some(pool) = self.pool.within_database(database) else { return Ok(None) };
+        let facts = Arc::new(self.table.facts.sibling(&pool)?);
+        let table = Lazy::new(&self.table.name, self.table.names.clone(), facts)?;
+        let (others, reach) = (Others::default(), Reach::default());
+        Ok(Some(MySql { pool: Arc::new(pool), table, others, reach }))
     }
 
     fn check_key(&self, key: &Key) -> Result<()> {

@@ -31,6 +31,7 @@ use crate::{
     store::{
         limits::Limits,
         net::{Address, Connection, Connections, Lease, Opened, SAID, SEVERAL, Stream, too_long},
+        pool::Share,
     },
 };
 
@@ -61,12 +62,24 @@ pub(super) struct OwnClient {
     most: AtomicUsize,
 }
 
-/// The statements a connection knows.
-pub(super) type Prepared = Vec<Statement>;
+/// The statements a connection knows, and the database they are asked in.
+pub(super) struct Prepared {
+    known: Vec<Statement>,
+    database: Arc<str>,
+}
+
+/// Whose database a connection is asked in.
+pub(super) struct Within {
+    pub database: Arc<str>,
+    /// How many connections it may have at once, where it shares them.
+    pub share: Option<Share>,
+}
 
 #[derive(Default)]
 pub(super) struct Statement {
     text: String,
+    /// What it was prepared in. Elsewhere the same text means other tables, to which the server does not change it.
+    database: Arc<str>,
     id: u32,
     /// The columns of its last answer, as they came and as they were read.
     came: Vec<u8>,
@@ -88,6 +101,11 @@ impl OwnClient {
         let connections = Connections::new(limits, address.to_string());
         let most = AtomicUsize::new(SEVERAL);
         OwnClient { connections, limits, options: options.clone(), address, tls, most }
+    }
+
+    /// What one of those who share the connections may have of them at once.
+    pub(super) fn share(&self) -> Share {
+        Share::of(&self.connections)
     }
 
     /// Lets answers have as much as the largest packet that the server takes, where that is more than
@@ -119,34 +137,69 @@ impl OwnClient {
             let answer = connection.ask("a login", limit, SAID, |bytes| end.find(bytes)).await?;
             refused(Packets(answer).next().unwrap_or_default())?;
         }
-        Ok(Box::new((connection, Vec::new())))
+        let database = self.options.db_name().unwrap_or_default().into();
+        Ok(Box::new((connection, Prepared { known: Vec::new(), database })))
     }
 
-    async fn lease(&self) -> Result<Lease<'_, Prepared>> {
-        self.connections.lease(async || self.connect().await).await
+    /// A connection that is asked in this database.
+    async fn lease(&self, within: &Within) -> Result<Lease<'_, Prepared>> {
+        let suits = |opened: &Opened<Prepared>| opened.1.database == within.database;
+        let connect = async || self.connect().await;
+        let mut lease = self.connections.lease_of(within.share.as_ref(), suits, connect).await?;
+        if lease.1.database != within.database {
+            // Apart, so that what is usual stays small. Closed unless it is done.
+            self.change(&mut lease, &within.database).boxed().await?;
+        }
+        Ok(lease)
+    }
+
+    async fn change(&self, lease: &mut Lease<'_, Prepared>, database: &Arc<str>) -> Result<()> {
+        let (connection, prepared) = &mut ***lease;
+        packet(connection.out(), 0, |out| {
+            out.push(0x02);
+            out.extend(database.as_bytes());
+        });
+        let mut end = End::new(Kind::One);
+        let limit = self.limits.operation;
+        let asked =
+            connection.ask("a change of the database", limit, SAID, |bytes| end.find(bytes));
+        match asked.await {
+            Ok(answer) => refused(Packets(answer).next().unwrap_or_default())?,
+            Err(e) => return Err(self.broken(e)),
+        }
+        prepared.database = database.clone();
+        Ok(())
+    }
+
+    /// The error of a connection without an answer. The others may be as broken.
+    fn broken(&self, e: Error) -> Error {
+        self.connections.forget();
+        e.in_place(self.connections.place())
     }
 
     /// A connection for several statements.
     ///
     /// # Errors
     /// Of the connection.
-    pub(super) async fn session(&self) -> Result<Own<'_>> {
-        Ok(Own::new(self, self.lease().await?))
+    pub(super) async fn session(&self, within: &Within) -> Result<Own<'_>> {
+        Ok(Own::new(self, self.lease(within).await?))
     }
 
     /// Does a statement.
     ///
     /// # Errors
     /// Of the connection and of the server.
-    pub(super) async fn run(&self, what: &str, statement: &str, values: &[Value]) -> Result<Done> {
-        let mut lease = self.lease().await?;
+    pub(super) async fn run(
+        &self,
+        within: &Within,
+        what: &str,
+        statement: &str,
+        values: &[Value],
+    ) -> Result<Done> {
+        let mut lease = self.lease(within).await?;
         let (connection, prepared) = &mut **lease;
         match self.say(connection, prepared, what, statement, values).await {
-            Err(e) if !is_of_server(&e) => {
-                // The others may be as broken.
-                self.connections.forget();
-                Err(e.in_place(self.connections.place()))
-            }
+            Err(e) if !is_of_server(&e) => Err(self.broken(e)),
             done => {
                 lease.give_back();
                 done
@@ -207,13 +260,14 @@ impl OwnClient {
         values: &[Value],
     ) -> Result<Done> {
         let limit = self.limits.operation;
-        let known = prepared.iter().position(|known| known.text == text);
+        let is_it = |known: &Statement| known.text == text && known.database == prepared.database;
+        let known = prepared.known.iter().position(is_it);
         let place = match known {
             Some(place) => place,
             // Apart, so that what is usual stays small.
             None => self.prepare(connection, prepared, what, text).boxed().await?,
         };
-        let known = &mut prepared[place];
+        let known = &mut prepared.known[place];
         let (request, in_pieces) = ComStmtExecuteRequestBuilder::new(known.id).build(values);
         if in_pieces {
             pieces(connection.out(), known.id, values);
@@ -233,8 +287,8 @@ impl OwnClient {
         what: &str,
         text: &str,
     ) -> Result<usize> {
-        if prepared.len() >= PREPARED {
-            for statement in prepared.drain(..) {
+        if prepared.known.len() >= PREPARED {
+            for statement in prepared.known.drain(..) {
                 // To this there is no answer.
                 packet(connection.out(), 0, |out| {
                     out.push(0x19);
@@ -253,8 +307,9 @@ impl OwnClient {
         refused(first)?;
         let id = first.get(1..).and_then(<[u8]>::first_chunk).ok_or_else(wrong)?;
         let id = u32::from_le_bytes(*id);
-        prepared.push(Statement { text: text.to_owned(), id, ..Statement::default() });
-        Ok(prepared.len() - 1)
+        let (text, database) = (text.to_owned(), prepared.database.clone());
+        prepared.known.push(Statement { text, database, id, ..Statement::default() });
+        Ok(prepared.known.len() - 1)
     }
 }
 

@@ -66,7 +66,7 @@ use self::{
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Expected, Explained, Filter, Join,
-    Joined, Key, KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store, Url,
+    Joined, Key, KeyRange, Layout, Login, Need, Part, Query, Request, Row, Rows, Shape, Store, Url,
     blobs::CANNOT,
     counts, facts,
     sql::{BlobTable, Names, Others, ranges},
@@ -256,6 +256,10 @@ impl Store for MySql {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         Ok(Arc::new(self.sibling(name)?))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        Ok(self.elsewhere(part)?.map(|table| Arc::new(table) as Arc<dyn Store>))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

@@ -18,7 +18,7 @@ use rustls::ClientConfig;
 
 use super::{
     CRATE,
-    client::OwnClient,
+    client::{OwnClient, Within},
     login::needs_crate,
     session::{Crated, Session},
 };
@@ -49,15 +49,17 @@ pub(super) struct Server {
     pub takes_files: AtomicBool,
 }
 
-/// At most `?pool` connections to one server: connections of our own, or those of the crate, never both.
+/// At most `?pool` connections to one server: connections of our own, or those of the crate, never both; and the database
+/// in which they are asked. Several may have the same connections.
 pub(super) struct Pool {
     of: Of,
+    within: Within,
     limits: Limits,
-    pub server: Server,
+    pub server: Arc<Server>,
 }
 
 enum Of {
-    Own(Box<OwnClient>),
+    Own(Arc<OwnClient>),
     /// The crate's own pool looks after its connections; ours says how many are in use.
     Crate {
         pool: mysql_async::Pool,
@@ -100,8 +102,9 @@ impl Pool {
         let limits = Limits::of(common);
         let of = match client {
             Some(Client::Crate(_)) => Of::crates(options.clone(), limits),
-            _ => Of::Own(Box::new(OwnClient::new(&options, tls, limits))),
+            _ => Of::Own(Arc::new(OwnClient::new(&options, tls, limits))),
         };
+        let within = Within { database: options.db_name().unwrap_or_default().into(), share: None };
         let server = Server {
             version: String::new(),
             comment: String::new(),
@@ -110,7 +113,7 @@ impl Pool {
             collation: "",
             takes_files: AtomicBool::new(false),
         };
-        let mut pool = Pool { of, limits, server };
+        let mut pool = Pool { of, within, limits, server: Arc::new(server) };
         let mut facts = pool.rows(FACTS, Vec::new()).await;
         // The page says which client it is.
         if client.is_none() && facts.as_ref().is_err_and(needs_crate) {
@@ -135,15 +138,24 @@ impl Pool {
         if let Of::Own(client) = &pool.of {
             client.expect(packet);
         }
-        pool.server = Server {
+        pool.server = Arc::new(Server {
             maria: version.contains("MariaDB"),
             version,
             comment,
             packet,
             collation,
             takes_files: AtomicBool::new(files != 0),
-        };
+        });
         Ok(pool)
+    }
+
+    /// The same connections, asked in this database, or in the same; none where they cannot be, as the crate's.
+    pub(super) fn within_database(&self, database: Option<&str>) -> Option<Pool> {
+        let Of::Own(own) = &self.of else { return None };
+        let database = database.map_or_else(|| self.within.database.clone(), Arc::from);
+        let within = Within { database, share: Some(own.share()) };
+        let server = self.server.clone();
+        Some(Pool { of: Of::Own(own.clone()), within, limits: self.limits, server })
     }
 
     /// Whose connections these are.
@@ -160,7 +172,7 @@ impl Pool {
     /// Of the connection.
     pub(super) async fn session(&self) -> Result<Session<'_>> {
         match &self.of {
-            Of::Own(client) => client.session().await.map(Session::Own),
+            Of::Own(client) => client.session(&self.within).await.map(Session::Own),
             Of::Crate { .. } => self.crated().await.map(Session::Crate),
         }
     }
@@ -223,7 +235,10 @@ impl Pool {
     /// Of the connection and of the server.
     pub(super) async fn rows(&self, statement: &str, values: Vec<Value>) -> Result<Vec<Row>> {
         if let Of::Own(client) = &self.of {
-            return client.run("a query", statement, &values).await.map(|done| done.rows);
+            return client
+                .run(&self.within, "a query", statement, &values)
+                .await
+                .map(|done| done.rows);
         }
         let rows = self.within("a query", async {
             let mut lent = self.crated().await?;
@@ -239,7 +254,10 @@ impl Pool {
     /// Of the connection and of the server.
     pub(super) async fn run(&self, statement: &str, values: Vec<Value>) -> Result<u64> {
         if let Of::Own(client) = &self.of {
-            return client.run("a statement", statement, &values).await.map(|done| done.touched);
+            return client
+                .run(&self.within, "a statement", statement, &values)
+                .await
+                .map(|done| done.touched);
         }
         let count = self.within("a statement", async {
             let mut session = self.session().await?;

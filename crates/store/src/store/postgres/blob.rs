@@ -1,16 +1,19 @@
 //! PostgreSQL as a store of bytes.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures_util::stream::BoxStream;
 
 use super::{
     BLOB, PostgreSql, rows,
+    setting::Setting,
     table::{Lazy, Schema},
 };
 use crate::{
     Result,
     store::{
-        Abilities, Blob, Key, KeyRange,
+        Abilities, Blob, Key, KeyRange, Part,
         sql::{BlobTable, Guard, Others, row::of_key},
     },
 };
@@ -29,6 +32,22 @@ impl BlobTable for PostgreSql {
         let names = self.table.names.beside();
         let table = Lazy::new(self.table.shape, name, names, self.table.tier)?;
         Ok(PostgreSql { pool: self.pool.clone(), table, others: Others::default() })
+    }
+
+    fn elsewhere(&self, part: Part<'_>) -> Result<Option<PostgreSql>> {
+        let mut names = self.table.names.clone();
+        let tenant = match part {
+            // A connection is to one database.
+            Part::Database(_) => return Ok(None),
+            Part::Schema(name) => {
+                names.schema = Some(name.to_owned());
+                None
+            }
+            Part::Tenant(name) => Some(name),
+        };
+        let table = Lazy::new(self.table.shape, &self.table.name, names, self.table.tier)?;
+        let pool = self.pool.set_to(Setting::new(&table, tenant)?);
+        Ok(pool.map(|pool| PostgreSql { pool: Arc::new(pool), table, others: Others::default() }))
     }
 
     fn check_key(&self, key: &Key) -> Result<()> {

@@ -4,7 +4,7 @@
 //! The crate `tokio-postgres` logs in; what is said after that is this much of the protocol:
 //! <https://www.postgresql.org/docs/current/protocol-flow.html>.
 
-use std::{cell::Cell, pin::pin};
+use std::{cell::Cell, pin::pin, sync::Arc};
 
 use bytes::BufMut;
 use futures_util::{
@@ -19,13 +19,18 @@ use super::{
     error::{self, Told},
     pool::Connect,
     rows::Cells,
+    setting::Setting,
     watch::Watch,
     wire::Bound,
 };
 use crate::{
     Error, ErrorKind, Result,
-    store::net::{
-        Address, Connection, Connections, Lease, Opened, SAID, Stream, broken, lent::Lent, too_long,
+    store::{
+        net::{
+            Address, Connection, Connections, Lease, Opened, SAID, Stream, broken, lent::Lent,
+            too_long,
+        },
+        pool::Share,
     },
 };
 
@@ -46,12 +51,21 @@ pub(super) struct OwnClient {
     pub(super) connect: Connect,
 }
 
-/// The statements a connection knows.
-#[derive(Default)]
+/// The statements a connection knows, and what it is set to.
 struct Prepared {
-    known: Vec<(u64, String, Vec<Type>)>,
+    known: Vec<Known>,
     /// How many there ever were.
     count: u64,
+    setting: Arc<Setting>,
+}
+
+/// A statement, and what it was prepared for. Under another setting the same text would mean other tables.
+struct Known {
+    id: u64,
+    text: String,
+    types: Vec<Type>,
+    setting: Arc<Setting>,
+    age: u64,
 }
 
 impl OwnClient {
@@ -63,7 +77,12 @@ impl OwnClient {
         }
     }
 
-    async fn connect(&self) -> Result<Opened<Prepared>> {
+    /// What one of those who share the connections may have of them at once.
+    pub(super) fn share(&self) -> Share {
+        Share::of(&self.connections)
+    }
+
+    async fn connect(&self, setting: &Arc<Setting>) -> Result<Opened<Prepared>> {
         let Connect { config, address, tls, .. } = &self.connect;
         let watch = Watch::new(tls.is_some(), Some(SAID));
         let (lent, own) = Lent::new(Stream::connect(address).await?, watch.sees());
@@ -71,23 +90,25 @@ impl OwnClient {
             (Some(tls), Address::Tcp(host, _)) => {
                 let encrypt = Encrypt { tls: tls.clone(), host: host.clone() };
                 let login = config.connect_raw(lent, encrypt).await.map_err(error::error)?;
-                self.begin(login).await?;
+                self.begin(login, setting).await?;
             }
             _ => {
                 let login = config.connect_raw(lent, NoTls).await.map_err(error::error)?;
-                self.begin(login).await?;
+                self.begin(login, setting).await?;
             }
         }
         let connection = Connection::new(own.take().map_err(broken)?)?;
-        Ok(Box::new((connection, Prepared::default())))
+        Ok(Box::new((connection, Prepared::new(setting.clone()))))
     }
 
     /// What a connection begins with, while the crate still has it.
     async fn begin<T: TlsStream + Unpin>(
         &self,
         (client, connection): (Client, tokio_postgres::Connection<Lent, T>),
+        setting: &Setting,
     ) -> Result<()> {
-        match select(pin!(client.batch_execute(&self.connect.set_up)), pin!(connection)).await {
+        let set_up = format!("{}{}", self.connect.set_up, setting.text);
+        match select(pin!(client.batch_execute(&set_up)), pin!(connection)).await {
             Either::Left((done, _)) => done.map_err(error::error),
             Either::Right((ended, _)) => {
                 ended.map_err(error::error)?;
@@ -96,9 +117,41 @@ impl OwnClient {
         }
     }
 
-    /// What is prepared is prepared anew.
-    pub(super) fn forget(&self) {
-        self.connections.forget();
+    /// A connection that is set to this.
+    async fn lease(&self, setting: &Arc<Setting>) -> Result<Lease<'_, Prepared>> {
+        let suits = |opened: &Opened<Prepared>| opened.1.setting.is_as(setting);
+        let connect = async || self.connect(setting).await;
+        let mut lease = self.connections.lease_of(setting.share.as_ref(), suits, connect).await?;
+        if !Arc::ptr_eq(&lease.1.setting, setting) {
+            if !lease.1.setting.is_as(setting) {
+                // Apart, so that what is usual stays small. Closed unless it is done.
+                self.simple(&mut lease.0, "a setting", &setting.text, &mut End::default())
+                    .boxed()
+                    .await?
+                    .end()?;
+            }
+            lease.1.setting = setting.clone();
+        }
+        Ok(lease)
+    }
+
+    /// Asks in the simple way, which prepares nothing.
+    async fn simple(
+        &self,
+        connection: &mut Connection,
+        what: &str,
+        text: &str,
+        end: &mut End,
+    ) -> Result<Answer> {
+        message(connection.out(), b'Q', |out| {
+            out.put_slice(text.as_bytes());
+            out.put_u8(0);
+        })?;
+        let limit = self.connect.limits.operation;
+        match connection.ask(what, limit, SHORT, |bytes| end.find(bytes)).await {
+            Ok(bytes) => Ok(Answer::read(bytes, |_| Ok(()))),
+            Err(e) => Err(self.broken(e)),
+        }
     }
 
     /// Does a statement, shows `row` each row it gives, at most so many ([`ALL`] for all), and answers how
@@ -109,13 +162,14 @@ impl OwnClient {
     /// Of the connection, of the server, and those of `row`.
     pub(super) async fn run(
         &self,
+        setting: &Arc<Setting>,
         most: u32,
         what: &str,
         text: &str,
         values: &[(Type, Bound)],
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<u64> {
-        let mut lease = self.connections.lease(async || self.connect().await).await?;
+        let mut lease = self.lease(setting).await?;
         let (connection, prepared) = &mut **lease;
         let new = prepared.ask(connection.out(), text, values, most)?;
         let mut end = End::default();
@@ -142,8 +196,8 @@ impl OwnClient {
     ///
     /// # Errors
     /// Of the connection.
-    pub(super) async fn session(&self) -> Result<Session<'_>> {
-        let lease = self.connections.lease(async || self.connect().await).await?;
+    pub(super) async fn session(&self, setting: &Arc<Setting>) -> Result<Session<'_>> {
+        let lease = self.lease(setting).await?;
         Ok(Session { direct: self, lease: Some(lease), begun: false, sound: true })
     }
 }
@@ -206,16 +260,7 @@ impl Session<'_> {
     /// Asks in the simple way, which prepares nothing.
     async fn simple(&mut self, what: &str, text: &str, mut end: End) -> Result<Answer> {
         let direct = self.direct;
-        let (connection, _) = self.connection();
-        message(connection.out(), b'Q', |out| {
-            out.put_slice(text.as_bytes());
-            out.put_u8(0);
-        })?;
-        let limit = direct.connect.limits.operation;
-        let answer = match connection.ask(what, limit, SHORT, |bytes| end.find(bytes)).await {
-            Ok(bytes) => Answer::read(bytes, |_| Ok(())),
-            Err(e) => return Err(direct.broken(e)),
-        };
+        let answer = direct.simple(self.connection().0, what, text, &mut end).await?;
         self.sound = answer.leaves_sound(&end);
         Ok(answer)
     }
@@ -261,10 +306,16 @@ fn types(values: &[(Type, Bound)]) -> impl Iterator<Item = &Type> + Clone {
 }
 
 impl Prepared {
+    fn new(setting: Arc<Setting>) -> Prepared {
+        Prepared { known: Vec::new(), count: 0, setting }
+    }
+
     /// A statement is prepared from now on, if the answer says so.
     fn note(&mut self, new: Option<u64>, answer: &Answer, text: &str, values: &[(Type, Bound)]) {
         if let (Some(id), true) = (new, answer.prepared) {
-            self.known.push((id, text.to_owned(), types(values).cloned().collect()));
+            let (text, types) = (text.to_owned(), types(values).cloned().collect());
+            let (setting, age) = (self.setting.clone(), self.setting.age());
+            self.known.push(Known { id, text, types, setting, age });
         }
     }
 
@@ -277,16 +328,21 @@ impl Prepared {
         values: &[(Type, Bound)],
         most: u32,
     ) -> Result<Option<u64>> {
-        let known =
-            self.known.iter().find(|(_, known, of)| known == text && of.iter().eq(types(values)));
+        let age = self.setting.age();
+        let known = self.known.iter().find(|known| {
+            known.text == text
+                && Arc::ptr_eq(&known.setting, &self.setting)
+                && known.age == age
+                && known.types.iter().eq(types(values))
+        });
         let (id, new) = match known {
-            Some((id, ..)) => (*id, false),
+            Some(known) => (known.id, false),
             None => {
                 if self.known.len() >= PREPARED {
-                    for (id, ..) in self.known.drain(..) {
+                    for known in self.known.drain(..) {
                         message(out, b'C', |out| {
                             out.push(b'S');
-                            name(out, id);
+                            name(out, known.id);
                         })?;
                     }
                 }

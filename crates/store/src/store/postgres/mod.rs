@@ -36,6 +36,7 @@ mod open;
 mod pool;
 mod read;
 mod rows;
+mod setting;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -54,7 +55,7 @@ use self::{
 };
 use super::{
     Abilities, Client, Description, Driver, Expected, Explained, Facts, Filter, Join, Joined, Key,
-    KeyRange, Layout, Login, Need, Query, Request, Row, Rows, Shape, Store,
+    KeyRange, Layout, Login, Need, Part, Query, Request, Row, Rows, Shape, Store,
     blobs::CANNOT,
     json,
     sql::{BlobTable, Others, quote},
@@ -249,6 +250,10 @@ impl Store for PostgreSql {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         Ok(Arc::new(self.sibling(name)?))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        Ok(self.elsewhere(part)?.map(|table| Arc::new(table) as Arc<dyn Store>))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

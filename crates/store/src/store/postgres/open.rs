@@ -8,9 +8,9 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::{
     DRIVER, PostgreSql,
-    dialect::literal,
     pool::{Connect, Pool},
-    table::{Lazy, TENANT_SETTING},
+    setting::Setting,
+    table::Lazy,
 };
 use crate::{
     Error, Result,
@@ -22,7 +22,7 @@ use crate::{
             Address,
             tls::{self, Roots},
         },
-        sql::{Names, Others, quote},
+        sql::{Names, Others},
     },
 };
 
@@ -70,10 +70,11 @@ pub(super) fn connected(mut url: Url, common: &Common, shape: Shape) -> Result<(
         config,
         address: address(&url, socket.as_deref())?,
         tls,
-        set_up: set_up(&table, common, tenant.as_deref())?,
+        set_up: set_up(common),
         limits: Limits::of(common),
     };
-    Ok((Arc::new(Pool::new(client, connect)), table))
+    let setting = Setting::new(&table, tenant.as_deref())?;
+    Ok((Arc::new(Pool::new(client, connect, setting)), table))
 }
 
 fn address(url: &Url, socket: Option<&str>) -> Result<Address> {
@@ -105,7 +106,7 @@ fn configured(url: &Url) -> Result<Config> {
 }
 
 /// What every connection begins with.
-fn set_up(table: &Lazy, common: &Common, tenant: Option<&str>) -> Result<String> {
+fn set_up(common: &Common) -> String {
     // The server stops, too, when nobody waits any more.
     let limit = common.timeout.as_millis().clamp(1, i32::MAX as u128);
     let mut text = format!(
@@ -118,16 +119,7 @@ fn set_up(table: &Lazy, common: &Common, tenant: Option<&str>) -> Result<String>
         Some(Tier::T2 | Tier::T0) => text += "SET synchronous_commit = off;",
         None => {}
     }
-    if let Some(schema) = &table.names.schema {
-        text += &format!("SET search_path = {};", quote(schema));
-    }
-    if let Some(tenant) = tenant {
-        if tenant.contains('\0') {
-            return Err(Error::invalid("a tenant with a NUL in its name"));
-        }
-        text += &format!("SET {TENANT_SETTING} = {};", literal(tenant));
-    }
-    Ok(text)
+    text
 }
 
 /// Asks the server what it is, and whether it can promise what is wanted.

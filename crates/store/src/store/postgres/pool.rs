@@ -1,7 +1,10 @@
 //! The connections to one database, at most `?pool` of them: connections of our own, or those of the crates
 //! (`?client=crate`), never both.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use futures_util::FutureExt;
 use tokio_postgres::{Config, types::Type};
@@ -12,6 +15,7 @@ use super::{
     crated::{Crated, Crates},
     error::code,
     rows::{Cells, Held},
+    setting::Setting,
     wire::Bound,
 };
 use crate::{
@@ -23,11 +27,14 @@ use crate::{
     },
 };
 
-/// Connections to one database.
-pub(super) struct Pool(Of);
+/// Connections to one database, and what they are set to where they are used. Several may have the same connections.
+pub(super) struct Pool {
+    of: Of,
+    setting: Arc<Setting>,
+}
 
 enum Of {
-    Own(Box<OwnClient>),
+    Own(Arc<OwnClient>),
     Crate(Box<Crates>),
 }
 
@@ -43,16 +50,27 @@ pub(super) struct Connect {
 
 impl Pool {
     /// Connections of this client. None is made yet.
-    pub(super) fn new(client: Client, connect: Connect) -> Pool {
-        Pool(match client {
-            Client::Own => Of::Own(Box::new(OwnClient::new(connect))),
-            Client::Crate(_) => Of::Crate(Box::new(Crates::new(connect))),
-        })
+    pub(super) fn new(client: Client, connect: Connect, setting: Setting) -> Pool {
+        let of = match client {
+            Client::Own => Of::Own(Arc::new(OwnClient::new(connect))),
+            Client::Crate(_) => {
+                let set_up = connect.set_up + &setting.text;
+                Of::Crate(Box::new(Crates::new(Connect { set_up, ..connect })))
+            }
+        };
+        Pool { of, setting: Arc::new(setting) }
+    }
+
+    /// The same connections, set to something else where they are used; none where they cannot be, as the crates'.
+    pub(super) fn set_to(&self, mut setting: Setting) -> Option<Pool> {
+        let Of::Own(own) = &self.of else { return None };
+        setting.share = Some(own.share());
+        Some(Pool { of: Of::Own(own.clone()), setting: Arc::new(setting) })
     }
 
     /// Whose connections these are.
     pub(super) fn client(&self) -> Client {
-        match self.0 {
+        match self.of {
             Of::Own(_) => Client::Own,
             Of::Crate(_) => super::CRATE,
         }
@@ -64,8 +82,8 @@ impl Pool {
     /// [`Timeout`](crate::ErrorKind::Timeout) where none is free in time, or none can be made in time;
     /// of the connection.
     pub(super) async fn get(&self) -> Result<Connection<'_>> {
-        match &self.0 {
-            Of::Own(direct) => direct.session().await.map(Connection::Own),
+        match &self.of {
+            Of::Own(direct) => direct.session(&self.setting).await.map(Connection::Own),
             Of::Crate(crates) => crates.get().await.map(Connection::Crate),
         }
     }
@@ -80,8 +98,10 @@ impl Pool {
         values: &[(Type, Bound)],
         mut row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
-        match &self.0 {
-            Of::Own(direct) => direct.run(ALL, "a query", text, values, row).await.map(drop),
+        match &self.of {
+            Of::Own(direct) => {
+                direct.run(&self.setting, ALL, "a query", text, values, row).await.map(drop)
+            }
             Of::Crate(_) => {
                 let rows = async { self.crated().await?.query(text, values).await };
                 self.settle(rows.boxed().await)?.iter().try_for_each(|found| row(found))
@@ -101,8 +121,10 @@ impl Pool {
         values: &[(Type, Bound)],
         row: impl FnMut(&dyn Cells) -> Result<()>,
     ) -> Result<()> {
-        match &self.0 {
-            Of::Own(direct) => direct.run(most, "a query", text, values, row).await.map(drop),
+        match &self.of {
+            Of::Own(direct) => {
+                direct.run(&self.setting, most, "a query", text, values, row).await.map(drop)
+            }
             Of::Crate(_) => {
                 let text = format!("SELECT * FROM ({text}) AS found LIMIT {most}");
                 self.rows(&text, values, row).await
@@ -115,8 +137,10 @@ impl Pool {
     /// # Errors
     /// Of the connection and the server.
     pub(super) async fn execute(&self, text: &str, values: &[(Type, Bound)]) -> Result<u64> {
-        match &self.0 {
-            Of::Own(direct) => direct.run(ALL, "a statement", text, values, |_| Ok(())).await,
+        match &self.of {
+            Of::Own(direct) => {
+                direct.run(&self.setting, ALL, "a statement", text, values, |_| Ok(())).await
+            }
             Of::Crate(_) => {
                 let done = async { self.crated().await?.execute(text, values).await };
                 self.settle(done.boxed().await)
@@ -165,7 +189,7 @@ impl Pool {
     }
 
     fn connect(&self) -> &Connect {
-        match &self.0 {
+        match &self.of {
             Of::Own(direct) => &direct.connect,
             Of::Crate(crates) => &crates.connect,
         }
@@ -180,7 +204,7 @@ impl Pool {
 
     /// After trouble with one connection, none that is idle is trusted.
     fn settle<T>(&self, done: Result<T>) -> Result<T> {
-        if let (Err(e), Of::Crate(crates)) = (&done, &self.0)
+        if let (Err(e), Of::Crate(crates)) = (&done, &self.of)
             && e.is_outage()
             && code(e).is_none()
         {
@@ -191,8 +215,8 @@ impl Pool {
 
     /// Tables are no longer what they were: statements are prepared anew.
     pub(super) fn forget(&self) {
-        match &self.0 {
-            Of::Own(direct) => direct.forget(),
+        match &self.of {
+            Of::Own(_) => self.setting.forget(),
             Of::Crate(crates) => crates.forget(),
         }
     }

@@ -2,7 +2,9 @@
 
 use futures_util::TryStreamExt;
 
-use super::{Client, Lazy, Others, Pool, PostgreSql, dialect::LIMITS, pool::Connect};
+use super::{
+    Client, Lazy, Others, Pool, PostgreSql, dialect::LIMITS, pool::Connect, setting::Setting,
+};
 use crate::{
     record::{Document, Kind, Time, Value},
     server::{self, Server, Wish},
@@ -38,7 +40,7 @@ fn opened(server: &Server, shape: Shape, table: &str) -> PostgreSql {
         set_up: set_up.into(),
         limits: Limits::of(&common),
     };
-    let pool = Pool::new(Client::Own, connect);
+    let pool = Pool::new(Client::Own, connect, Setting::default());
     let table = Lazy::new(shape, table, Names::default(), None).unwrap();
     PostgreSql { pool: pool.into(), table, others: Others::default() }
 }

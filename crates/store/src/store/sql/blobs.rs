@@ -10,8 +10,8 @@ use super::Guard;
 use crate::{
     Result,
     store::{
-        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Layout, Request, Store,
-        blobs,
+        Abilities, Blob, Blobs, Description, Explained, Key, KeyRange, Layout, Part, Request,
+        Store, blobs,
     },
 };
 
@@ -26,6 +26,14 @@ pub trait BlobTable: Store + Sized + 'static {
     /// # Errors
     /// For a name the database cannot have.
     fn sibling(&self, name: &str) -> Result<Self>;
+
+    /// The same table of another part of the same server; as [`Store::part`].
+    ///
+    /// # Errors
+    /// As [`Store::part`].
+    fn elsewhere(&self, _part: Part<'_>) -> Result<Option<Self>> {
+        Ok(None)
+    }
 
     /// Whether it can hold this key; how long it may be was looked at.
     ///
@@ -77,6 +85,10 @@ impl<T: BlobTable> Blobs for T {
 
     fn table(&self, name: &str) -> Result<Arc<dyn Blobs>> {
         Ok(Arc::new(self.sibling(name)?))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Blobs>>> {
+        Ok(self.elsewhere(part)?.map(|table| Arc::new(table) as Arc<dyn Blobs>))
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

@@ -16,7 +16,7 @@ use crate::{
     record::{Document, Kind, Value},
     store::{
         Abilities, Blobs, Column, Description, Expected, Explained, Filter, Join, Joined, Key,
-        KeyRange, Layout, Need, Query, Request, Row, Rows, Shape, Store, TENANT, blobs, no,
+        KeyRange, Layout, Need, Part, Query, Request, Row, Rows, Shape, Store, TENANT, blobs, no,
         query::{Path, Test},
     },
 };
@@ -39,6 +39,12 @@ const NO_QUERIES: &[Need] =
     &[Need::Find, Need::Sort, Need::TextOrder, Need::Missing, Need::Nested, Need::Not];
 
 impl Prefix {
+    /// The same prefix over another store.
+    fn over(&self, inner: Arc<dyn Store>) -> Prefix {
+        let (head, tenant) = (self.head.clone(), self.tenant.clone());
+        Prefix { inner, head, tenant, abilities: self.abilities.clone() }
+    }
+
     /// The part of a store that has this prefix, which may be any text but none.
     ///
     /// # Errors
@@ -256,12 +262,12 @@ impl Store for Prefix {
     }
 
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
-        Ok(Arc::new(Prefix {
-            inner: self.inner.table(name)?,
-            head: self.head.clone(),
-            tenant: self.tenant.clone(),
-            abilities: self.abilities.clone(),
-        }))
+        Ok(Arc::new(self.over(self.inner.table(name)?)))
+    }
+
+    fn part(&self, part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        let inner = self.inner.part(part)?;
+        Ok(inner.map(|inner| Arc::new(self.over(inner)) as Arc<dyn Store>))
     }
 
     /// The place knows its tables, but not which of them have records of this prefix.

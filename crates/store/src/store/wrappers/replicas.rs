@@ -20,7 +20,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
-        Layout, Query, Request, Row, Rows, Shape, Store,
+        Layout, Part, Query, Request, Row, Rows, Shape, Store,
     },
 };
 
@@ -179,6 +179,11 @@ impl Store for Replicas {
             replicas: replicas.collect::<Result<_>>()?,
             session: self.session.clone(),
         }))
+    }
+
+    /// Each of its stores is on a server of its own: they are opened one by one.
+    fn part(&self, _part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        Ok(None)
     }
 
     async fn tables(&self) -> Result<Vec<String>> {

@@ -20,7 +20,7 @@ use crate::{
     record::Document,
     store::{
         Abilities, Blobs, Description, Expected, Explained, Filter, Join, Joined, Key, KeyRange,
-        Layout, Query, Request, Row, Rows, Shape, Store, blobs,
+        Layout, Part, Query, Request, Row, Rows, Shape, Store, blobs,
         blocking::side_by_side,
         no,
         rendezvous::{Seat, seat_of},
@@ -200,6 +200,11 @@ impl Store for Shards {
         let stores = self.stores.iter().map(|store| store.table(name)).collect::<Result<_>>()?;
         let (seats, abilities) = (self.seats.clone(), self.abilities.clone());
         Ok(Arc::new(Shards { stores, seats, abilities }))
+    }
+
+    /// Each of its stores is on a server of its own: they are opened one by one.
+    fn part(&self, _part: Part<'_>) -> Result<Option<Arc<dyn Store>>> {
+        Ok(None)
     }
 
     /// Those that any of the stores has.

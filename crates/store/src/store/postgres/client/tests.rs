@@ -80,13 +80,15 @@ proptest! {
 
 #[test]
 fn statements_are_prepared_once_and_in_bounded_number() {
-    let mut prepared = Prepared::default();
+    let mut prepared = Prepared::new(Arc::default());
     let values = [(Type::TEXT, Bound::One(vec![0, 0, 0, 1, b'k']))];
     let mut ask = |text: &str, values: &[(Type, Bound)]| {
         let mut out = Vec::new();
         let new = prepared.ask(&mut out, text, values, ALL).unwrap();
         if let Some(id) = new {
-            prepared.known.push((id, text.into(), types(values).cloned().collect()));
+            let types = types(values).cloned().collect();
+            let setting = prepared.setting.clone();
+            prepared.known.push(Known { id, text: text.into(), types, setting, age: 0 });
         }
         (new, out[0], prepared.known.len())
     };
