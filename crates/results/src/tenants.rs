@@ -19,6 +19,8 @@ pub const GATEWAY: &str = "gateway";
 
 /// The published time with many databases over that with one: "5.3 % slower", and nothing else is known of it.
 pub const PUBLISHED: f64 = 1.053;
+/// An interval that is wider, as a ratio of its ends, says nothing of so small a difference.
+const NARROW: f64 = 1.2;
 
 /// What `bench tenants` ran with, and what it found beside the times of operations.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -42,6 +44,9 @@ pub struct Held {
     pub arm: String,
     /// How many tenants.
     pub tenants: u64,
+    /// The tier of a write that was acknowledged, by the settings of the store: `t3`; `None` where it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<String>,
     /// Why it was not measured; `None` where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
@@ -121,6 +126,11 @@ impl Tenants {
         stores
     }
 
+    /// The tier of a store's writes.
+    pub fn tier(&self, store: &str) -> Option<&str> {
+        self.held.iter().filter(|held| held.store == store).find_map(|held| held.tier.as_deref())
+    }
+
     /// The numbers of tenants that a store was measured with, ascending.
     pub fn sizes(&self, store: &str) -> Vec<u64> {
         let own = self.held.iter().filter(|held| held.store == store);
@@ -141,11 +151,19 @@ impl Tenants {
         arms
     }
 
-    /// What one more tenant takes: the difference between the most and the fewest tenants, over their number. `None`
+    /// The fewest and the most tenants of a store between which one more takes the same: of those numbers with which all
+    /// databases stay open, where there are two of them, else of all.
+    pub fn between(&self, store: &str) -> Option<(u64, u64)> {
+        let sizes = self.sizes(store);
+        let all_open = sizes.iter().filter(|size| **size <= self.open).count();
+        let sizes = if all_open > 1 { &sizes[..all_open] } else { &sizes[..] };
+        Some((*sizes.first()?, *sizes.last()?))
+    }
+
+    /// What one more tenant takes: the difference over the number of those [`between`](Tenants::between). `None`
     /// where there is one number only, or one of the two is not known.
     pub fn each(&self, store: &str, arm: &str, of: impl Fn(&Held) -> Option<f64>) -> Option<f64> {
-        let sizes = self.sizes(store);
-        let (least, most) = (*sizes.first()?, *sizes.last()?);
+        let (least, most) = self.between(store)?;
         let at = |size| of(self.held(store, arm, size)?);
         (most > least).then_some(())?;
         Some((at(most)? - at(least)?) / (most - least) as f64)
@@ -161,7 +179,7 @@ pub enum Published {
     Below,
     /// The whole interval lies below it.
     Above,
-    /// There is no interval.
+    /// There is no interval, or it is too wide to say.
     Unknown,
 }
 
@@ -171,7 +189,7 @@ impl Published {
         match (ratio.low, ratio.high) {
             (Some(low), Some(_)) if low > PUBLISHED => Published::Below,
             (Some(_), Some(high)) if high < PUBLISHED => Published::Above,
-            (Some(_), Some(_)) => Published::Within,
+            (Some(low), Some(high)) if high <= NARROW * low => Published::Within,
             _ => Published::Unknown,
         }
     }
@@ -245,6 +263,14 @@ mod tests {
         assert_eq!(tenants.each("mariadb", DATABASE, Held::memory), None);
         let one = Tenants { held: vec![held(SHARED, 7, &[1])], ..Tenants::default() };
         assert_eq!(one.each("sqlite", SHARED, Held::memory), None);
+        // With the last number not all databases are open.
+        let held =
+            [(1, 100), (100, 1090), (1000, 1100)].map(|(n, memory)| held(DATABASE, n, &[memory]));
+        let many = Tenants { held: held.into(), open: 128, ..Tenants::default() };
+        assert_eq!(
+            (many.between("sqlite"), many.each("sqlite", DATABASE, Held::memory)),
+            (Some((1, 100)), Some(10.0))
+        );
     }
 
     #[test]
@@ -255,6 +281,7 @@ mod tests {
             (Some(1.053), Some(1.053), Published::Within),
             (Some(1.06), Some(1.10), Published::Below),
             (Some(0.9), Some(1.05), Published::Above),
+            (Some(0.95), Some(1.4), Published::Unknown),
             (None, None, Published::Unknown),
         ] {
             assert_eq!(Published::of(&figure(low, high)), want, "{low:?} {high:?}");

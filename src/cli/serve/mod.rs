@@ -4,12 +4,15 @@ mod log;
 
 use std::{
     collections::HashSet,
-    fs,
+    fs, io,
     net::SocketAddr,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
+    pin::pin,
     sync::Arc,
 };
+
+use futures_util::future::select;
 
 use nix::sys::{
     resource::{Resource, getrlimit, setrlimit},
@@ -21,7 +24,10 @@ use steelyard::{
     serve::{self, Config, Gateway, Listen, Quick, Scope, Socket},
     store::{self, Layout, Place, Row, is_url},
 };
-use tokio::net::{TcpListener, UnixListener};
+use tokio::{
+    net::{TcpListener, UnixListener},
+    sync::oneshot,
+};
 
 use super::{Outcome, interrupt, parsed, print, rows, say, stores::Stores};
 pub use log::Form;
@@ -63,6 +69,9 @@ pub struct Args {
     /// The form of the log, on standard error [default: json with --config, text without].
     #[arg(long, value_name = "FORM")]
     log: Option<Form>,
+    /// End when standard input does: when whoever started it has ended, in whatever way.
+    #[arg(long, hide = true)]
+    end_with_input: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -101,7 +110,7 @@ pub fn run(args: Args) -> Result<Outcome> {
         if let Some(operators) = &operators {
             say(format_args!("metrics on http://{}/metrics", local(operators)?));
         }
-        let done = until_stopped(&stores, socket, operators, gateway);
+        let done = until_stopped(&stores, (socket, operators), gateway, args.end_with_input);
         if let Some(path) = &listen.unix {
             let _ = fs::remove_file(path);
         }
@@ -149,7 +158,7 @@ pub fn run(args: Args) -> Result<Outcome> {
             key.reveal()
         ))?;
     }
-    let done = until_stopped(&stores, listener.into(), None, gateway);
+    let done = until_stopped(&stores, (listener.into(), None), gateway, args.end_with_input);
     drop(kept);
     done
 }
@@ -171,17 +180,31 @@ fn many_files() {
 
 fn until_stopped(
     stores: &Stores,
-    socket: Socket,
-    operators: Option<TcpListener>,
+    (socket, operators): (Socket, Option<TcpListener>),
     gateway: Gateway,
+    with_input: bool,
 ) -> Result<Outcome> {
     let stop = interrupt::gracefully();
+    let input = with_input.then(input_ends).transpose()?;
     let shutdown = async {
-        stop.wait().await;
+        match input {
+            Some(input) => drop(select(pin!(stop.wait()), input).await),
+            None => stop.wait().await,
+        }
         say("ending when the requests in flight are answered; Ctrl-C again quits");
     };
     stores.wait(serve::run(socket, operators, Arc::new(gateway), shutdown))?;
     Ok(Outcome::Well)
+}
+
+/// Waits for the end of standard input, in a thread of its own.
+fn input_ends() -> Result<oneshot::Receiver<()>> {
+    let (ended, end) = oneshot::channel();
+    std::thread::Builder::new().name("input".into()).spawn(move || {
+        let _ = io::copy(&mut io::stdin(), &mut io::sink());
+        let _ = ended.send(());
+    })?;
+    Ok(end)
 }
 
 /// The socket of a configuration, and how it is reached.

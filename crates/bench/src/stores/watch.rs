@@ -1,11 +1,14 @@
 //! What a server and its folder use, read from outside: processor time, memory, bytes written
 //! (rule 19), bytes on disk (rule 20).
 //!
-//! Processor time is that of the server's control group, where it has one. All else is read from
-//! `/proc` for all its processes (a group's memory would count the files that the kernel keeps for it);
-//! processor time of processes that have ended meanwhile stands in their parents' (proc(5)).
+//! Processor time is that of the server's control group, where it has one, else the processor clock of each of its processes:
+//! a window may be shorter than the hundredths of a second that `/proc` counts in. How much of it was in the kernel, and
+//! processes that have ended meanwhile, which stand in their parents' (proc(5)), are known in hundredths only. All else is
+//! read from `/proc` for all its processes (a group's memory would count the files that the kernel keeps for it).
 
-use std::{fs, os::unix::fs::MetadataExt, path::Path};
+use std::{fs, os::unix::fs::MetadataExt, path::Path, time::Duration};
+
+use nix::{time::clock_getcpuclockid, unistd::Pid};
 
 use crate::{
     results::{Bytes, ServerUse},
@@ -31,11 +34,14 @@ pub(crate) fn used(server: &Server) -> ServerUse {
     }
 }
 
-/// What was used between two looks; the memory is that of the second.
-pub(super) fn between(before: &ServerUse, after: &ServerUse) -> ServerUse {
+/// What was used between two looks; the memory is that of the second. The sum of both times is exact, where their parts are not.
+pub(crate) fn between(before: &ServerUse, after: &ServerUse) -> ServerUse {
+    let sum = |used: &ServerUse| used.user_ns + used.system_ns;
+    let all = sum(after).saturating_sub(sum(before));
+    let system_ns = after.system_ns.saturating_sub(before.system_ns).min(all);
     ServerUse {
-        user_ns: after.user_ns.saturating_sub(before.user_ns),
-        system_ns: after.system_ns.saturating_sub(before.system_ns),
+        user_ns: all - system_ns,
+        system_ns,
         memory: after.memory,
         written: after.written.saturating_sub(before.written),
     }
@@ -43,7 +49,7 @@ pub(super) fn between(before: &ServerUse, after: &ServerUse) -> ServerUse {
 
 pub(crate) fn of_process(pid: u32) -> ServerUse {
     let read = |file: &str| fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
-    let (user_ns, system_ns) = times(&read("stat")).unwrap_or_default();
+    let (user_ns, system_ns) = used_by(pid);
     let number = |text: &str, field: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(field))?;
         line.split_whitespace().next()?.parse::<u64>().ok()
@@ -58,19 +64,41 @@ pub(crate) fn of_process(pid: u32) -> ServerUse {
 
 /// Nanoseconds of processor time that a process has used.
 pub(super) fn processor_time(pid: u32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    times(&stat).map_or(0, |(user, system)| user + system)
+    let (user, system) = used_by(pid);
+    user + system
 }
 
 /// Nanoseconds in user mode and in the kernel, of a process and of its children that have ended.
-fn times(stat: &str) -> Option<(u64, u64)> {
+fn used_by(pid: u32) -> (u64, u64) {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Some(Times { own, children }) = times(&stat) else { return (0, 0) };
+    let clock = clock_getcpuclockid(Pid::from_raw(pid.cast_signed())).and_then(|clock| clock.now());
+    let all = match clock {
+        Ok(clock) => Duration::from(clock).as_nanos() as u64,
+        // It has just ended, or is another user's.
+        Err(_) => own.0 + own.1,
+    };
+    let system = own.1.min(all);
+    (all - system + children.0, system + children.1)
+}
+
+/// Nanoseconds in user mode and in the kernel.
+#[derive(Debug, PartialEq, Eq)]
+struct Times {
+    own: (u64, u64),
+    /// Of children that have ended and were waited for.
+    children: (u64, u64),
+}
+
+fn times(stat: &str) -> Option<Times> {
     // Linux counts in hundredths of a second for programs, whatever it counts in itself.
     const TICK: u64 = 10_000_000;
     // The name may hold anything; what follows its last parenthesis does not.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let field = |n: usize| fields.get(n)?.parse::<u64>().ok();
     // Fields 14 to 17 of proc(5); the first here is its third.
-    Some(((field(11)? + field(13)?) * TICK, (field(12)? + field(14)?) * TICK))
+    let ticks = |n: usize| field(n).map(|n| n * TICK);
+    Some(Times { own: (ticks(11)?, ticks(12)?), children: (ticks(13)?, ticks(14)?) })
 }
 
 /// Names that log files and their folders have in the stores that are known here.
@@ -117,11 +145,17 @@ mod tests {
     #[test]
     fn times_of_children_count_and_names_may_hold_anything() {
         let stat = "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0 5 6 7";
-        assert_eq!(times(stat), Some((400_000_000, 600_000_000)));
+        let (own, children) = ((100_000_000, 200_000_000), (300_000_000, 400_000_000));
+        assert_eq!(times(stat), Some(Times { own, children }));
         assert_eq!(times("7 (a"), None);
         assert!(times(&fs::read_to_string("/proc/self/stat").unwrap()).is_some());
         let own = of_process(std::process::id());
         assert!(own.memory > 100_000, "{own:?}");
+        // Finer than a tick.
+        let before = of_process(std::process::id());
+        while between(&before, &of_process(std::process::id())).user_ns == 0 {}
+        let used = between(&before, &of_process(std::process::id()));
+        assert!(used.user_ns + used.system_ns < 10_000_000, "{used:?}");
     }
 
     #[test]

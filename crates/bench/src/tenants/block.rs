@@ -187,6 +187,7 @@ impl Run<'_, '_, '_> {
                 store: label.into(),
                 arm: arm.name().into(),
                 tenants,
+                tier: site.and_then(|site| Some(site.described.as_ref()?.set?.to_string())),
                 making_ns: site.filter(|_| first).map_or(0, |site| site.making_ns),
                 disk: site.and_then(|site| site.disk),
                 refused: why.clone(),
@@ -263,19 +264,23 @@ impl Run<'_, '_, '_> {
     }
 
     /// What all arms of a round are asked.
-    fn draws(&self, people: &People, (queries, inserts): (u64, u64)) -> Result<Draws> {
+    fn draws(&self, block: &Block<'_>, (queries, inserts): (u64, u64)) -> Result<Draws> {
+        let people = block.people;
+        // Each arm takes as many of the same as it keeps open.
+        let open = block.sites.iter().map(|site| site.spec.open).max().unwrap_or(0);
         let seed = self.results.plan.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let seed = |n: u64| seed.wrapping_add(4 * u64::from(self.rounds) + n);
         Ok(Draws {
             touches: people.touches(plan::touches(people.tenants), seed(0)),
             asks: people.asks(queries, seed(1)),
             inserts: people.inserts(inserts, seed(2))?,
+            firsts: people.firsts(people.tenants.min(open as u64), inserts)?,
         })
     }
 
     /// A turn before anything is timed: the proof, and what an operation takes. None where the arm is left out.
     async fn rehearse(&mut self, block: &mut Block<'_>, arm: Arm) -> Result<Option<Done>> {
-        let draws = self.draws(block.people, (TRIED, TRIED / 2))?;
+        let draws = self.draws(block, (TRIED, TRIED / 2))?;
         let done = self.taken(block, arm, &draws, (false, true)).await;
         let Some(done) = self.or_broken(block, arm, done)? else { return Ok(None) };
         let row = self.results.competitors.iter_mut().find(|c| c.name == arm.name());
@@ -320,7 +325,7 @@ impl Run<'_, '_, '_> {
     ) -> Result<()> {
         let cells = block.phases.len();
         self.tell(Stage::Timing, &block.place(arm), "", (place as usize * cells, cells));
-        let draws = self.draws(block.people, units)?;
+        let draws = self.draws(block, units)?;
         let probe = self.instruments.probe(self.rounds);
         let done = self.taken(block, arm, &draws, (looks, false)).await;
         let Some(done) = self.or_broken(block, arm, done)? else { return Ok(()) };
@@ -330,7 +335,7 @@ impl Run<'_, '_, '_> {
     }
 
     async fn null_turn(&mut self, block: &Block<'_>, units: (u64, u64), place: u32) -> Result<()> {
-        let mut draws = self.draws(block.people, units)?;
+        let mut draws = self.draws(block, units)?;
         for ask in &mut draws.asks {
             // It gives as many records as it is asked for.
             ask.query.limit = Some(ask.wanted);

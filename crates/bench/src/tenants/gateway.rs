@@ -96,13 +96,13 @@ impl Gateway {
         Ok((Gateway { program: wanted.program.to_owned(), config, keys }, databases))
     }
 
-    /// Starts it, and waits until it listens.
+    /// Starts it, and waits until it listens. It ends when its input does, however this process ends.
     ///
     /// # Errors
     /// Where it does not begin.
     pub(super) fn start(&self, stop: &Stop) -> Result<Running> {
         let mut command = Command::new(&self.program);
-        command.args(["serve", "--log", "off", "--config"]).arg(&self.config);
+        command.args(["serve", "--log", "off", "--end-with-input", "--config"]).arg(&self.config);
         let talk = Talk::start(&mut command, Says::Errors)?;
         let mut said = Vec::new();
         loop {

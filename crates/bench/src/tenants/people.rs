@@ -166,15 +166,26 @@ impl People {
     /// None that is known: they are encoded as JSON.
     pub(super) fn inserts(&self, count: u64, seed: u64) -> Result<Vec<Insert>> {
         let mut random = Random::new(seed);
-        let first = self.tenants * self.documents;
-        let mut one = |n: u64| {
-            let (tenant, row) = (random.below(self.tenants) as usize, self.row(first + n)?);
-            let mut body = Vec::new();
-            Format::Json.encode_document(&row.record, &mut body)?;
-            let path = format!("/v1/docs/{}/{}", super::TABLE, row.key.as_str());
-            Ok(Insert { tenant, row, path, body })
-        };
-        (0..count).map(&mut one).collect()
+        (0..count).map(|n| self.insert(random.below(self.tenants) as usize, n)).collect()
+    }
+
+    /// A record for each of the last so many tenants, which are neither anybody's nor among so many
+    /// [`inserts`](People::inserts).
+    ///
+    /// # Errors
+    /// As [`inserts`](People::inserts).
+    pub(super) fn firsts(&self, tenants: u64, inserts: u64) -> Result<Vec<Insert>> {
+        let from = self.tenants.saturating_sub(tenants);
+        (from..self.tenants).map(|tenant| self.insert(tenant as usize, inserts + tenant)).collect()
+    }
+
+    /// The new record of this number, for a tenant.
+    fn insert(&self, tenant: usize, n: u64) -> Result<Insert> {
+        let row = self.row(self.tenants * self.documents + n)?;
+        let mut body = Vec::new();
+        Format::Json.encode_document(&row.record, &mut body)?;
+        let path = format!("/v1/docs/{}/{}", super::TABLE, row.key.as_str());
+        Ok(Insert { tenant, row, path, body })
     }
 
     /// Compares an answer with the records, whole and in order.
@@ -291,9 +302,12 @@ mod tests {
             keys.extend(one.rows(tenant).unwrap().into_iter().map(|row| row.key));
         }
         keys.extend(one.inserts(40, 1).unwrap().into_iter().map(|insert| insert.row.key));
+        keys.extend(one.firsts(3, 40).unwrap().into_iter().map(|insert| insert.row.key));
+        let last: Vec<usize> = one.firsts(3, 40).unwrap().iter().map(|i| i.tenant).collect();
+        assert_eq!(last, [2, 3, 4]);
         let all = keys.len();
         keys.sort();
         keys.dedup();
-        assert_eq!((all, keys.len()), (340, 340));
+        assert_eq!((all, keys.len()), (343, 343));
     }
 }

@@ -15,7 +15,7 @@ use crate::{
     Error, ErrorKind, Result,
     format::Format,
     record::{Document, Value},
-    store::{self, Key, Part, Pools, Row, Store},
+    store::{self, Key, Part, Place, Pools, Row, Store},
 };
 
 /// How tenants are kept apart.
@@ -37,47 +37,32 @@ pub(super) struct Spec {
     pub url: String,
     /// Of each tenant: its name in the table, its database or its schema.
     pub names: Vec<String>,
-    /// How many databases are open at once, at most.
+    /// How many databases are open at once, at most; of those that share connections more ([`Pools::PARTS`]).
     pub open: usize,
 }
 
 impl Spec {
-    /// Where a tenant's records are.
+    /// Where a tenant's records are, opened.
     ///
     /// # Errors
-    /// [`Unsupported`](ErrorKind::Unsupported) where there are no databases.
-    pub(super) fn url_of(&self, tenant: usize) -> Result<String> {
-        self.part_of(tenant).map_or_else(|| Ok(self.url.clone()), |part| part.url(&self.url))
-    }
-
-    /// What of it is a tenant's, where that is not a table of all.
-    fn part_of(&self, tenant: usize) -> Option<Part<'_>> {
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) where there are no databases; of the store.
+    pub(super) async fn place(&self, pools: &Pools, tenant: usize) -> Result<Place> {
         let name = &self.names[tenant];
         match self.way {
-            Way::Shared => None,
-            Way::Databases => Some(Part::Database(name)),
-            Way::Schemas => Some(Part::Schema(name)),
+            Way::Shared => store::open(&self.url).await,
+            Way::Databases => pools.open(&self.url, Part::Database(name)).await,
+            Way::Schemas => pools.open(&self.url, Part::Schema(name)).await,
         }
     }
 }
 
-/// A tenant's table that is open.
-struct Handle {
-    /// When it was used last, as the clock has it.
-    used: u64,
-    store: Arc<dyn Store>,
-    /// How much of the room it takes: of one that shares its connections, a part of what others take.
-    weight: u32,
-}
-
-/// The tables of tenants, in this process. Of databases so many are open at most, or [`Pools::PARTS`] times as many where
-/// they share connections; the least recently used is closed.
+/// The tables of tenants, in this process. Of databases so many are open at most; the least recently used is closed.
 pub(super) struct Handles {
     spec: Spec,
     /// The one table, where there is one.
     table: Option<Arc<dyn Store>>,
     pools: Pools,
-    open: HashMap<usize, Handle>,
+    open: HashMap<usize, (u64, Arc<dyn Store>)>,
     /// Counts what was asked.
     clock: u64,
 }
@@ -97,9 +82,7 @@ impl Handles {
 
     /// One in which every tenant has this store.
     pub(super) fn of(spec: Spec, table: Arc<dyn Store>) -> Handles {
-        let open = (0..spec.names.len())
-            .map(|tenant| (tenant, Handle { used: 0, store: Arc::clone(&table), weight: 0 }))
-            .collect();
+        let open = (0..spec.names.len()).map(|tenant| (tenant, (0, Arc::clone(&table)))).collect();
         Handles { spec, table: None, pools: Pools::default(), open, clock: 0 }
     }
 
@@ -110,44 +93,35 @@ impl Handles {
     pub(super) async fn of_tenant(&mut self, tenant: usize) -> Result<&Arc<dyn Store>> {
         self.clock += 1;
         if !self.open.contains_key(&tenant) {
-            let (store, weight) = match (&self.table, self.spec.part_of(tenant)) {
-                // It has no connection of its own: all are kept.
-                (Some(table), _) => (shared::part(table, &self.spec.names[tenant])?, 0),
-                (None, Some(part)) => {
-                    make_room(&mut self.open, self.spec.open);
-                    let place = self.pools.open(&self.spec.url, part).await?;
-                    let weight = if place.is_part() { 1 } else { Pools::PARTS };
-                    (place.table(TABLE)?, weight)
+            let store = match &self.table {
+                // A part has no connection of its own: all are kept.
+                Some(table) => shared::part(table, &self.spec.names[tenant])?,
+                None => {
+                    self.make_room();
+                    self.spec.place(&self.pools, tenant).await?.table(TABLE)?
                 }
-                (None, None) => return Err(Error::invalid("no table of all tenants")),
             };
-            self.open.insert(tenant, Handle { used: 0, store, weight });
+            self.open.insert(tenant, (0, store));
         }
         let clock = self.clock;
         let gone = || Error::invalid("a tenant that was just opened is not there");
-        let handle = self.open.get_mut(&tenant).ok_or_else(gone)?;
-        handle.used = clock;
-        Ok(&handle.store)
+        let (used, store) = self.open.get_mut(&tenant).ok_or_else(gone)?;
+        *used = clock;
+        Ok(store)
+    }
+
+    fn make_room(&mut self) {
+        while self.open.len() >= self.spec.open.max(1) {
+            let oldest = self.open.iter().min_by_key(|(_, (used, _))| *used).map(|(at, _)| *at);
+            let Some(oldest) = oldest else { return };
+            self.open.remove(&oldest);
+        }
     }
 
     /// How many are open.
     #[cfg(test)]
     pub(super) fn opened(&self) -> usize {
         self.open.len()
-    }
-}
-
-/// How much may be open at once.
-fn room(open: usize) -> u64 {
-    open.max(1) as u64 * u64::from(Pools::PARTS)
-}
-
-/// Closes the least recently used, until there is room for one more.
-fn make_room(open: &mut HashMap<usize, Handle>, most: usize) {
-    while open.values().map(|handle| u64::from(handle.weight)).sum::<u64>() >= room(most) {
-        let oldest = open.iter().min_by_key(|(_, handle)| handle.used).map(|(at, _)| *at);
-        let Some(oldest) = oldest else { return };
-        open.remove(&oldest);
     }
 }
 
@@ -200,16 +174,6 @@ impl Reach {
             Reach::Stores(_) => Ok(()),
             Reach::Gateway(served) => served.client.connect(),
         }
-    }
-
-    /// How many tenants are worth asking before anything is timed: as many as stay open, once it is known how many those are.
-    pub(super) fn stay_open(&self) -> Option<usize> {
-        let Reach::Stores(handles) = self else { return None };
-        let room = room(handles.spec.open);
-        Some(match handles.open.values().next()?.weight {
-            0 => handles.spec.open,
-            weight => (room / u64::from(weight)) as usize,
-        })
     }
 
     /// Whether it waits where it is told to come later: not while anything is timed.
@@ -320,18 +284,6 @@ mod tests {
             assert!(super::rows(wrong).is_err());
         }
         assert!(expected(503, b"later", &[200]).unwrap_err().to_string().contains("503: later"));
-    }
-
-    #[test]
-    fn each_way_has_its_urls() {
-        let spec =
-            |way, url: &str| Spec { way, url: url.into(), names: vec!["t1".into()], open: 1 };
-        let of = |way, url| spec(way, url).url_of(0).unwrap();
-        assert_eq!(of(Way::Databases, "sqlite:/x/a.db?pool=1"), "sqlite:/x/a.db.t1?pool=1");
-        assert_eq!(of(Way::Schemas, "postgres://h/db"), "postgres://h/db?schema=t1");
-        assert_eq!(of(Way::Schemas, "postgres://h/db?pool=1"), "postgres://h/db?pool=1&schema=t1");
-        assert_eq!(of(Way::Shared, "mysql://h/db"), "mysql://h/db");
-        assert!(spec(Way::Databases, "memory:").url_of(0).is_err());
     }
 
     #[cfg(feature = "sqlite")]

@@ -2,6 +2,7 @@
 //! lies still between turns, and is started anew for each of them.
 
 use std::{
+    fs,
     path::{Path, PathBuf},
     sync::Arc,
     time::{Duration, Instant},
@@ -19,10 +20,13 @@ use crate::{
     cleanup::{Due, stays},
     server::Server,
     stop::Stop,
-    store::{self, Databases, Description, Place, Store, blocking},
+    store::{Databases, Description, Place, Pools, Store, blocking},
     stores::{Target, watch},
 };
 
+/// Folders of the databases of SQLite, and of the gateway's configuration and catalog, which are no tenant's.
+const DATA: &str = "data";
+const GATEWAY: &str = "gateway";
 /// How long a server may take to end in good order: a thousand databases are some hundred thousand files to sync.
 const GRACE: Duration = Duration::from_secs(600);
 
@@ -77,11 +81,14 @@ impl Site {
     /// Of the store and its server; [`Unavailable`](ErrorKind::Unavailable) where it takes too long, saying how far it
     /// came.
     pub(super) async fn make(order: &Order<'_>, told: &mut dyn FnMut(u64)) -> Result<Site> {
+        for part in [DATA, GATEWAY] {
+            fs::create_dir(order.folder.join(part))?;
+        }
         let wanted = order.target.clone();
         let server = order.stop.apart(move || wanted.start()).await?;
         let data = data(order, server.as_ref());
         let before = data.as_ref().map(|folder| watch::allocated(folder).total());
-        let url = order.target.url(server.as_ref(), order.folder);
+        let url = order.target.url(server.as_ref(), &order.folder.join(DATA));
         let spec = Spec {
             way: order.way,
             url,
@@ -139,7 +146,7 @@ impl Site {
         if let (Way::Databases, Some(program)) = (self.way, order.program) {
             let wanted = Wanted {
                 program,
-                folder: order.folder,
+                folder: &order.folder.join(GATEWAY),
                 shard: &self.spec.url,
                 open: order.open,
                 tenants: order.people.tenants,
@@ -153,6 +160,7 @@ impl Site {
             }
         }
         let mut table: Option<Arc<dyn Store>> = None;
+        let pools = Pools::default();
         let count = self.spec.names.len();
         for tenant in 0..count {
             let at = |e: Error| match order.stop.is_set() {
@@ -165,7 +173,7 @@ impl Site {
                 let what = format!("making them took longer than {seconds} s");
                 return Err(at(Error::unavailable(what)).with_hint("--patience gives them longer"));
             }
-            self.add(order, tenant, &mut table).await.map_err(at)?;
+            self.add(order, tenant, (&mut table, &pools)).await.map_err(at)?;
             told(tenant as u64 + 1);
         }
         if let Some(table) = table {
@@ -179,12 +187,12 @@ impl Site {
         &mut self,
         order: &Order<'_>,
         tenant: usize,
-        all: &mut Option<Arc<dyn Store>>,
+        (all, pools): (&mut Option<Arc<dyn Store>>, &Pools),
     ) -> Result<()> {
         let rows = order.people.rows(tenant)?;
         if self.way == Way::Shared {
             if all.is_none() {
-                let place = store::open(&self.spec.url).await?;
+                let place = self.spec.place(&Pools::default(), tenant).await?;
                 self.describe(&place).await?;
                 let table = place.table(TABLE)?;
                 table.prepare(&shared::layout()).await?;
@@ -200,9 +208,12 @@ impl Site {
                 self.made.names.push(name);
             }
         }
-        let place = store::open(&self.spec.url_of(tenant)?).await?;
+        let place = self.spec.place(pools, tenant).await?;
         if tenant == 0 {
             self.describe(&place).await?;
+            if place.is_part() {
+                self.spec.open = self.spec.open.saturating_mul(Pools::PARTS as usize);
+            }
         }
         let table = place.table(TABLE)?;
         table.prepare(&shared::own_layout()).await?;
@@ -257,7 +268,7 @@ impl Site {
 fn data(order: &Order<'_>, server: Option<&Server>) -> Option<PathBuf> {
     match server {
         Some(server) => Some(server.data().to_owned()),
-        None => (!order.target.is_own()).then(|| order.folder.to_owned()),
+        None => (!order.target.is_own()).then(|| order.folder.join(DATA)),
     }
 }
 

@@ -21,6 +21,7 @@ use crate::{
     stats::{Steady, WINDOWS},
     stop::Stop,
     store::{Key, Row, blocking},
+    stores::watch::between,
 };
 
 /// How many answers of a window are compared whole, and how many inserts are read back.
@@ -35,6 +36,21 @@ pub(super) struct Draws {
     pub touches: Vec<Ask>,
     pub asks: Vec<Ask>,
     pub inserts: Vec<Insert>,
+    /// What is inserted before, into the last of the tenants: a database's first write since it was opened syncs more than
+    /// those behind it.
+    pub firsts: Vec<Insert>,
+}
+
+impl Draws {
+    /// What is inserted before, where so many databases stay open: once into each.
+    fn firsts(&self, open: usize) -> &[Insert] {
+        &self.firsts[self.firsts.len().saturating_sub(open)..]
+    }
+
+    /// All that is inserted.
+    fn inserted(&self, open: usize) -> impl Iterator<Item = &Insert> {
+        self.firsts(open).iter().chain(&self.inserts)
+    }
 }
 
 /// What a turn needs.
@@ -108,7 +124,7 @@ impl Turn<'_> {
     async fn mend(&self, site: &mut Site) -> Result<()> {
         site.start()?;
         let handles = Handles::new(site.spec.clone()).await;
-        let cleared = async { blocking(self.clear(handles?)).await }.await;
+        let cleared = async { blocking(self.clear(handles?, site.spec.open)).await }.await;
         site.rest();
         cleared.map(drop)
     }
@@ -127,7 +143,7 @@ impl Turn<'_> {
             reach.wake()?;
             done.touch = Some(self.queries(&mut reach, &around, &self.draws.touches).await?);
         }
-        self.sweep(&mut reach).await?;
+        self.sweep(&mut reach, site.spec.open).await?;
         // Of a server that is not ours the gateway is a part, which says nothing.
         let watched = site.server.is_some() || (around.gateway.is_some() && site.is_embedded());
         if self.looks && watched {
@@ -139,7 +155,11 @@ impl Turn<'_> {
         done.query = Some(self.queries(&mut reach, &around, &self.draws.asks).await?);
         stop.check()?;
         reach.wake()?;
-        let inserted = self.inserts(&mut reach, &around).await;
+        let inserted = async {
+            self.first_writes(&mut reach, site.spec.open).await?;
+            self.inserts(&mut reach, &around).await
+        };
+        let inserted = inserted.await;
         // Whatever became of it: the next turn finds the records as they were.
         let handles = match reach {
             Reach::Stores(handles) => handles,
@@ -149,9 +169,9 @@ impl Turn<'_> {
                 Handles::new(site.spec.clone()).await?
             }
         };
-        let cleared = self.clear(handles).await;
+        let cleared = self.clear(handles, site.spec.open).await;
         done.insert = Some(inserted?);
-        match (cleared?, self.draws.inserts.len() as u64) {
+        match (cleared?, self.draws.inserted(site.spec.open).count() as u64) {
             (removed, inserted) if removed == inserted => Ok(done),
             (removed, inserted) => {
                 let what = format!("{removed} of {inserted} inserted records could be removed");
@@ -228,14 +248,12 @@ impl Turn<'_> {
     }
 
     /// Asks every tenant once, or as many as are open at once.
-    async fn sweep(&self, reach: &mut Reach) -> Result<()> {
-        // From the last: the first says how many stay open.
-        for (asked, tenant) in (0..self.people.tenants as usize).rev().enumerate() {
-            // The gateway has to know every key before anything is timed.
-            let enough = !self.looks && reach.stay_open().is_some_and(|most| asked >= most);
-            if enough {
-                break;
-            }
+    async fn sweep(&self, reach: &mut Reach, open: usize) -> Result<()> {
+        let tenants = self.people.tenants as usize;
+        // The gateway has to know every key before anything is timed.
+        let all = self.looks || self.arm == Arm::Gateway;
+        let from = if all { 0 } else { tenants.saturating_sub(open) };
+        for tenant in from..tenants {
             self.stop.check()?;
             let ask = self.people.ask(tenant, 0);
             let rows = reach.find(&ask).await?;
@@ -308,6 +326,15 @@ impl Turn<'_> {
         Ok((window, kept))
     }
 
+    /// Writes to as many databases as stay open, once to each.
+    async fn first_writes(&self, reach: &mut Reach, open: usize) -> Result<()> {
+        for insert in self.draws.firsts(open) {
+            self.stop.check()?;
+            reach.insert(insert).await?;
+        }
+        Ok(())
+    }
+
     /// Times inserts, and reads some of them back.
     async fn inserts(&self, reach: &mut Reach, around: &Around<'_>) -> Result<Window> {
         let inserts = &self.draws.inserts;
@@ -332,9 +359,9 @@ impl Turn<'_> {
     }
 
     /// Removes what was inserted, directly from the databases. How many there were.
-    async fn clear(&self, mut handles: Handles) -> Result<u64> {
+    async fn clear(&self, mut handles: Handles, open: usize) -> Result<u64> {
         let mut keys: Vec<(usize, Key)> =
-            self.draws.inserts.iter().map(|i| (i.tenant, i.row.key.clone())).collect();
+            self.draws.inserted(open).map(|i| (i.tenant, i.row.key.clone())).collect();
         keys.sort_by_key(|(tenant, _)| *tenant);
         let mut removed = 0;
         for own in keys.chunk_by(|a, b| a.0 == b.0) {
@@ -402,8 +429,7 @@ impl Before {
         let used = Usage { ns, ..Usage::now().since(&self.used) };
         let seen = Processors::now();
         let beside = around.used();
-        let user = beside.user_ns.saturating_sub(self.beside.user_ns);
-        let system = beside.system_ns.saturating_sub(self.beside.system_ns);
+        let ServerUse { user_ns: user, system_ns: system, .. } = between(&self.beside, &beside);
         let shares =
             self.seen.zip(seen).map(|(before, now)| now.with_servers(user + system).since(&before));
         let used =

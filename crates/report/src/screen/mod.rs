@@ -140,11 +140,23 @@ fn place(results: &Results) -> String {
     if machine.virtual_machine == Some(true) {
         parts.push("virtual machine".into());
     }
-    let rounds = match starts(results) {
-        1 => "1 round".to_owned(),
-        n => format!("{n} rounds"),
+    let rounds = match (fewest(results), starts(results)) {
+        (_, 1) => "1 round".to_owned(),
+        (least, most) if least < most => format!("{least} to {most} rounds"),
+        (_, n) => format!("{n} rounds"),
     };
     format!("{}; {rounds} in {} s", parts.join(", "), fixed(results.seconds, 0))
+}
+
+/// The rounds of that number of tenants that had the fewest.
+fn fewest(results: &Results) -> u32 {
+    let Some(tenants) = &results.tenants else { return u32::MAX };
+    let of = |store: &&str| {
+        let sizes = tenants.sizes(store);
+        sizes.into_iter().map(|size| results.tenants_rounds(store, size).0).collect::<Vec<_>>()
+    };
+    let all = tenants.stores().iter().flat_map(of).filter(|rounds| *rounds > 0).min();
+    all.unwrap_or(u32::MAX)
 }
 
 /// The commands that show more; on a narrow screen without what they are for, and in two lines where they have to be,

@@ -23,9 +23,9 @@ const HEADS: [[&str; 2]; 11] = [
     ["", "tenants"],
     ["", ""],
     ["query", "µs"],
-    ["of one", "table"],
+    ["vs one", "table"],
     ["insert", "µs"],
-    ["of one", "table"],
+    ["vs one", "table"],
     ["first", "ms"],
     ["", "memory"],
     ["", "disk"],
@@ -183,7 +183,7 @@ fn legend(results: &Results, rows: &[Vec<String>], hidden: usize, tenants: &Tena
     if has('?') {
         parts.push("? not shown to differ".into());
     }
-    parts.push("first: of a tenant whose database is not open".into());
+    parts.push("first: a tenant's first query since the start".into());
     parts.push(format!("{} databases open at most", whole(tenants.open)));
     if hidden > 0 {
         parts.push(format!("+{hidden} rows in the report"));

@@ -25,9 +25,12 @@ pub(super) fn warnings(results: &Results) -> Vec<String> {
     let few = starts > 0 && starts < FEWEST;
     if few {
         let rounds = counted(starts, "rounds");
-        let budget = enough(results, FEWEST as u32);
-        let what = format!("{rounds}, and ranking takes {FEWEST}: try --budget {budget}");
-        said.push(what);
+        let try_this = match (results.stopped, (results.plan.stop.max_rounds as usize) < FEWEST) {
+            (None | Some(Stopped::Interrupted), _) => String::new(),
+            (_, true) => format!(": try --rounds {FEWEST}"),
+            (_, false) => format!(": try --budget {}", enough(results, FEWEST as u32)),
+        };
+        said.push(format!("{rounds}, and ranking takes {FEWEST}{try_this}"));
     }
     let (share, noisy) = results.noise();
     if noisy {

@@ -42,7 +42,14 @@ pub(super) fn title(results: &Results) -> String {
         _ => "none".into(),
     };
     let documents = whole(tenants.documents);
-    format!("Tenants: {many} with {documents} {} each, on {}", results.dataset.kind, list(&stores))
+    let on: Vec<String> = stores
+        .iter()
+        .map(|store| match tenants.tier(store) {
+            Some(tier) => format!("{store} ({tier})"),
+            None => (*store).to_owned(),
+        })
+        .collect();
+    format!("Tenants: {many} with {documents} {} each, on {}", results.dataset.kind, list(&on))
 }
 
 /// What an arm is, behind `queries take … in`.

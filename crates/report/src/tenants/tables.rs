@@ -83,7 +83,7 @@ pub(super) fn overview(results: &Results, tenants: &Tenants, store: &str) -> Sec
         title: format!("{store}: one table, and a database each"),
         about: format!(
             "{} records of each tenant; {} answer a query on average. of one table: the time over that of one table \
-             with as many tenants, within the same rounds. first query: of a tenant whose database is not open. \
+             with as many tenants, within the same rounds. first query: of a tenant, since the start of the server. \
              memory, files: of all processes of the server and the gateway, when each tenant was asked once. disk: \
              after a clean end, less what the empty server had.",
             whole(tenants.documents),
@@ -216,8 +216,9 @@ pub(super) fn each(tenants: &Tenants) -> Option<Section> {
     (!table.rows.is_empty()).then(|| Section {
         title: "What one more tenant takes".into(),
         about: format!(
-            "The difference between the most and the fewest tenants, over their number; of disk that is mostly the {} \
-             records. At most {} databases were open at once, so that memory and files grow up to there only.",
+            "The difference between the most and the fewest tenants with which all databases stay open (or, without \
+             such, of all), over their number; of disk that is mostly the {} records. At most {} were open at once: \
+             beyond, memory and files hardly grow.",
             whole(tenants.documents),
             whole(tenants.open)
         ),

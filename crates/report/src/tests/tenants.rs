@@ -89,6 +89,7 @@ pub(crate) fn tenants(stores: &[&str]) -> Results {
                     store: (*store).into(),
                     arm: (*arm).into(),
                     tenants: size,
+                    tier: Some("t3".into()),
                     refused: None,
                     making_ns: if *arm == GATEWAY { 0 } else { 1_500_000_000 },
                     disk: Some(size * 200_000 * (n as u64 + 1)),
