@@ -221,6 +221,14 @@ impl Error {
         self.0.hint.as_deref()
     }
 
+    /// The same without a text in what it says: one that nobody who reads it knows. Its sources stay as they are.
+    pub fn without(mut self, text: &str) -> Self {
+        if self.0.context.contains(text) {
+            self.0.context = self.0.context.replace(text, "");
+        }
+        self
+    }
+
     /// What is wrong, without place and source.
     pub fn context(&self) -> &str {
         &self.0.context

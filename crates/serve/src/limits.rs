@@ -90,6 +90,8 @@ struct Share {
     /// Bytes of bodies that are in memory.
     bytes: AtomicUsize,
     tally: Tally,
+    /// Parts of streams that are being made.
+    making: Arc<Semaphore>,
     /// Work on stores that are in this process: all processors but one, where there are several, are one tenant's at most.
     work: Arc<Semaphore>,
 }
@@ -136,6 +138,8 @@ const STRANGERS: f64 = 5000.0;
 /// Refusals a second that are answered at once: to one tenant, and to all who have no valid key.
 const REFUSALS: f64 = 100.0;
 const REFUSALS_OF_STRANGERS: f64 = 1000.0;
+/// Parts of a tenant's streams that are made at once: until it is known how many bytes they have, nothing else bounds them.
+const MAKING: usize = 2;
 /// After so many nanoseconds without a request of another, a tenant is alone.
 const ALONE: u64 = 1_000_000_000;
 /// How long one is held back at most.
@@ -168,6 +172,12 @@ impl Gate {
         }
     }
 
+    /// Waits until a tenant may make one more part of a stream; it ends when its bytes are counted.
+    pub(crate) async fn making(&self, shares: &Shares) -> Option<OwnedSemaphorePermit> {
+        // It is never closed.
+        shares.tenant.making.clone().acquire_owned().await.ok()
+    }
+
     /// Notes that a tenant is asking: whether others are.
     fn heard(&self, shares: &Shares) {
         let own = Arc::as_ptr(&shares.tenant) as usize;
@@ -198,6 +208,7 @@ impl Gate {
                 refused: Rate::new(),
                 bytes: AtomicUsize::new(0),
                 tally: Tally::default(),
+                making: Arc::new(Semaphore::new(MAKING)),
                 work: Arc::new(Semaphore::new(self.processors)),
                 at_once: Arc::new(Semaphore::new(self.limits.tenant_at_once)),
             })

@@ -7,7 +7,7 @@
 use std::{
     ffi::OsString,
     fs, io,
-    os::unix::fs::MetadataExt,
+    os::unix::fs::{MetadataExt, PermissionsExt},
     path::{Component, Path, PathBuf},
 };
 
@@ -60,6 +60,45 @@ pub fn followed(path: &Path) -> Result<PathBuf> {
     Ok(at)
 }
 
+/// A file that is to have what others may not read: if there is one at this path, that it is a regular file of this user,
+/// which from now on nobody else may open.
+///
+/// # Errors
+/// [`Denied`](ErrorKind::Denied) where it is another user's, or a link of another user; [`Invalid`](ErrorKind::Invalid) where it
+/// is no regular file.
+pub fn private(path: &Path) -> Result<()> {
+    let named = |e: Error| e.in_place(path.display().to_string());
+    let own = |found: &fs::Metadata| match found.uid() == geteuid().as_raw() {
+        true => Ok(()),
+        false => {
+            let what = "it is another user's, who could read what is written to it";
+            let e = Error::new(ErrorKind::Denied, what);
+            Err(named(e.with_hint("remove it, or name another file")))
+        }
+    };
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(named(e.into())),
+    };
+    own(&found)?;
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        // A link of ours to nothing.
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(named(e.into())),
+    };
+    own(&found)?;
+    if !found.is_file() {
+        return Err(named(Error::invalid("it is not a regular file")));
+    }
+    if found.mode() & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+            .map_err(|e| named(e.into()))?;
+    }
+    Ok(())
+}
+
 /// The parts of a path, the first one last.
 fn parts(path: &Path) -> Vec<OsString> {
     let parts = path.components().rev().filter(|part| *part != Component::CurDir);
@@ -82,9 +121,37 @@ fn trusted(path: &Path, link: &fs::Metadata, folder: &fs::Metadata) -> Result<()
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::{PermissionsExt, lchown, symlink};
+    use std::os::unix::fs::{lchown, symlink};
 
     use super::*;
+
+    #[test]
+    fn a_private_file_is_ours_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().mode() & 0o777;
+        private(&at("none")).unwrap();
+        fs::write(at("wide"), "x").unwrap();
+        fs::set_permissions(at("wide"), fs::Permissions::from_mode(0o666)).unwrap();
+        private(&at("wide")).unwrap();
+        assert_eq!(mode("wide"), 0o600);
+        symlink(at("wide"), at("link")).unwrap();
+        symlink(at("none"), at("nowhere")).unwrap();
+        private(&at("link")).unwrap();
+        private(&at("nowhere")).unwrap();
+        assert_eq!(private(folder.path()).unwrap_err().kind(), ErrorKind::Invalid);
+        nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert_eq!(private(&at("pipe")).unwrap_err().kind(), ErrorKind::Invalid);
+        if geteuid().is_root() {
+            let other = Some(nix::unistd::Uid::from_raw(65_534));
+            nix::unistd::chown(&at("wide"), other, None).unwrap();
+            for name in ["wide", "link"] {
+                assert_eq!(private(&at(name)).unwrap_err().kind(), ErrorKind::Denied, "{name}");
+            }
+            lchown(at("nowhere"), Some(65_534), None).unwrap();
+            assert_eq!(private(&at("nowhere")).unwrap_err().kind(), ErrorKind::Denied);
+        }
+    }
 
     #[test]
     fn links_are_followed_as_the_system_does() {

@@ -174,7 +174,12 @@ impl Pepper {
         let metadata = std::fs::metadata(path).map_err(|e| named(e.into()).with_hint(&*make))?;
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt;
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            let user = nix::unistd::geteuid().as_raw();
+            if ![user, 0].contains(&metadata.uid()) {
+                let hint = format!("chown {user} {}", path.display());
+                return Err(named(Error::invalid("another user owns this secret")).with_hint(hint));
+            }
             if metadata.permissions().mode() & 0o077 != 0 {
                 let hint = format!("chmod 600 {}", path.display());
                 return Err(

@@ -42,7 +42,7 @@ pub(super) const ROUTE: Route = Route {
 };
 
 /// Batches that wait for a slow client.
-const WAITING: usize = 2;
+const WAITING: usize = 1;
 
 /// Rows as they are sent.
 pub(crate) trait Writer: Send + 'static {
@@ -107,6 +107,7 @@ pub(crate) fn streamed(
             let Some(query) = query else { return Ok(()) };
             let mut rows = query::find(store, &query).await?.rows;
             loop {
+                let making = call.gateway.gate.making(call.shares()).await;
                 call.take_turn().await;
                 let Some(batch) = rows.try_next().await? else { break };
                 let mut bytes = Vec::with_capacity(256 * batch.len());
@@ -121,7 +122,12 @@ pub(crate) fn streamed(
                     return Err(Error::new(ErrorKind::Unavailable, problem.detail()));
                 }
                 begun = true;
-                if send.send(Ok(Some(bytes.into()))).await.is_err() {
+                bytes.shrink_to_fit();
+                let bytes = call.counted_in_time(bytes).await;
+                drop(making);
+                let bytes =
+                    bytes.map_err(|e| Error::new(ErrorKind::Unavailable, e.detail().to_owned()))?;
+                if send.send(Ok(Some(bytes))).await.is_err() {
                     return Ok(());
                 }
             }

@@ -16,7 +16,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Reached;
 use crate::{
     gateway::Gateway,
-    limits::Weight,
+    limits::{Shares, Weight},
     names::{self, CollectionName},
     problem::Problem,
     tenants::{Collection, TenantDb},
@@ -99,13 +99,42 @@ impl Call {
 
     /// What is to be answered, counted among the bytes of bodies until it is sent, where it is much.
     pub(crate) fn counted(&self, bytes: Vec<u8>) -> Result<Bytes, Problem> {
-        const MUCH: usize = 32 << 10;
-        if bytes.len() < MUCH {
-            return Ok(bytes.into());
+        match self.weighed(bytes.len())? {
+            None => Ok(bytes.into()),
+            Some(weight) => Ok(Bytes::from_owner(Counted { bytes, _weight: weight })),
         }
-        let mut weight = self.gateway.gate.weight(&self.tenant.principal().grant().shares);
-        weight.add(bytes.len())?;
-        Ok(Bytes::from_owner(Counted { bytes, _weight: weight }))
+    }
+
+    /// The same for a part of a stream: it waits until other answers are sent, as long as a client may take nothing.
+    pub(crate) async fn counted_in_time(&self, bytes: Vec<u8>) -> Result<Bytes, Problem> {
+        /// How often it is tried.
+        const AGAIN: Duration = Duration::from_millis(20);
+        let until = tokio::time::Instant::now() + self.gateway.arrival();
+        loop {
+            match self.weighed(bytes.len()) {
+                Ok(None) => return Ok(bytes.into()),
+                Ok(Some(weight)) => {
+                    return Ok(Bytes::from_owner(Counted { bytes, _weight: weight }));
+                }
+                Err(problem) if tokio::time::Instant::now() > until => return Err(problem),
+                Err(_) => tokio::time::sleep(AGAIN).await,
+            }
+        }
+    }
+
+    /// What so many bytes weigh; none where they are few.
+    fn weighed(&self, bytes: usize) -> Result<Option<Weight>, Problem> {
+        const MUCH: usize = 32 << 10;
+        if bytes < MUCH {
+            return Ok(None);
+        }
+        let mut weight = self.gateway.gate.weight(self.shares());
+        weight.add(bytes).map(|()| Some(weight))
+    }
+
+    /// What its tenant and its key share.
+    pub(crate) fn shares(&self) -> &Shares {
+        &self.tenant.principal().grant().shares
     }
 }
 

@@ -168,7 +168,8 @@ async fn answered(
             }
             let allow = problem.allow.as_deref().and_then(|text| HeaderValue::from_str(text).ok());
             let (name, cause) = (problem.name(), problem.cause.clone());
-            if problem.status() == StatusCode::UNAUTHORIZED {
+            // A link that is no good says nothing of the session.
+            if problem.status() == StatusCode::UNAUTHORIZED && !seen.linked {
                 seen.cookie = gateway.sessions.cookie();
             }
             let mut response = (manner.told)(problem, &seen);

@@ -33,6 +33,8 @@ pub(crate) struct Seen {
     pub cookie: String,
     /// What its tenant and key share; none where no key was let in.
     pub shares: Option<Shares>,
+    /// It came by a link, and not by a session.
+    pub linked: bool,
 }
 
 /// What is served to anyone.

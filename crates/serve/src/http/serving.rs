@@ -1,6 +1,7 @@
 //! Connections: so many at once, each with a time for its handshake and for the head of a request, until they are to end.
 //!
-//! Where few places are left, a connection ends with the answer it gets: clients that keep theirs open lock nobody out.
+//! Where few places are left, a connection ends with the answer it gets, and what comes then has less time: clients that keep
+//! theirs open, or say nothing, lock nobody out.
 
 use std::{convert::Infallible, future::Future, pin::pin, sync::Arc, time::Duration};
 
@@ -63,6 +64,9 @@ pub(crate) async fn serve(
             }
         };
         let (router, places, watcher) = (router.clone(), places.clone(), graceful.watcher());
+        // Where few places are left, one who says nothing gives his back soon.
+        let scarce = places.available_permits() < spare;
+        let arrival = if scarce { arrival / 10 } else { arrival };
         tokio::spawn(async move {
             // A client that hangs up, or does not speak TLS, is no error of ours.
             if let Some(stream) = ready(incoming, arrival).await {

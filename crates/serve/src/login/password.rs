@@ -23,7 +23,14 @@ pub(crate) struct Passwords {
     nobody: Arc<OnceLock<Option<String>>>,
     /// Each takes 19 MiB and some hundredth of a second of a processor.
     at_once: Arc<Semaphore>,
+    /// Places among those who wait for that, in their order: so somebody who asks over and over on some connections delays
+    /// others by as many hashes, and does not lock them out.
+    line: Semaphore,
 }
+
+/// How many wait at most, and how long.
+const LINE: usize = 64;
+const WAIT: Duration = Duration::from_secs(5);
 
 impl Passwords {
     pub(crate) fn new(pepper: &Pepper) -> Passwords {
@@ -33,15 +40,17 @@ impl Passwords {
             pepper: pepper.clone(),
             nobody: Arc::default(),
             at_once: Arc::new(Semaphore::new(processors.div_ceil(2))),
+            line: Semaphore::new(LINE),
         }
     }
 
-    /// A place among those who are let in. It is taken before anything is looked up, so that names that were made up cost
-    /// no more than they may.
-    pub(super) fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
-        self.at_once.clone().try_acquire_owned().map_err(|_| {
-            Problem::unavailable("too many logins at once").retry(Duration::from_secs(1))
-        })
+    /// Waits for a place among those who are let in. It is taken before anything is looked up, so that names that were made
+    /// up cost no more than they may.
+    pub(super) async fn enter(&self) -> Result<OwnedSemaphorePermit, Problem> {
+        let busy = || Problem::unavailable("too many logins at once").retry(Duration::from_secs(1));
+        let _line = self.line.try_acquire().map_err(|_| busy())?;
+        let place = tokio::time::timeout(WAIT, self.at_once.clone().acquire_owned()).await;
+        place.ok().and_then(Result::ok).ok_or_else(busy)
     }
 
     /// Whether a password is that of this hash; of nobody's, where there is none, never. The place goes into the thread: it is
@@ -104,6 +113,8 @@ fn argon2(secret: &[u8]) -> Result<Argon2<'_>> {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
+
     use super::*;
 
     #[tokio::test]
@@ -113,7 +124,7 @@ mod tests {
         assert!(kept.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{kept}");
         let passwords = Passwords::new(&pepper);
         let fits = async |of: &Passwords, text: &str, hash: Option<&str>| {
-            let place = of.enter().unwrap();
+            let place = of.enter().await.unwrap();
             of.fits(place, text.to_owned(), hash.map(str::to_owned)).await.unwrap()
         };
         assert!(fits(&passwords, "correct horse battery", Some(&kept)).await);
@@ -127,15 +138,25 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn so_many_at_once_and_no_more() {
+    #[tokio::test(start_paused = true)]
+    async fn so_many_at_once_and_the_others_in_their_order() {
         let passwords = Passwords::new(&Pepper::fresh().unwrap());
         let all = passwords.at_once.available_permits();
-        let held: Vec<_> = (0..all).map(|_| passwords.enter().unwrap()).collect();
-        let busy = passwords.enter().unwrap_err();
+        let mut held = Vec::new();
+        for _ in 0..all {
+            held.push(passwords.enter().await.unwrap());
+        }
+        // Nobody leaves.
+        assert_eq!(passwords.enter().await.unwrap_err().status().as_u16(), 503);
+        let mut first = Box::pin(passwords.enter());
+        assert!((&mut first).now_or_never().is_none());
+        let mut others: Vec<_> = (1..LINE).map(|_| Box::pin(passwords.enter())).collect();
+        assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
+        let busy = passwords.enter().now_or_never().unwrap().unwrap_err();
         assert_eq!(busy.status().as_u16(), 503);
-        drop(held);
-        let place = passwords.enter().unwrap();
+        held.pop();
+        let place = first.await.unwrap();
+        drop((others, held));
         assert_eq!(passwords.at_once.available_permits(), all - 1);
         assert!(!passwords.fits(place, "x".into(), None).await.unwrap());
         assert_eq!(passwords.at_once.available_permits(), all);

@@ -42,12 +42,13 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     let Visit { gateway, request, seen, .. } = visit;
     // Before it takes a place: a stranger can be slow.
     let body = whole(request.into_body(), MOST, gateway.arrival(), |_| Ok(())).await?;
-    let _permit = gateway.gate.enter()?;
     let Login { user, password } = serde_json::from_slice(&body)
         .map_err(|_| Problem::invalid("expected {\"user\":\"…\",\"password\":\"…\"}"))?;
     let wrong = || Problem::unauthorized("the user or the password is not right");
     let user = UserName::new(&user).map_err(|_| wrong())?;
-    let place = gateway.logins.passwords.enter()?;
+    let place = gateway.logins.passwords.enter().await?;
+    // Not before: those who wait leave the places of requests to others.
+    let _permit = gateway.gate.enter()?;
     let tries = gateway.logins.tries(&user).take(gateway.clock.now(), PER_SECOND, BURST);
     tries.map_err(|after| {
         Problem::too_many("too many logins of this user").retry(after.max(Duration::from_secs(1)))
@@ -55,14 +56,11 @@ async fn login(visit: Visit<'_>) -> Result<Response, Problem> {
     let grant = gateway.grants.known(&user.prefix(), &gateway.gate).await?;
     let hash = grant.as_ref().map(|grant| grant.key.mac.clone());
     // Unknown, revoked and wrong take the same time, and are told the same.
-    if !gateway.logins.passwords.fits(place, password, hash).await? {
-        return Err(wrong());
-    }
-    if let Some(grant) = grant {
-        seen.tenant.clone_from(&grant.tenant.name);
-        seen.key = user.prefix();
-    }
-    let token = gateway.logins.tokens.fresh(&user)?;
+    let fits = gateway.logins.passwords.fits(place, password, hash).await?;
+    let grant = grant.filter(|_| fits).ok_or_else(wrong)?;
+    seen.tenant.clone_from(&grant.tenant.name);
+    seen.key = user.prefix();
+    let token = gateway.logins.tokens.fresh(&user, &grant.key)?;
     let answer = Json(json!({ "token": token, "expires_in": SECONDS }));
     Ok(([(header::CACHE_CONTROL, "no-store")], answer).into_response())
 }

@@ -14,7 +14,10 @@ use sha2::Sha256;
 use steelyard_base::{Error, Result};
 
 use super::UserName;
-use crate::{catalog::Pepper, random};
+use crate::{
+    catalog::{KeyRow, Pepper},
+    random,
+};
 
 /// How long a token is good, in seconds.
 pub(super) const SECONDS: u64 = 900;
@@ -25,6 +28,8 @@ const ISSUER: &str = "steelyard";
 struct Claims {
     /// The user, as the prefix of a key.
     sub: String,
+    /// The mark of the password it was given for ([`Tokens::mark`]).
+    pwd: String,
     iss: String,
     /// The installation.
     aud: String,
@@ -38,6 +43,7 @@ pub(crate) struct Tokens {
     decoding: DecodingKey,
     validation: Validation,
     audience: String,
+    pepper: Pepper,
 }
 
 impl Tokens {
@@ -66,30 +72,40 @@ impl Tokens {
             decoding: DecodingKey::from_secret(&secret),
             validation,
             audience,
+            pepper: pepper.clone(),
         }
     }
 
-    /// A token of a user.
-    pub(super) fn fresh(&self, user: &UserName) -> Result<String> {
-        self.until(user.prefix(), get_current_timestamp() + SECONDS)
+    /// The mark of a user's password and tenant: another one once the password is set anew, whether it is the same or not, and
+    /// of a user of the same name in another tenant.
+    pub(crate) fn mark(&self, user: &KeyRow) -> String {
+        // The hash of a password has a salt of its own.
+        let mac = self.pepper.sign("token of", &[user.tenant.as_bytes(), user.mac.as_bytes()]);
+        random::as_hex(&mac.finalize().into_bytes()[..16])
     }
 
-    fn until(&self, sub: String, exp: u64) -> Result<String> {
+    /// A token of a user, as the catalog has it.
+    pub(super) fn fresh(&self, user: &UserName, row: &KeyRow) -> Result<String> {
+        self.until(user.prefix(), self.mark(row), get_current_timestamp() + SECONDS)
+    }
+
+    fn until(&self, sub: String, pwd: String, exp: u64) -> Result<String> {
         let iat = get_current_timestamp();
-        let claims = Claims { sub, iss: ISSUER.into(), aud: self.audience.clone(), exp, iat };
+        let claims = Claims { sub, pwd, iss: ISSUER.into(), aud: self.audience.clone(), exp, iat };
         encode(&Header::new(Algorithm::HS256), &claims, &self.encoding)
             .map_err(|e| Error::invalid(format!("no token can be made: {e}")))
     }
 
-    /// Whose token this is, as the prefix of a key; none where it is not a good one.
-    pub(crate) fn user(&self, text: &str) -> Option<String> {
+    /// Whose token this is, as the prefix of a key, and the mark it was given for; none where it is not a good one.
+    pub(crate) fn user(&self, text: &str) -> Option<(String, String)> {
         /// Ours have some 300 bytes.
         const LONGEST: usize = 1024;
         if text.len() > LONGEST || text.bytes().filter(|b| *b == b'.').count() != 2 {
             return None;
         }
         let token = decode::<Claims>(text, &self.decoding, &self.validation).ok()?;
-        Some(token.claims.sub).filter(|sub| UserName::is_of(sub))
+        let Claims { sub, pwd, .. } = token.claims;
+        UserName::is_of(&sub).then_some((sub, pwd))
     }
 }
 
@@ -139,21 +155,46 @@ mod tests {
     use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 
     use super::*;
+    use crate::catalog::Scope;
 
     #[test]
     fn a_token_is_good_for_its_installation_and_its_time() {
         let pepper = Pepper::fresh().unwrap();
         let (tokens, other) = (Tokens::new(&pepper), Tokens::new(&Pepper::fresh().unwrap()));
         let user = UserName::new("ann@example.com").unwrap();
-        let token = tokens.fresh(&user).unwrap();
-        assert_eq!(tokens.user(&token), Some("user:ann@example.com".to_owned()));
-        assert_eq!(Tokens::new(&pepper).user(&token), Some("user:ann@example.com".to_owned()));
+        let row = row("austin", "$argon2id$one");
+        let token = tokens.fresh(&user, &row).unwrap();
+        let is = Some(("user:ann@example.com".to_owned(), tokens.mark(&row)));
+        assert_eq!(tokens.user(&token), is);
+        assert_eq!(Tokens::new(&pepper).user(&token), is);
         assert_eq!(other.user(&token), None);
-        let past = tokens.until(user.prefix(), get_current_timestamp() - 1).unwrap();
+        let past = tokens.until(user.prefix(), String::new(), get_current_timestamp() - 1).unwrap();
         assert_eq!(tokens.user(&past), None);
         // Not the prefix of an API key.
-        let key = tokens.until("abcdefghijklmnop".into(), get_current_timestamp() + 9).unwrap();
+        let soon = get_current_timestamp() + 9;
+        let key = tokens.until("abcdefghijklmnop".into(), String::new(), soon).unwrap();
         assert_eq!(tokens.user(&key), None);
+    }
+
+    fn row(tenant: &str, mac: &str) -> KeyRow {
+        KeyRow {
+            tenant: tenant.into(),
+            mac: mac.into(),
+            scope: Scope::Read,
+            label: "user".into(),
+            created: "2026-01-01T00:00:00Z".into(),
+            revoked: false,
+        }
+    }
+
+    #[test]
+    fn another_password_and_another_tenant_have_another_mark() {
+        let tokens = Tokens::new(&Pepper::fresh().unwrap());
+        let marks = [("a", "$one"), ("b", "$one"), ("a", "$two"), ("a$", "one")]
+            .map(|(tenant, mac)| tokens.mark(&row(tenant, mac)));
+        for (n, mark) in marks.iter().enumerate() {
+            assert!(mark.len() == 32 && !marks[..n].contains(mark), "{marks:?}");
+        }
     }
 
     /// Every byte of it matters, and so does every claim and the algorithm.
@@ -161,7 +202,7 @@ mod tests {
     fn nothing_but_what_was_signed_is_a_token() {
         let pepper = Pepper::fresh().unwrap();
         let tokens = Tokens::new(&pepper);
-        let token = tokens.fresh(&UserName::new("ann").unwrap()).unwrap();
+        let token = tokens.fresh(&UserName::new("ann").unwrap(), &row("a", "$one")).unwrap();
         for at in 0..token.len() {
             let mut bytes = token.clone().into_bytes();
             bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
@@ -182,7 +223,7 @@ mod tests {
             }
         }
         let good = serde_json::json!({
-            "sub": "user:ann", "iss": ISSUER, "aud": tokens.audience, "iat": 1,
+            "sub": "user:ann", "pwd": "", "iss": ISSUER, "aud": tokens.audience, "iat": 1,
             "exp": get_current_timestamp() + 9,
         });
         let signed = |claims: &serde_json::Value| {

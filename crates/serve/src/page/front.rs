@@ -69,6 +69,7 @@ async fn home(visit: Visit<'_>) -> Result<Response, Problem> {
         if request.method() != Method::GET {
             return Err(Problem::invalid("a link is opened by GET"));
         }
+        seen.linked = true;
         let key = gateway.sessions.redeem(token).ok_or_else(|| {
             Problem::unauthorized(
                 "This link was opened before, or is older than ten minutes. Sign in with a key, or ask for another link.",

@@ -214,6 +214,9 @@ impl Tenants {
     /// # Errors
     /// As [`show`](Tenants::show).
     pub async fn add_key(&self, name: &TenantName, scope: Scope, label: &str) -> Result<ApiKey> {
+        if label.len() > 256 || label.chars().any(char::is_control) {
+            return Err(Error::invalid("a label has at most 256 bytes, and no control characters"));
+        }
         self.catalog.known(name).await?;
         self.catalog.add_key(name, scope, label, &self.pepper).await
     }

@@ -2,12 +2,13 @@
 //!
 //! The file is a head, then for each table its records, then an end with their number; without that end it is no backup.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     file::{Frames, Reading, Sink, Writing},
     format::Coder,
+    link,
     record::{Document, Value},
     store::{Key, Row},
 };
@@ -41,6 +42,7 @@ impl Tenants {
         wait: impl AsyncFn(Duration),
     ) -> Result<u64> {
         let row = self.catalog.known(name).await?.row;
+        link::private(Path::new(file))?;
         match row.state {
             State::Active if freeze => {
                 self.freeze(name).await?;

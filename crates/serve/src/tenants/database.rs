@@ -4,7 +4,7 @@
 //! name is the tenant's prefix ([`Prefix::tenant`]), and its part of the marker's table has the marker and the names of its
 //! collections, which are tables of all tenants.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use futures_util::TryStreamExt;
 use steelyard_base::{Error, ErrorKind, Result};
@@ -135,7 +135,17 @@ impl Database {
 
     /// A table, which may not be there.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
-        self.tenants(self.place.table(name)?)
+        self.tenants(self.place.table(&self.stored(name))?)
+    }
+
+    /// What a table is called in the store. Where tenants share a store that takes two names for the same, whatever their
+    /// case, each spelling has a table of its own: else a tenant would find out what another has.
+    fn stored<'a>(&self, name: &'a str) -> Cow<'a, str> {
+        let folds = || matches!(&*self.place.url().scheme, "sqlite" | "mysql" | "mariadb");
+        match self.part.is_some() && name.bytes().any(|b| b.is_ascii_uppercase()) && folds() {
+            true => folded(name).into(),
+            false => name.into(),
+        }
     }
 
     /// The table for those who may only read, and may be told what was there a moment ago.
@@ -143,9 +153,10 @@ impl Database {
         if self.replicas.is_empty() {
             return self.table(name);
         }
-        let replicas = self.replicas.iter().map(|replica| replica.table(name));
+        let name = self.stored(name);
+        let replicas = self.replicas.iter().map(|replica| replica.table(&name));
         let replicas = replicas.collect::<Result<_>>()?;
-        self.tenants(Arc::new(Replicas::new(self.place.table(name)?, replicas, Duration::ZERO)?))
+        self.tenants(Arc::new(Replicas::new(self.place.table(&name)?, replicas, Duration::ZERO)?))
     }
 
     /// What of a table is the tenant's.
@@ -202,6 +213,14 @@ impl Database {
 /// What keys of names of tables begin with, in the table of the marker.
 const LISTED: &str = "table ";
 
+/// A name in lower case, and behind a sign that no collection has in its name, which of its letters were not: as bits, the
+/// first letter the lowest.
+fn folded(name: &str) -> String {
+    let upper = |(n, b): (usize, u8)| u128::from(b.is_ascii_uppercase()) << n.min(127);
+    let bits = name.bytes().enumerate().map(upper).fold(0, |all, one| all | one);
+    format!("{}${bits:x}", name.to_ascii_lowercase())
+}
+
 fn listed(name: &str) -> Result<Key> {
     Key::new(format!("{LISTED}{name}"))
 }
@@ -234,5 +253,23 @@ pub(crate) fn url(shard: &Shard, id: &DatabaseId) -> Result<String> {
     match part(shard.layout, id) {
         Some(part) => part.url(&shard.url),
         None => Ok(shard.url.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_spelling_of_a_name_is_one_of_its_own_whatever_the_case() {
+        let names = ["payroll", "Payroll", "PAYROLL", "payrolL", "pAYROLL", "a-B_c", "A-b_c"];
+        let mut stored: Vec<String> = names.map(folded).into();
+        assert_eq!(stored[1], "payroll$1");
+        stored.extend(["payroll".into(), "a-b_c".into()]);
+        let count = stored.len();
+        stored.iter_mut().for_each(|name| name.make_ascii_lowercase());
+        stored.sort();
+        stored.dedup();
+        assert_eq!(stored.len(), count);
     }
 }

@@ -1,11 +1,14 @@
 //! Writes the collections of one tenant to files that other programs read.
 
-use std::path::Path;
+use std::{os::unix::fs::MetadataExt, path::Path};
+
+use nix::unistd::geteuid;
 
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     file::{Sink, Writing},
     format::{Takes, Wrapped},
+    link,
     record::Document,
     store::query,
 };
@@ -31,8 +34,14 @@ impl Tenants {
             return Err(Error::new(ErrorKind::Conflict, what));
         }
         let database = self.database(&row).await?;
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Error::from(e).in_place(folder.display().to_string()))?;
+        let at = |e: std::io::Error| Error::from(e).in_place(folder.display().to_string());
+        std::fs::create_dir_all(folder).map_err(at)?;
+        if std::fs::metadata(folder).map_err(at)?.uid() != geteuid().as_raw() {
+            let what =
+                "the folder is another user's, who could read and replace what is written to it";
+            let e = Error::new(ErrorKind::Denied, what).in_place(folder.display().to_string());
+            return Err(e.with_hint("name a folder of your own, or one that is not there"));
+        }
         let with_key = format.format.info().takes != Takes::Marc;
         let mut open: Option<(String, Sink)> = None;
         let mut records = 0;
@@ -45,6 +54,7 @@ impl Tenants {
                     sink.finish()?;
                 }
                 let path = folder.join(format!("{table}.{format}"));
+                link::private(&path)?;
                 let path = path
                     .to_str()
                     .ok_or_else(|| Error::invalid("the name of the folder is not UTF-8"))?;

@@ -100,8 +100,11 @@ impl Grants {
     /// The principal of a key or a token, if it is one and its tenant is there.
     pub(crate) async fn principal(&self, text: &str, gate: &Gate) -> Result<Principal, Problem> {
         let wrong = || Problem::unauthorized("the key is not valid");
-        if let Some(user) = self.tokens.user(text) {
-            return self.known(&user, gate).await?.map(Principal).ok_or_else(wrong);
+        if let Some((user, mark)) = self.tokens.user(text) {
+            let grant = self.known(&user, gate).await?;
+            // Of this tenant, and of the password that it has now.
+            let grant = grant.filter(|grant| self.tokens.mark(&grant.key) == mark);
+            return grant.map(Principal).ok_or_else(wrong);
         }
         // A key that was made up costs no lookup.
         let key =

@@ -182,3 +182,25 @@ async fn requests_of_two_lengths_are_refused() {
     assert_eq!(raw(&gateway.address, long.as_bytes()).await.status, 431);
     gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
 }
+
+/// Whether tenants share tables or not, what one has is nobody else's to find out, also in a store whose names know no case.
+#[tokio::test]
+async fn names_of_collections_are_each_tenants_own_whatever_their_case() {
+    for layout in ["own", "shared"] {
+        let gateway = Running::start_in(layout, "").await;
+        gateway.put(&gateway.b, "/v1/docs/secretsb/x", "", r#"{"of":"b"}"#).await.is(201);
+        let got = gateway.get(&gateway.a, "/v1/docs/SECRETSB").await.is(200);
+        assert_eq!(got.json()["items"], serde_json::json!([]), "{layout}");
+        gateway.put(&gateway.a, "/v1/docs/SECRETSB/x", "", r#"{"of":"a"}"#).await.is(201);
+        gateway.get(&gateway.a, "/v1/docs/secretsB/x").await;
+        let own = gateway.get(&gateway.b, "/v1/docs/secretsb/x").await.is(200);
+        assert_eq!(own.text(), r#"{"of":"b"}"#);
+        let names = gateway.get(&gateway.a, "/v1/docs").await.is(200).text();
+        assert!(names.contains("SECRETSB") && !names.contains("secretsb"), "{names}");
+        // Nor does an error name what holds them apart.
+        for body in [r#"{"a":18446744073709551615}"#, r#"{"a":0.1e-400}"#] {
+            let said = gateway.put(&gateway.a, "/v1/docs/p/d1", "", body).await.text();
+            assert!(!said.contains("steelyard_"), "{layout}: {said}");
+        }
+    }
+}

@@ -47,18 +47,43 @@ async fn a_user_has_what_the_tenant_has_and_nothing_else() {
     assert_eq!(ask(&gateway, &al, "GET", path, "").await.is(200).text(), r#"{"of":"a"}"#);
     ask(&gateway, &bob, "GET", path, "").await.is(404);
     assert_eq!(gateway.get(&gateway.a, path).await.is(200).text(), r#"{"of":"a"}"#);
-    // Another password; the token is the user's all the same, until the user is revoked.
+    // Another password ends what was given for the one before.
     let other = "another long password";
     gateway.admin.set_user(&name("a"), &user("ann"), other, Scope::Read).await.unwrap();
     gateway.clock.advance(gateway.admin.lease());
     login(&gateway, &json!({ "user": "ann", "password": PASSWORD })).await.is(401);
-    login(&gateway, &json!({ "user": "ann", "password": other })).await.is(200);
-    ask(&gateway, &ann, "PUT", path, "{}").await.is(403);
+    let new = login(&gateway, &json!({ "user": "ann", "password": other })).await.is(200);
+    let new = new.json()["token"].as_str().unwrap().to_owned();
+    ask(&gateway, &ann, "GET", path, "").await.is(401);
+    ask(&gateway, &new, "GET", path, "").await.is(200);
+    ask(&gateway, &new, "PUT", path, "{}").await.is(403);
     gateway.admin.revoke_key(&name("a"), "user:ann").await.unwrap();
     gateway.clock.advance(gateway.admin.lease());
-    ask(&gateway, &ann, "GET", path, "").await.is(401);
+    ask(&gateway, &new, "GET", path, "").await.is(401);
     login(&gateway, &json!({ "user": "ann", "password": other })).await.is(401);
     ask(&gateway, &al, "GET", path, "").await.is(200);
+    // Let in again, with the same password: a token of before is none.
+    gateway.admin.set_user(&name("a"), &user("ann"), other, Scope::Read).await.unwrap();
+    gateway.clock.advance(gateway.admin.lease());
+    ask(&gateway, &new, "GET", path, "").await.is(401);
+}
+
+#[tokio::test]
+async fn a_name_that_another_tenant_has_later_brings_no_token_with_it() {
+    let gateway = Running::start("").await;
+    let (a, b, ann) = (name("a"), name("b"), user("ann"));
+    gateway.admin.set_user(&a, &ann, PASSWORD, Scope::Write).await.unwrap();
+    let old = token(&gateway, "ann").await;
+    ask(&gateway, &old, "PUT", "/v1/docs/c/x", r#"{"of":"a"}"#).await.is(201);
+    gateway.put(&gateway.b, "/v1/docs/c/x", "", r#"{"of":"b"}"#).await.is(201);
+    gateway.admin.remove(&a, async {}).await.unwrap();
+    gateway.clock.advance(gateway.admin.lease());
+    gateway.admin.set_user(&b, &ann, PASSWORD, Scope::Write).await.unwrap();
+    gateway.clock.advance(gateway.admin.lease());
+    ask(&gateway, &old, "GET", "/v1/docs/c/x", "").await.is(401);
+    ask(&gateway, &old, "PUT", "/v1/docs/c/x", "{}").await.is(401);
+    let new = token(&gateway, "ann").await;
+    assert_eq!(ask(&gateway, &new, "GET", "/v1/docs/c/x", "").await.text(), r#"{"of":"b"}"#);
 }
 
 #[tokio::test]

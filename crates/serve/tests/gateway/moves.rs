@@ -317,3 +317,22 @@ async fn what_is_missing_where_a_tenant_was_is_no_answer() {
         gateway.put(key, "/v1/docs/c/x", "", "{}").await;
     }
 }
+
+/// A backup is for nobody else to read, whatever was at its path; and what cannot be one freezes nobody.
+#[tokio::test]
+async fn a_backup_is_a_file_of_its_own_that_others_cannot_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let gateway = Running::start("").await;
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", "{}").await.is(201);
+    let at = |name: &str| gateway.folder.path().join(name).display().to_string();
+    std::fs::write(at("old.cbor"), "").unwrap();
+    std::fs::set_permissions(at("old.cbor"), std::fs::Permissions::from_mode(0o666)).unwrap();
+    gateway.admin.backup(&name("a"), &at("old.cbor"), true, waits(&gateway)).await.unwrap();
+    let mode = std::fs::metadata(at("old.cbor")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let made = std::process::Command::new("mkfifo").arg(at("pipe.cbor")).status().unwrap();
+    assert!(made.success());
+    let pipe = gateway.admin.backup(&name("a"), &at("pipe.cbor"), true, waits(&gateway)).await;
+    assert!(pipe.unwrap_err().to_string().contains("not a regular file"));
+    gateway.put(&gateway.a, "/v1/docs/c/y", "", "{}").await.is(201);
+}

@@ -282,11 +282,17 @@ fn extended(reader: &mut Reader<'_, Cbor>) -> Result<Option<Time>> {
 
 /// The number of tag 2 or 3, by its bytes.
 fn big(tag: u64, reader: &mut Reader<'_, Cbor>) -> Result<Option<Whole>> {
+    /// Its digits take time with the square of its bytes: 16 KiB are 39,457 digits.
+    const LONGEST: usize = 16 << 10;
     let mut bytes = match Cbor::head(reader)? {
         Head::Bytes(bytes) => bytes.to_vec(),
         Head::Joined { bytes, .. } => bytes,
         _ => return Ok(None),
     };
+    if bytes.len() > LONGEST {
+        let what = format!("tag {tag}, a whole number of more than {LONGEST} bytes");
+        return Err(Error::unsupported(what));
+    }
     bytes.reverse();
     if tag == BIG_NEGATIVE {
         // -1 - n: one more.

@@ -80,6 +80,11 @@ impl Prefix {
         Ok(Prefix { tenant: Some(tenant.to_owned()), ..Prefix::new(inner, tenant)? })
     }
 
+    /// What was done, and an error of it in words that have no prefix in them.
+    fn told<T>(&self, done: Result<T>) -> Result<T> {
+        done.map_err(|e| e.without(&self.head))
+    }
+
     fn with(&self, text: &str) -> String {
         [&self.head, text].concat()
     }
@@ -225,7 +230,7 @@ impl Prefix {
                 Err(Error::new(ErrorKind::Mismatch, what))
             }
         };
-        rows.map(move |rows| rows?.into_iter().map(strip).collect()).boxed()
+        rows.map(move |rows| self.told(rows)?.into_iter().map(strip).collect()).boxed()
     }
 }
 
@@ -281,7 +286,7 @@ impl Store for Prefix {
 
     fn check(&self, row: &Row) -> Result<()> {
         self.fit(std::slice::from_ref(row))?;
-        self.inner.check(&self.row(row))
+        self.told(self.inner.check(&self.row(row)))
     }
 
     async fn prepare(&self, layout: &Layout) -> Result<()> {
@@ -297,31 +302,31 @@ impl Store for Prefix {
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
         self.fit(rows)?;
-        self.inner.put(&self.rows(rows)).await
+        self.told(self.inner.put(&self.rows(rows)).await)
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
         self.fit(rows)?;
-        self.inner.load(&self.rows(rows)).await
+        self.told(self.inner.load(&self.rows(rows)).await)
     }
 
     async fn put_each(&self, rows: &[Row]) -> Result<()> {
         self.fit(rows)?;
-        self.inner.put_each(&self.rows(rows)).await
+        self.told(self.inner.put_each(&self.rows(rows)).await)
     }
 
     async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
         self.abilities.can_conditional()?;
         self.fit(std::slice::from_ref(row))?;
-        self.inner.put_if(&self.row(row), expected).await
+        self.told(self.inner.put_if(&self.row(row), expected).await)
     }
 
     async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
-        self.inner.remove_if(&self.key(key), expected).await
+        self.told(self.inner.remove_if(&self.key(key), expected).await)
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
-        let found = self.inner.get(&self.keys(keys)).await?;
+        let found = self.told(self.inner.get(&self.keys(keys)).await)?;
         Ok(found.into_iter().map(|record| record.map(|record| self.own(record))).collect())
     }
 
@@ -331,7 +336,7 @@ impl Store for Prefix {
             return Ok(cut(self.scan(&KeyRange::all()).await?, query));
         }
         self.abilities.can(query)?;
-        Ok(self.stripped(self.inner.find(&self.asked(query)).await?))
+        Ok(self.stripped(self.told(self.inner.find(&self.asked(query)).await)?))
     }
 
     /// A join would find records of other prefixes, and keys that are longer than what names them.
@@ -352,15 +357,15 @@ impl Store for Prefix {
             return Ok(deleted);
         }
         self.abilities.can(&query)?;
-        self.inner.delete(&self.ours(filter)).await
+        self.told(self.inner.delete(&self.ours(filter)).await)
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
-        self.inner.remove(&self.keys(keys)).await
+        self.told(self.inner.remove(&self.keys(keys)).await)
     }
 
     async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>> {
-        Ok(self.stripped(self.inner.scan(&self.range(range)).await?))
+        Ok(self.stripped(self.told(self.inner.scan(&self.range(range)).await)?))
     }
 
     async fn count(&self) -> Result<u64> {
