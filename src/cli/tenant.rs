@@ -328,8 +328,8 @@ pub fn run(args: Args) -> Result<Outcome> {
         Act::Backup(backup) => {
             let name = TenantName::new(&backup.name)?;
             // One that an operator froze stays so.
-            let freezes =
-                !backup.online && stores.wait(tenants.show(&name))?.state == State::Active;
+            let was = stores.wait(tenants.show(&name))?.state;
+            let freezes = !backup.online && was == State::Active;
             let work = tenants.backup(&name, &backup.file, !backup.online, tokio::time::sleep);
             let Some(records) = stopped(&stores, work)? else {
                 if freezes {
@@ -339,16 +339,22 @@ pub fn run(args: Args) -> Result<Outcome> {
                 return Ok(Outcome::Found);
             };
             say(format_args!("{} in {}", count(records, "record"), backup.file));
+            if was == State::Frozen {
+                say(format_args!(
+                    "hint: it was frozen before, and stays so: steelyard tenant thaw {name}"
+                ));
+            }
         }
         Act::Restore(restore) => {
             let name = TenantName::new(&restore.name)?;
             let limits = TenantLimits::default();
-            let records = stores.wait(tenants.restore(
-                &name,
-                restore.shard.as_deref(),
-                &restore.file,
-                limits,
-            ))?;
+            let stop = interrupt::gracefully();
+            let (on, file) = (restore.shard.as_deref(), restore.file.as_str());
+            let restored = tenants.restore(&name, on, file, limits, async { stop.wait().await });
+            let Some(records) = stores.wait(restored)? else {
+                say("ended; there is no such tenant");
+                return Ok(Outcome::Found);
+            };
             say(format_args!("{} in tenant {name}", count(records, "record")));
             say(format_args!("hint: it has no key yet: steelyard tenant key add {name}"));
         }

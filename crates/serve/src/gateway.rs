@@ -84,7 +84,12 @@ impl Gateway {
     /// The database of a principal.
     pub(crate) async fn tenant(&self, principal: Principal) -> Result<TenantDb, Problem> {
         let row = &principal.grant().tenant;
-        let shard = shard(&self.config, &row.shard)?;
+        // Who asks cannot do anything about it.
+        let shard = shard(&self.config, &row.shard).map_err(|e| {
+            let what =
+                "the database of this tenant cannot be reached; the log of the gateway says why";
+            Problem::unavailable(what).retry(Duration::from_secs(30)).because(&e)
+        })?;
         let db = self.opened.get(shard, row).await.map_err(|e| match e.kind() {
             ErrorKind::NotFound | ErrorKind::Mismatch | ErrorKind::Invalid => {
                 // Where the lease has run out it may have been moved. Else there is a tenant, so its database has to be there.

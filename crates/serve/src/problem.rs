@@ -126,7 +126,8 @@ impl Problem {
 /// Of a store. What only an operator can mend, and what may name hosts and files, goes to the log alone.
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
-        let told = |make: fn(Cow<'static, str>) -> Problem| make(error.reason().into());
+        let told =
+            |make: fn(Cow<'static, str>) -> Problem| make(for_clients(error.reason()).into());
         match error.kind() {
             ErrorKind::Invalid | ErrorKind::Malformed => told(Problem::invalid),
             ErrorKind::Unsupported => told(Problem::unsupported),
@@ -144,6 +145,15 @@ impl From<Error> for Problem {
         }
         .because(&error)
     }
+}
+
+/// What a store says, without the options of its URL that it recommends: whoever asks by HTTP has no URL.
+fn for_clients(mut reason: String) -> String {
+    if let Some(at) = reason.find("; use ?") {
+        let end = reason[at + 1..].find("; ").map_or(reason.len(), |next| at + 1 + next);
+        reason.replace_range(at..end, "");
+    }
+    reason
 }
 
 impl IntoResponse for Problem {

@@ -16,6 +16,7 @@
         feature = "postgres",
         feature = "redis",
         feature = "s3",
+        feature = "shards",
         feature = "sqlite"
     )),
     allow(dead_code, unused_imports)

@@ -21,7 +21,7 @@ use nix::sys::{
 use steelyard::{
     Error, ErrorKind, Result,
     copy::KeyRule,
-    serve::{self, Config, Gateway, Listen, Quick, Scope, Socket},
+    serve::{self, Config, Gateway, Listen, Quick, Scope, Socket, Tenants},
     store::{self, Layout, Place, Row, is_url},
 };
 use tokio::{
@@ -100,13 +100,16 @@ pub fn run(args: Args) -> Result<Outcome> {
             return check(&stores, &config);
         }
         log::begin(args.log.unwrap_or(Form::Json));
-        let (listen, gateway) = (config.listen.clone(), stores.wait(Gateway::new(config))?);
+        let (listen, gateway) = (config.listen.clone(), stores.wait(Gateway::new(config.clone()))?);
         let (socket, address) = stores.wait(socket(&listen))?;
         let operators = match listen.operators {
             Some(address) => Some(stores.wait(bind(address))?),
             None => None,
         };
         say(format_args!("serving on {address}"));
+        for what in stores.wait(async { Tenants::open(config).await?.misplaced(false).await })? {
+            say(format_args!("warning: {what}"));
+        }
         if let Some(operators) = &operators {
             say(format_args!("metrics on http://{}/metrics", local(operators)?));
         }
@@ -270,6 +273,14 @@ fn check(stores: &Stores, config: &Config) -> Result<Outcome> {
             }
             Err(e) => return Err(e),
         }
+    }
+    let misplaced =
+        stores.wait(async { Tenants::open(config.clone()).await?.misplaced(true).await })?;
+    if !misplaced.is_empty() {
+        for what in misplaced {
+            say(format_args!("error: {what}"));
+        }
+        return Ok(Outcome::Found);
     }
     say("the configuration is valid");
     Ok(Outcome::Well)

@@ -97,6 +97,11 @@ fn list(width: Option<usize>) -> String {
             say("", &format!("{shape}: {loses}"));
         }
     }
+    say(
+        "shard",
+        "places with names, from steelyard.toml or ?config=FILE: shard://NAME is one, shard: all as one",
+    );
+    say("", "shard://austin?table=people");
     for kind in OPTIONAL.iter().filter(|kind| !kind.built_in) {
         let feature = kind.feature;
         let what =

@@ -86,7 +86,13 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
     let document = document.await??;
     // What is no document is refused whatever there is (RFC 9110, section 13.2.1).
     let wanted = Wanted::of(&call.headers)?;
-    let collection = call.made().await?;
+    // What would be refused makes no collection.
+    let would_be = |store: &dyn Store| {
+        let row = Row { key: id.clone(), record: document.clone() };
+        super::checked(store, &row)?;
+        wanted.fits(&Found::Absent)
+    };
+    let collection = call.made(would_be).await?;
     let store = &*collection.store;
     let done = match call.header(IDEMPOTENCY_KEY.name)? {
         Some(key) => {

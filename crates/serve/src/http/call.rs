@@ -5,12 +5,15 @@ use std::{
     time::Duration,
 };
 
-use axum::{body::Body, http::HeaderMap};
+use axum::{
+    body::Body,
+    http::{HeaderMap, header},
+};
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::Body as _;
 use percent_encoding::percent_decode_str;
-use steelyard_store::store::Key;
+use steelyard_store::store::{Key, Store};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Reached;
@@ -57,9 +60,12 @@ impl Call {
         Ok(self.tenant.existing(self.collection()?)?)
     }
 
-    /// The collection of the path, which is made if it is not there.
-    pub(crate) async fn made(&self) -> Result<Collection, Problem> {
-        self.tenant.made(self.collection()?).await
+    /// The collection of the path, which is made if it is not there, unless `refused` says why it should not be.
+    pub(crate) async fn made(
+        &self,
+        refused: impl FnOnce(&dyn Store) -> Result<(), Problem> + Send,
+    ) -> Result<Collection, Problem> {
+        self.tenant.made(self.collection()?, refused).await
     }
 
     /// A query parameter.
@@ -69,7 +75,11 @@ impl Call {
 
     /// A header, where it is text.
     pub(crate) fn header(&self, name: &str) -> Result<Option<&str>, Problem> {
-        let value = self.headers.get(name).map(|value| value.to_str());
+        let mut values = self.headers.get_all(name).iter();
+        let value = values.next().map(|value| value.to_str());
+        if values.next().is_some() {
+            return Err(Problem::invalid(format!("the header {name} is there twice")));
+        }
         value
             .transpose()
             .map_err(|_| Problem::invalid(format!("the header {name} is not plain text")))
@@ -79,6 +89,9 @@ impl Call {
     pub(crate) async fn body(&mut self, most: usize) -> Result<Bytes, Problem> {
         let body = self.body.get_mut().unwrap_or_else(PoisonError::into_inner);
         let body = std::mem::replace(body, Body::empty());
+        if self.headers.get(header::CONTENT_ENCODING).is_some_and(|coding| coding != "identity") {
+            return Err(Problem::media_type("a body is taken as it is, without Content-Encoding"));
+        }
         let body =
             whole(body, most, self.gateway.arrival(), |bytes| self.weight.add(bytes)).await?;
         self.take_turn().await;

@@ -6,7 +6,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use axum::{
@@ -21,7 +21,7 @@ use hyper::body::{Body as HttpBody, Frame, SizeHint};
 
 use super::{
     Call, Manner, Open, Reached, RequestId, Route, Seen, Visit,
-    call::parameters,
+    call::{parameters, whole},
     log::{REQUEST_ID, trace},
 };
 use crate::{
@@ -149,7 +149,11 @@ async fn answered(
     };
     let chosen = chosen(&offered, request.method(), &mut path);
     let served = chosen.as_ref().ok().copied();
-    let refused = broken.or_else(|| (manner.first)(&gateway, request.headers(), reached).err());
+    let (request, arrived) = arrived(request, gateway.arrival()).await;
+    let large = matches!(arrived, Ok(false));
+    let refused = broken
+        .or(arrived.err())
+        .or_else(|| (manner.first)(&gateway, request.headers(), reached).err());
     let done = match (refused, chosen) {
         (Some(problem), _) | (None, Err(problem)) => Err(problem),
         (None, Ok(Served::Tenants(route))) => {
@@ -179,6 +183,10 @@ async fn answered(
     };
     (manner.last)(&mut response);
     response.headers_mut().insert(REQUEST_ID, id.value());
+    if large && !response.status().is_success() {
+        // The rest of its body may not have been read, and the connection is closed then.
+        response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     let (name, status) = (served.map_or("none", Served::name), response.status().as_u16());
     let elapsed = started.elapsed();
     if let Some(shares) = &seen.shares {
@@ -191,6 +199,24 @@ async fn answered(
         ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3, problem, cause,
     );
     response
+}
+
+/// The request with its body, where that is small: it is read before anything is decided, so that the connection can be used
+/// again whatever is answered. Whether it was.
+async fn arrived(request: Request, within: Duration) -> (Request, Result<bool, Problem>) {
+    const SMALL: u64 = 8 << 10;
+    match request.body().size_hint().exact() {
+        Some(0) => (request, Ok(true)),
+        Some(1..=SMALL) => {
+            let (head, body) = request.into_parts();
+            let (body, read) = match whole(body, SMALL as usize, within, |_| Ok(())).await {
+                Ok(bytes) => (bytes.into(), Ok(true)),
+                Err(problem) => (Body::empty(), Err(problem)),
+            };
+            (Request::from_parts(head, body), read)
+        }
+        _ => (request, Ok(false)),
+    }
 }
 
 /// What a method is for at a path, by the verb in its last part, which is taken off it.

@@ -1,6 +1,6 @@
 //! What operators do with tenants.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::store::{Pools, rendezvous};
@@ -71,6 +71,17 @@ impl Tenants {
         on: Option<&str>,
         limits: TenantLimits,
     ) -> Result<TenantRow> {
+        let row = self.placed(name, on, limits).await?;
+        self.enter(row).await
+    }
+
+    /// The row of a tenant that is to be added, and its database. Nobody knows of either yet.
+    pub(super) async fn placed(
+        &self,
+        name: &TenantName,
+        on: Option<&str>,
+        limits: TenantLimits,
+    ) -> Result<TenantRow> {
         if let Some(given) = limits.requests_per_second {
             rate("requests_per_second", given)?;
         }
@@ -98,7 +109,7 @@ impl Tenants {
         }
         let database = DatabaseId::fresh()?;
         Database::create(&self.pools, shard, &database).await?;
-        let row = TenantRow {
+        Ok(TenantRow {
             name: name.as_str().to_owned(),
             shard: on,
             database,
@@ -107,15 +118,58 @@ impl Tenants {
             limits,
             created: now()?,
             abandoned: Vec::new(),
-        };
+        })
+    }
+
+    /// Enters it into the catalog; where that fails, its database is dropped.
+    pub(super) async fn enter(&self, row: TenantRow) -> Result<TenantRow> {
         match self.catalog.add(&row).await {
             Ok(()) => Ok(row),
             Err(e) => {
-                // Nobody has its name but this call.
-                let _ = Database::remove(&self.pools, shard, &row.database).await;
+                self.drop_placed(&row).await?;
                 Err(e)
             }
         }
+    }
+
+    /// Drops the database of a row that is not in the catalog. Nobody has its name but who made it.
+    pub(super) async fn drop_placed(&self, row: &TenantRow) -> Result<()> {
+        Database::remove(&self.pools, shard(&self.config, &row.shard)?, &row.database).await
+    }
+
+    /// What the configuration does not fit of what the catalog has, a sentence each: tenants on shards that are not there, and
+    /// if `open`, shards of which a tenant's database cannot be opened.
+    ///
+    /// # Errors
+    /// Of the catalog.
+    pub async fn misplaced(&self, open: bool) -> Result<Vec<String>> {
+        let mut of_shard: BTreeMap<String, Vec<TenantRow>> = BTreeMap::new();
+        for row in self.catalog.tenants().await? {
+            if matches!(row.state, State::Active | State::Frozen) {
+                of_shard.entry(row.shard.clone()).or_default().push(row);
+            }
+        }
+        let mut said = Vec::new();
+        for (name, rows) in of_shard {
+            let count = match rows.len() {
+                1 => "1 tenant is".to_owned(),
+                n => format!("{n} tenants are"),
+            };
+            match (shard(&self.config, &name), rows.first()) {
+                (Err(_), _) => {
+                    said.push(format!(
+                        "{count} on shard {name:?}, which is not in the configuration"
+                    ));
+                }
+                (Ok(_), Some(row)) if open => {
+                    if let Err(e) = self.database(row).await {
+                        said.push(format!("shard {name:?}, tenant {:?}: {}", row.name, e.chain()));
+                    }
+                }
+                (Ok(_), _) => {}
+            }
+        }
+        Ok(said)
     }
 
     /// The database of a tenant.
@@ -190,11 +244,12 @@ impl Tenants {
                 format!("tenant {:?} is being moved", name.as_str()),
             ));
         }
+        // Before anything is changed: where its shard is not known, nothing could be dropped.
+        let shard = shard(&self.config, &old.row.shard)?;
         if old.row.state != State::Removed {
             self.change(&old, State::Removed).await?;
         }
         wait.await;
-        let shard = shard(&self.config, &old.row.shard)?;
         match Database::remove(&self.pools, shard, &old.row.database).await {
             // A run before this one was ended here.
             Err(e) if e.kind() == ErrorKind::NotFound => {}

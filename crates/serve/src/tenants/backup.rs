@@ -15,7 +15,7 @@ use steelyard_store::{
 
 use super::{
     Tenants,
-    transfer::{self, Filling},
+    transfer::{self, Filling, Tally},
 };
 use crate::{
     catalog::{State, TenantLimits, TenantRow, now},
@@ -68,7 +68,7 @@ impl Tenants {
             ("tenant", (&*row.name).into()),
             ("created", now()?.into()),
         ];
-        let (mut records, mut coder) = (0, Coder::new(sink.format().clone())?);
+        let (mut tally, mut coder) = (Tally::default(), Coder::new(sink.format().clone())?);
         let mut bytes = Vec::new();
         let written = async {
             sink.put(&Document::from_iter(head))?;
@@ -77,7 +77,7 @@ impl Tenants {
                     sink.put(&Document::from_iter([("table", table)]))?;
                 }
                 for row in rows {
-                    records += 1;
+                    tally.add(table, &row.key, &row.record)?;
                     let key = row.key.shown();
                     let line = line(table, row);
                     // A backup that changes values is none.
@@ -94,11 +94,12 @@ impl Tenants {
                 Ok(())
             })
             .await?;
-            let end = i64::try_from(records).unwrap_or(i64::MAX);
-            sink.put(&Document::from_iter([("end", Value::from(end))]))
+            let end = i64::try_from(tally.records).unwrap_or(i64::MAX);
+            let end: [(&str, Value); 2] = [("end", end.into()), ("sum", tally.sum().into())];
+            sink.put(&Document::from_iter(end))
         };
         match written.await {
-            Ok(()) => sink.finish().map(|_| records),
+            Ok(()) => sink.finish().map(|_| tally.records),
             Err(e) => {
                 sink.leave()?;
                 Err(e)
@@ -106,7 +107,8 @@ impl Tenants {
         }
     }
 
-    /// Makes a tenant of a backup: a new one, under the name given. Says how many records it has.
+    /// Makes a tenant of a backup: a new one, under the name given, which is in the catalog once it is whole. Says how many
+    /// records it has; none where `stop` ended it before.
     ///
     /// # Errors
     /// [`Malformed`](ErrorKind::Malformed) where the file is no whole backup, [`Conflict`](ErrorKind::Conflict) where the
@@ -117,15 +119,19 @@ impl Tenants {
         on: Option<&str>,
         file: &str,
         limits: TenantLimits,
-    ) -> Result<u64> {
-        // It has no key, so nobody sees it before it is whole.
-        let row = self.add(name, on, limits).await?;
-        match self.filled(&row, file).await {
-            Ok(records) => Ok(records),
-            Err(e) => {
-                // No lease is on it.
-                self.remove(name, async {}).await?;
-                Err(e)
+        stop: impl Future<Output = ()>,
+    ) -> Result<Option<u64>> {
+        let row = self.placed(name, on, limits).await?;
+        let filled = tokio::select! {
+            biased;
+            filled = self.filled(&row, file) => filled.map(Some),
+            () = stop => Ok(None),
+        };
+        match filled {
+            Ok(Some(records)) => self.enter(row).await.map(|_| Some(records)),
+            ended => {
+                self.drop_placed(&row).await?;
+                ended
             }
         }
     }
@@ -144,9 +150,9 @@ impl Tenants {
                 return Err(bad);
             }
             let line = coder.decode_document(frame.bytes).map_err(at)?;
-            let part = Part::of(line).and_then(|part| match (&part, head, end) {
+            let part = Part::of(line).and_then(|part| match (&part, head, &end) {
                 (Part::Head, false, None)
-                | (Part::Table(_) | Part::Row(..) | Part::End(_), true, None) => Ok(part),
+                | (Part::Table(_) | Part::Row(..) | Part::End(..), true, None) => Ok(part),
                 _ => Err(Error::malformed("this is not in the place where a backup has it")),
             });
             match part.map_err(at)? {
@@ -165,7 +171,7 @@ impl Tenants {
                     }
                 }
                 Part::Row(..) => return Err(at(Error::malformed("a record before its table"))),
-                Part::End(records) => end = Some(records),
+                Part::End(records, sum) => end = Some((records, sum)),
             }
         }
         if !waiting.is_empty() {
@@ -173,14 +179,23 @@ impl Tenants {
         }
         let records = filling.tally.records;
         match end {
-            Some(end) if end == records && transfer::tally(&database).await? == filling.tally => {
+            Some((end, sum)) if end == records => {
+                if sum.is_some_and(|sum| sum != filling.tally.sum()) {
+                    let what =
+                        "the records are not those that were backed up: the file was changed";
+                    return Err(Error::malformed(what).in_place(file));
+                }
+                if transfer::tally(&database).await? != filling.tally {
+                    let what = "what was restored is not what is in the file; the store may keep other kinds of value";
+                    return Err(Error::new(ErrorKind::Mismatch, what).in_place(file));
+                }
                 Ok(records)
             }
-            Some(end) if end == records => {
-                let what = "what was restored is not what is in the file; the store may keep other kinds of value";
-                Err(Error::new(ErrorKind::Mismatch, what).in_place(file))
+            Some((end, _)) => {
+                let what = format!("the backup says that it has {end} records, and has {records}");
+                Err(Error::malformed(what).in_place(file))
             }
-            _ => {
+            None => {
                 Err(Error::malformed("the backup is cut short: its end is missing").in_place(file))
             }
         }
@@ -201,7 +216,8 @@ enum Part {
     Head,
     Table(String),
     Row(String, Row),
-    End(u64),
+    /// How many records there are, and the sum of their hashes.
+    End(u64, Option<String>),
 }
 
 impl Part {
@@ -213,7 +229,8 @@ impl Part {
             };
         }
         if let Some(Value::Int(records)) = line.get("end") {
-            return Ok(Part::End(u64::try_from(*records).unwrap_or(u64::MAX)));
+            let sum = line.get("sum").and_then(|sum| sum.as_str()).map(str::to_owned);
+            return Ok(Part::End(u64::try_from(*records).unwrap_or(u64::MAX), sum));
         }
         let table = match line.remove("table") {
             // The tenant's collections, and the gateway's tables beside them.

@@ -91,6 +91,15 @@ impl Database {
 
     /// Makes the database of this name, with its marker.
     pub(super) async fn create(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<()> {
+        let made = Database::make(pools, shard, id).await;
+        if made.is_err() {
+            // Half of it, if anything. Its own error says more than one of this.
+            let _ = Database::remove(pools, shard, id).await;
+        }
+        made
+    }
+
+    async fn make(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<()> {
         match shard.layout {
             TenantLayout::Whole => return Ok(()),
             TenantLayout::Own => Databases::create(&shard.url, id.as_str()).await?,

@@ -124,10 +124,21 @@ impl TenantDb {
         Ok(Collection { name, store })
     }
 
-    /// A collection to write, which is made if it is not there.
-    pub(crate) async fn made(&self, name: CollectionName) -> Result<Collection, Problem> {
+    /// A collection to write, which is made if it is not there, unless `refused` says why it should not be.
+    pub(crate) async fn made(
+        &self,
+        name: CollectionName,
+        refused: impl FnOnce(&dyn Store) -> Result<(), Problem> + Send,
+    ) -> Result<Collection, Problem> {
         let table: Arc<Table> = self.db.table(&name)?;
-        table.ready(&name, self.is_there(&name)).await?;
+        let is_there = async {
+            let there = self.is_there(&name).await?;
+            if !there {
+                refused(&*table.store)?;
+            }
+            Ok::<_, Problem>(there)
+        };
+        table.ready(&name, is_there).await?;
         Ok(Collection { name, store: table.store.clone() })
     }
 

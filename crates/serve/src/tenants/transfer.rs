@@ -22,7 +22,12 @@ pub(super) struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, table: &str, key: &Key, record: &Document) -> Result<()> {
+    /// The sum, for a file.
+    pub(super) fn sum(&self) -> String {
+        self.sum.iter().map(|word| format!("{word:016x}")).collect()
+    }
+
+    pub(super) fn add(&mut self, table: &str, key: &Key, record: &Document) -> Result<()> {
         let (mut bytes, mut hash) = (Vec::new(), Sha256::new());
         // Which has every kind of value. Stores may keep names in another order.
         Format::Cbor.encode_document(&in_order(record), &mut bytes)?;
@@ -69,12 +74,13 @@ pub(super) async fn each(
     mut take: impl AsyncFnMut(&str, Vec<Row>) -> Result<()>,
 ) -> Result<()> {
     for name in tables(database).await? {
+        let at = |e: Error| e.in_place(format!("collection {name}"));
         let table = database.table(&name)?;
         // An empty table is one too.
-        take(&name, Vec::new()).await?;
+        take(&name, Vec::new()).await.map_err(at)?;
         let mut rows = table.scan(&KeyRange::all()).await?;
         while let Some(batch) = rows.try_next().await? {
-            take(&name, batch).await?;
+            take(&name, batch).await.map_err(at)?;
         }
     }
     Ok(())

@@ -204,3 +204,57 @@ async fn names_of_collections_are_each_tenants_own_whatever_their_case() {
         }
     }
 }
+
+/// An answer that was decided before the body came leaves the connection as it was.
+#[tokio::test]
+async fn who_is_refused_early_can_ask_again_on_the_same_connection() {
+    use tokio::{
+        io::{AsyncReadExt, AsyncWriteExt},
+        net::TcpStream,
+    };
+    let gateway = Running::start("").await;
+    let key = gateway.a.reveal().to_owned();
+    let mut stream = TcpStream::connect(&gateway.address).await.unwrap();
+    for (key, want) in [("no key", "401"), (&*key, "201"), ("no key", "401"), (&*key, "200")] {
+        let head = format!(
+            "PUT /v1/docs/c/x HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\nContent-Length: 7\r\n\r\n"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        // The body is a packet of its own.
+        tokio::task::yield_now().await;
+        stream.write_all(br#"{"a":1}"#).await.unwrap();
+        let mut answer = Vec::new();
+        while !answer.windows(4).any(|end| end == b"\r\n\r\n") || !whole(&answer) {
+            let n = stream.read_buf(&mut answer).await.unwrap();
+            assert!(n > 0, "closed: {}", String::from_utf8_lossy(&answer));
+        }
+        let text = String::from_utf8_lossy(&answer).into_owned();
+        assert!(text.starts_with(&format!("HTTP/1.1 {want}")), "{text}");
+        assert!(!text.to_lowercase().contains("connection: close"), "{text}");
+    }
+}
+
+/// Whether an answer has as many bytes as it says.
+fn whole(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer).to_lowercase();
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.is_none_or(|length| body.len() >= length.parse().unwrap_or(0))
+}
+
+/// What is refused makes nothing.
+#[tokio::test]
+async fn a_write_that_is_refused_makes_no_collection() {
+    let gateway = Running::start("").await;
+    for (headers, body) in [
+        ("", r#"{"c":12345678901234567890123}"#),
+        ("If-Match: \"x\"\r\n", "{}"),
+        ("", "{"),
+        ("", "[]"),
+    ] {
+        let status = gateway.put(&gateway.a, "/v1/docs/refused/1", headers, body).await.status;
+        assert!((400..500).contains(&status), "{status} {body}");
+    }
+    let names = gateway.get(&gateway.a, "/v1/docs").await.is(200).text();
+    assert!(!names.contains("refused"), "{names}");
+}

@@ -1,6 +1,7 @@
 //! Tenants that are moved, backed up and restored, while others write.
 
 use std::{
+    future::{pending, ready},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -235,13 +236,19 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
         let new = name(&format!("new-{}", &format[..4]));
         let limits = TenantLimits::default();
         assert_eq!(
-            gateway.admin.restore(&new, None, &file, limits.clone()).await.unwrap(),
+            gateway
+                .admin
+                .restore(&new, None, &file, limits.clone(), pending())
+                .await
+                .unwrap()
+                .unwrap(),
             records
         );
         let new_key = gateway.admin.add_key(&new, Scope::Read, "").await.unwrap();
         let restored = gateway.get(&new_key, "/v1/docs/c:each").await.is(200).text();
         assert_eq!(restored.lines().count(), whole.lines().count());
-        let taken = gateway.admin.restore(&new, None, &file, limits.clone()).await.unwrap_err();
+        let taken =
+            gateway.admin.restore(&new, None, &file, limits.clone(), pending()).await.unwrap_err();
         assert_eq!(taken.kind(), ErrorKind::Conflict);
         // Cut short, it is no backup, and there is no tenant of it.
         if format == "json.gz" {
@@ -250,13 +257,55 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
             let cut = folder.join("cut.json").display().to_string();
             let lines: Vec<&[u8]> = text.split_inclusive(|&b| b == b'\n').collect();
             std::fs::write(&cut, lines[..lines.len() - 1].concat()).unwrap();
-            let error = gateway.admin.restore(&name("cut"), None, &cut, limits).await.unwrap_err();
-            assert!(error.to_string().contains("cut short"), "{error}");
+            // Nor is it where a value was changed, or a line is there twice.
+            let whole = String::from_utf8(text.clone()).unwrap();
+            let row = lines.iter().find(|l| l.windows(9).any(|w| w == b"\"record\":")).unwrap();
+            let changed = whole.replacen("\"n\":", "\"m\":", 1);
+            let twice = whole.replacen(
+                std::str::from_utf8(row).unwrap(),
+                &std::str::from_utf8(row).unwrap().repeat(2),
+                1,
+            );
+            assert!(changed != whole && twice != whole);
+            for (text, want) in [
+                (changed, "was changed"),
+                (twice, "says that it has"),
+                (String::from_utf8(lines[..lines.len() - 1].concat()).unwrap(), "cut short"),
+            ] {
+                std::fs::write(&cut, text).unwrap();
+                let error = gateway
+                    .admin
+                    .restore(&name("cut"), None, &cut, limits.clone(), pending())
+                    .await
+                    .unwrap_err();
+                assert!(error.to_string().contains(want), "{error}");
+            }
             assert_eq!(
                 gateway.admin.show(&name("cut")).await.unwrap_err().kind(),
                 ErrorKind::NotFound
             );
         }
+    }
+}
+
+/// A tenant is there when it is whole, or not at all: also where its making is ended in the middle.
+#[tokio::test]
+async fn half_a_tenant_is_nowhere() {
+    let gateway = Running::start("").await;
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", "{}").await.is(201);
+    let file = gateway.folder.path().join("a.cbor").display().to_string();
+    gateway.admin.backup(&name("a"), &file, true, waits(&gateway)).await.unwrap();
+    let (before, limits) = (gateway.databases().await, TenantLimits::default());
+    // It is over before the first wait.
+    std::fs::write(gateway.folder.path().join("none.cbor"), "").unwrap();
+    let none = gateway.folder.path().join("none.cbor").display().to_string();
+    let new = name("new");
+    gateway.admin.restore(&new, None, &none, limits.clone(), pending()).await.unwrap_err();
+    let ended = gateway.admin.restore(&new, None, &file, limits, ready(())).await.unwrap();
+    assert!(ended.is_none_or(|records| records > 0));
+    if ended.is_none() {
+        assert_eq!(gateway.databases().await, before);
+        assert_eq!(gateway.admin.show(&new).await.unwrap_err().kind(), ErrorKind::NotFound);
     }
 }
 
@@ -267,20 +316,26 @@ async fn what_is_missing_where_a_tenant_was_is_no_answer() {
     let gateway = Running::start("requests_per_second = 1e6").await;
     let (key, a) = (&gateway.a, name("a"));
     gateway.put(key, "/v1/docs/c/x", "", "{}").await.is(201);
-    let lines = "{\"id\":\"x\",\"doc\":{}}\n{\"id\":\"y\",\"delete\":true}\n";
+    // Small bodies are read before a request is let in.
+    let much = " ".repeat(10_000);
+    let (one, lines) = (
+        format!("{{{much}}}"),
+        format!("{{\"id\":\"x\",\"doc\":{{}}}}{much}\n{{\"id\":\"y\",\"delete\":true}}\n"),
+    );
     let requests = [
         ("GET", "/v1/docs/c/x", "", ""),
-        ("PUT", "/v1/docs/c/x", "If-Match: \"0\"\r\n", "{}"),
-        ("PUT", "/v1/docs/c/x", "", "{}"),
+        ("PUT", "/v1/docs/c/x", "If-Match: \"0\"\r\n", one.as_str()),
+        ("PUT", "/v1/docs/c/x", "", one.as_str()),
         ("DELETE", "/v1/docs/c/y", "", ""),
         ("GET", "/v1/docs/c:count", "", ""),
-        ("POST", "/v1/docs/c:bulk", "", lines),
+        ("POST", "/v1/docs/c:bulk", "", lines.as_str()),
     ];
     for (method, path, headers, body) in requests {
         let (begun, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
         // A gateway that is stopped after it has looked at its lease: half of the body is there.
         let stopped = {
             let (begun, go_on) = (begun.clone(), go_on.clone());
+            let body = body.to_owned();
             let (address, key) = (gateway.address.clone(), key.reveal());
             tokio::spawn(async move {
                 let head = format!(

@@ -60,20 +60,23 @@ async fn a_connection_that_is_not_used_ends() {
 #[tokio::test]
 async fn large_bodies_of_one_tenant_leave_room_for_those_of_another() {
     let gateway =
-        Running::start("document_bytes = 1000\nbulk_bytes = 1000\nbodies_bytes = 2000").await;
+        Running::start("document_bytes = 20000\nbulk_bytes = 20000\nbodies_bytes = 40000").await;
     let document = |bytes: usize| format!("{{\"t\":\"{}\"}}", "x".repeat(bytes - 8));
     let mut slow = TcpStream::connect(&gateway.address).await.unwrap();
     let head = format!(
-        "PUT /v1/docs/c/slow HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {}\r\nContent-Length: 1000\r\n\r\n",
+        "PUT /v1/docs/c/slow HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer {}\r\nContent-Length: 20000\r\n\r\n",
         gateway.a.reveal()
     );
-    let body = document(1000);
+    let body = document(20_000);
     slow.write_all(head.as_bytes()).await.unwrap();
-    slow.write_all(&body.as_bytes()[..999]).await.unwrap();
-    // Once it has arrived.
+    slow.write_all(&body.as_bytes()[..19_999]).await.unwrap();
+    // Requests behind it were answered, so it has arrived: beside another large one it would be refused itself.
+    for _ in 0..10 {
+        gateway.get(&gateway.b, "/v1/docs").await.is(200);
+    }
     let refused = async {
         loop {
-            let answer = gateway.put(&gateway.a, "/v1/docs/c/x", "", &document(600)).await;
+            let answer = gateway.put(&gateway.a, "/v1/docs/c/x", "", &document(12_000)).await;
             if answer.status == 503 {
                 return answer;
             }
@@ -82,14 +85,14 @@ async fn large_bodies_of_one_tenant_leave_room_for_those_of_another() {
     };
     let refused = timeout(SOON, refused).await.expect("nobody was refused");
     assert!(refused.header("retry-after").is_some(), "{refused:?}");
-    gateway.put(&gateway.b, "/v1/docs/c/x", "", &document(500)).await.is(201);
-    slow.write_all(&body.as_bytes()[999..]).await.unwrap();
+    gateway.put(&gateway.b, "/v1/docs/c/x", "", &document(10_000)).await.is(201);
+    slow.write_all(&body.as_bytes()[19_999..]).await.unwrap();
     let mut answer = [0; 12];
     slow.read_exact(&mut answer).await.unwrap();
     assert_eq!(&answer, b"HTTP/1.1 201");
     // Given back.
-    gateway.put(&gateway.a, "/v1/docs/c/x", "", &document(900)).await;
-    gateway.put(&gateway.a, "/v1/docs/c/x", "", &document(900)).await.is(200);
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", &document(18_000)).await;
+    gateway.put(&gateway.a, "/v1/docs/c/x", "", &document(18_000)).await.is(200);
 }
 
 #[tokio::test]

@@ -8,6 +8,8 @@ use crate::{Error, Result, durability::Tier, format::Wrapped};
 /// Connections at most, where the URL says nothing of them.
 #[doc(hidden)]
 pub const POOL: usize = 4;
+/// The table, where the URL names none.
+pub(super) const TABLE: &str = "records";
 
 /// No address has more ports to connect from.
 const MOST: usize = 65_535;
@@ -49,7 +51,7 @@ impl Common {
                 "?format={format} is for ?layout=blob, not ?layout={layout}"
             )));
         }
-        let table = url.take("table").unwrap_or_else(|| "records".into());
+        let table = url.take("table").unwrap_or_else(|| TABLE.into());
         if table.is_empty() || table.contains('\0') {
             return Err(Error::invalid(format!("?table={table:?} is not a valid name")));
         }

@@ -149,6 +149,12 @@ impl<C> Pool<C> {
         Ok(turn.map_err(|e| e.in_place(&self.place))?.expect("neither is ever closed"))
     }
 
+    /// Whether there may be one more connection for whoever has just taken a turn, while so many are idle.
+    fn has_room(&self, idle: usize) -> bool {
+        let in_turn = self.limits.pool.saturating_sub(self.turns.available_permits());
+        idle + in_turn <= self.limits.pool
+    }
+
     /// Closes all connections: those that are idle now, those in use when they are given back.
     pub(super) fn forget(&self) {
         let mut idle = self.idle();
@@ -177,7 +183,8 @@ impl<C: Connection> Pool<C> {
         self.lease_of(None, C::suits, connect).await
     }
 
-    /// A connection for one who shares the pool: an idle one that `suits`, another idle one, or a new one.
+    /// A connection: an idle one that `suits`, or for one who shares the pool a new one while there may be more, or another
+    /// idle one, or a new one.
     ///
     /// # Errors
     /// As [`Pool::lease`].
@@ -220,9 +227,14 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
         self.connection = None;
         let mut idle = self.pool.idle();
         let suits = idle.connections.iter().rposition(suits);
-        let last = idle.connections.len().checked_sub(1);
-        // Where none suits one who shares them, the one that was idle for longest: whose it is needs it least.
-        let other = if self.share.is_some() { last.map(|_| 0) } else { last };
+        let count = idle.connections.len();
+        let other = match (&self.share, self.pool.has_room(count)) {
+            (None, _) => count.checked_sub(1),
+            // Where none suits one who shares them, a new one, so that as many as there are connections have their own.
+            (Some(_), true) => None,
+            // The one that was idle for longest: whose it is needs it least.
+            (Some(_), false) => (count > 0).then_some(0),
+        };
         let at = suits.or(other);
         (self.age, self.connection) = (idle.age, at.map(|at| idle.connections.remove(at)));
     }
@@ -405,9 +417,10 @@ mod tests {
         for idle in [third, first, second, fourth] {
             idle.give_back();
         }
-        // The own one; the one that was idle for longest.
+        // The own one; the one that was idle for longest; and a new one, where there may be one more.
         let own = lease(&two, 2).await.unwrap();
         assert_eq!((own.0, lease(&two, 9).await.unwrap().0), (2, 3));
+        assert_eq!((lease(&two, 9).await.unwrap().0, server.2.load(Relaxed)), (5, 4));
         // Who gives up has nothing.
         for _ in 0..3 {
             assert!(lease(&one, 0).now_or_never().is_some());

@@ -20,7 +20,9 @@ use futures_util::future::try_join_all;
 use serde::Deserialize;
 
 use super::{
-    Place, Store, Url, beside, open, rendezvous,
+    Place, Store, Url, beside,
+    common::TABLE,
+    open, rendezvous,
     wrappers::{Replicas, Shards},
 };
 use crate::{Error, Result};
@@ -46,7 +48,7 @@ pub struct ShardPlace {
     /// For how many seconds after a write the writer reads from the primary: longer than replicas are behind.
     #[serde(default = "five")]
     pub pin_seconds: f64,
-    /// How a gateway lays its tenants out; not looked at here.
+    /// How a gateway lays its tenants out. Tables that they share are not opened here, where nobody's records are apart.
     #[serde(default)]
     layout: Option<String>,
 }
@@ -87,8 +89,16 @@ struct File {
 /// # Ok(()) }
 /// ```
 pub struct NamedShards {
-    shards: BTreeMap<String, (f64, Arc<dyn Store>)>,
+    shards: BTreeMap<String, Shard>,
     warnings: Vec<String>,
+}
+
+/// A shard that is open.
+struct Shard {
+    weight: f64,
+    /// The name of its table.
+    table: String,
+    store: Arc<dyn Store>,
 }
 
 impl NamedShards {
@@ -124,7 +134,8 @@ impl NamedShards {
         let opened = Opened::default();
         let each = places.iter().map(|(name, place)| async {
             let store = opened.shard(name, place).await?;
-            Ok::<_, Error>((name.clone(), (place.weight, store)))
+            let table = without_table(&place.url).1.unwrap_or_else(|| TABLE.to_owned());
+            Ok::<_, Error>((name.clone(), Shard { weight: place.weight, table, store }))
         });
         let shards = try_join_all(each).await?.into_iter().collect();
         Ok(NamedShards { shards, warnings: opened.warnings.into_inner() })
@@ -136,25 +147,29 @@ impl NamedShards {
     /// [`Invalid`](crate::ErrorKind::Invalid), naming those there are.
     pub fn on(&self, name: &str) -> Result<Arc<dyn Store>> {
         match self.shards.get(name) {
-            Some((_, store)) => Ok(store.clone()),
+            Some(shard) => Ok(shard.store.clone()),
             None => Err(unknown(name, self.shards.keys())),
         }
     }
 
     /// The name of the shard that has this key, where keys are spread over all; none where all weights are 0.
     pub fn of_key(&self, key: &str) -> Option<&str> {
-        let seats = self.shards.iter().map(|(name, (weight, _))| (name.as_str(), *weight));
+        let seats = self.shards.iter().map(|(name, shard)| (name.as_str(), shard.weight));
         rendezvous(seats, key)
     }
 
-    /// All as one store, in which the key says where a record is.
+    /// All as one store, in which the key says where a record is. When a table is made, it is noted beside it in each shard
+    /// over which it is spread; where that were others (one was added, renamed, or has another weight), every operation on the
+    /// table is a [`Mismatch`](crate::ErrorKind::Mismatch). What is put into a single shard by its name may be where it is not
+    /// looked for here.
     ///
     /// # Errors
     /// As [`Shards::named`].
     pub fn all(&self) -> Result<Arc<dyn Store>> {
         let stores = self.shards.iter();
-        let stores = stores.map(|(name, (weight, store))| (name.clone(), *weight, store.clone()));
-        Ok(Arc::new(Shards::named(stores.collect())?))
+        let stores = stores.map(|(name, shard)| (name.clone(), shard.weight, shard.store.clone()));
+        let tables = self.shards.values().map(|shard| shard.table.clone()).collect();
+        Ok(Arc::new(Shards::noted(stores.collect(), tables)?))
     }
 
     /// Their names, in order.
@@ -193,6 +208,11 @@ struct Opened {
 impl Opened {
     /// A shard with its replicas.
     async fn shard(&self, name: &str, place: &ShardPlace) -> Result<Arc<dyn Store>> {
+        if place.layout.as_deref() == Some("shared") {
+            let what = "its tables are shared by the tenants of a gateway";
+            let e = of_shard(name, Error::new(crate::ErrorKind::Denied, what));
+            return Err(e.with_hint("steelyard tenant export, or the URL of the place itself"));
+        }
         let primary = self.store(name, &place.url).await?;
         if place.replicas.is_empty() {
             return Ok(primary);
@@ -428,7 +448,7 @@ mod tests {
             let url = format!("sqlite:{}?table=in_{name}", folder.path().join("all.db").display());
             text += &format!("[shard.{name}]\nurl = {url:?}\nweight = {weight:?}\n");
         }
-        std::fs::write(&file, text).unwrap();
+        std::fs::write(&file, &text).unwrap();
         let at = |name: &str| format!("shard:{name}?config={}", file.display());
         let all = open(&at("")).await.unwrap();
         all.prepare(&Layout::plain()).await.unwrap();
@@ -449,6 +469,35 @@ mod tests {
         let (a, b) = (a.unwrap(), b.unwrap());
         assert!(a + b == 400 && (60..140).contains(&a), "{a} {b}");
         assert_eq!(c.unwrap(), 0);
+        // With another shard, name or weight, keys would be looked for elsewhere.
+        let other = file.with_file_name("other.toml");
+        let more = |more: &str| std::fs::write(&other, format!("{text}{more}")).unwrap();
+        let at_other = format!("shard:?config={}", other.display());
+        more(&format!("[shard.d]\nurl = \"sqlite:{}\"\n", folder.path().join("d.db").display()));
+        let wrong = open(&at_other).await.unwrap();
+        let error = wrong.get(&[rows[0].key.clone()]).await.unwrap_err().to_string();
+        assert!(
+            error.contains("over shards a, b (3), c (0); here they are a, b (3), c (0), d"),
+            "{error}"
+        );
+        for done in [
+            wrong.put(&rows[..1]).await.err(),
+            wrong.count().await.err(),
+            wrong.prepare(&Layout::plain()).await.err(),
+        ] {
+            assert_eq!(done.unwrap().kind(), crate::ErrorKind::Mismatch);
+        }
+        std::fs::write(&other, text.replace("weight = 3.0", "weight = 2.0")).unwrap();
+        assert!(open(&at_other).await.unwrap().scan(&crate::store::KeyRange::all()).await.is_err());
+        // A table that is not there yet may have any.
+        open(&format!("{at_other}&table=new"))
+            .await
+            .unwrap()
+            .prepare(&Layout::plain())
+            .await
+            .unwrap();
+        std::fs::write(&other, text.replace("url =", "layout = \"shared\"\nurl =")).unwrap();
+        assert!(open(&at_other).await.unwrap_err().to_string().contains("shared by the tenants"));
         // Options go to the places: another table of each.
         let other = open(&format!("{}&table=other", at(""))).await.unwrap();
         other.prepare(&Layout::plain()).await.unwrap();

@@ -10,6 +10,7 @@
 mod prefix;
 mod replicas;
 mod shards;
+mod spread;
 
 use async_stream::try_stream;
 use futures_util::TryStreamExt;

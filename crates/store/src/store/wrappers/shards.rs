@@ -13,7 +13,10 @@ use async_stream::try_stream;
 use async_trait::async_trait;
 use futures_util::{StreamExt, TryStreamExt, future::join_all, stream};
 
-use super::cut;
+use super::{
+    cut,
+    spread::{NOTES, Spread},
+};
 use crate::{
     Error, ErrorKind, Result,
     format::Wrapped,
@@ -40,6 +43,8 @@ pub struct Shards {
     stores: Vec<Arc<dyn Store>>,
     seats: Arc<[Seat]>,
     abilities: Abilities,
+    /// What is noted of the table, where its shards have names.
+    spread: Option<Spread>,
 }
 
 impl Shards {
@@ -67,6 +72,28 @@ impl Shards {
         }
         let seats = stores.iter().map(|(name, weight, _)| Seat::named(name, *weight)).collect();
         Shards::seated(stores.into_iter().map(|(.., store)| store).collect(), seats)
+    }
+
+    /// The same of these tables, one in each shard, beside which it is noted over which shards they are spread. Where it was
+    /// noted that they are spread over others, every operation fails.
+    ///
+    /// # Errors
+    /// As [`named`](Shards::named).
+    pub(crate) fn noted(
+        stores: Vec<(String, f64, Arc<dyn Store>)>,
+        tables: Vec<String>,
+    ) -> Result<Shards> {
+        let shards = stores.iter().map(|(name, weight, _)| (name.as_str(), *weight));
+        let spread = Some(Spread::new(shards, tables));
+        Ok(Shards { spread, ..Shards::named(stores)? })
+    }
+
+    /// Looks whether the records are where these shards have them.
+    async fn look(&self) -> Result<()> {
+        match &self.spread {
+            Some(spread) => spread.look(&self.stores).await,
+            None => Ok(()),
+        }
     }
 
     fn seated(stores: Vec<Arc<dyn Store>>, seats: Arc<[Seat]>) -> Result<Shards> {
@@ -104,7 +131,7 @@ impl Shards {
             max_key: all().map(|a| a.max_key).min().unwrap_or(0),
             max_record: all().map(|a| a.max_record).min().unwrap_or(0),
         };
-        Ok(Shards { stores, seats, abilities })
+        Ok(Shards { stores, seats, abilities, spread: None })
     }
 
     /// Which store has this key, from 0.
@@ -199,7 +226,8 @@ impl Store for Shards {
     fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         let stores = self.stores.iter().map(|store| store.table(name)).collect::<Result<_>>()?;
         let (seats, abilities) = (self.seats.clone(), self.abilities.clone());
-        Ok(Arc::new(Shards { stores, seats, abilities }))
+        let spread = self.spread.as_ref().map(|spread| spread.of_table(name));
+        Ok(Arc::new(Shards { stores, seats, abilities, spread }))
     }
 
     /// Each of its stores is on a server of its own: they are opened one by one.
@@ -210,7 +238,8 @@ impl Store for Shards {
     /// Those that any of the stores has.
     async fn tables(&self) -> Result<Vec<String>> {
         let all = self.all(|store| store.tables()).await?;
-        Ok(all.into_iter().flatten().collect::<BTreeSet<_>>().into_iter().collect())
+        let all: BTreeSet<String> = all.into_iter().flatten().collect();
+        Ok(all.into_iter().filter(|name| name != NOTES).collect())
     }
 
     fn blobs(&self) -> Option<(&dyn Blobs, &Wrapped)> {
@@ -223,15 +252,22 @@ impl Store for Shards {
     }
 
     async fn prepare(&self, layout: &Layout) -> Result<()> {
-        self.all(|store| store.prepare(layout)).await.map(drop)
+        self.look().await?;
+        self.all(|store| store.prepare(layout)).await?;
+        match &self.spread {
+            Some(spread) => spread.note(&self.stores).await,
+            None => Ok(()),
+        }
     }
 
     async fn put(&self, rows: &[Row]) -> Result<()> {
+        self.look().await?;
         let parts = self.by_shard(rows)?;
         together(parts.iter().map(|(store, rows)| store.put(rows))).await.map(drop)
     }
 
     async fn load(&self, rows: &[Row]) -> Result<()> {
+        self.look().await?;
         let parts = self.by_shard(rows)?;
         together(parts.iter().map(|(store, rows)| store.load(rows))).await.map(drop)
     }
@@ -243,15 +279,18 @@ impl Store for Shards {
     async fn put_if(&self, row: &Row, expected: &Expected) -> Result<bool> {
         self.abilities.can_conditional()?;
         self.check(row)?;
+        self.look().await?;
         self.stores[self.shard(&row.key)].put_if(row, expected).await
     }
 
     async fn remove_if(&self, key: &Key, expected: &Expected) -> Result<bool> {
         self.abilities.can_conditional()?;
+        self.look().await?;
         self.stores[self.shard(key)].remove_if(key, expected).await
     }
 
     async fn get(&self, keys: &[Key]) -> Result<Vec<Option<Document>>> {
+        self.look().await?;
         let places = self.places(keys.iter());
         let parts = self.stores.iter().zip(&places).filter(|(_, places)| !places.is_empty());
         let found = together(parts.map(|(store, places)| async move {
@@ -268,6 +307,7 @@ impl Store for Shards {
     }
 
     async fn find(&self, query: &Query) -> Result<Rows<'_>> {
+        self.look().await?;
         if query.sort.is_empty() {
             // One after another: often the first has as many as are wanted.
             query.check()?;
@@ -294,10 +334,12 @@ impl Store for Shards {
     }
 
     async fn delete(&self, filter: &Filter) -> Result<u64> {
+        self.look().await?;
         Ok(self.all(|store| store.delete(filter)).await?.into_iter().sum())
     }
 
     async fn remove(&self, keys: &[Key]) -> Result<u64> {
+        self.look().await?;
         let places = self.places(keys.iter());
         let removed = self.stores.iter().zip(&places).map(|(store, places)| async move {
             let keys: Vec<_> = places.iter().map(|&i| keys[i].clone()).collect();
@@ -310,6 +352,7 @@ impl Store for Shards {
     }
 
     async fn scan(&self, range: &KeyRange) -> Result<Rows<'_>> {
+        self.look().await?;
         if self.abilities.ordered {
             let streams = self.all(|store| store.scan(range)).await?;
             return Ok(merged(streams, |a, b| a.key.cmp(&b.key)));
@@ -324,6 +367,7 @@ impl Store for Shards {
     }
 
     async fn count(&self) -> Result<u64> {
+        self.look().await?;
         Ok(self.all(|store| store.count()).await?.into_iter().sum())
     }
 
@@ -339,7 +383,12 @@ impl Store for Shards {
     }
 
     async fn drop_table(&self) -> Result<()> {
-        self.all(|store| store.drop_table()).await.map(drop)
+        self.look().await?;
+        self.all(|store| store.drop_table()).await?;
+        match &self.spread {
+            Some(spread) => spread.forget(&self.stores).await,
+            None => Ok(()),
+        }
     }
 
     async fn settle(&self) -> Result<bool> {
