@@ -67,6 +67,7 @@ pub(super) type Turn<'p> = Lease<(), &'p Turns>;
 impl Connection for () {}
 
 /// What one of those who share a pool may have of it at once.
+#[derive(Clone)]
 pub(super) struct Share(Arc<Semaphore>);
 
 impl Share {

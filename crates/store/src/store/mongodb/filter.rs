@@ -17,6 +17,16 @@ use crate::{
     store::query::{Filter, Order, Path, Query, Test, narrowed},
 };
 
+/// A question.
+#[derive(Default)]
+pub(super) struct Find {
+    pub filter: Document,
+    pub order: Document,
+    pub limit: Option<u64>,
+    /// Only these fields.
+    pub fields: Option<Document>,
+}
+
 /// A filter in MongoDB's words.
 pub(super) struct Translated {
     /// What to ask.

@@ -38,8 +38,8 @@ use futures_util::{FutureExt, StreamExt, TryStreamExt, future::BoxFuture};
 
 use self::{
     blob::{Bytes, is_blob},
-    filter::translated,
-    table::{Find, Table},
+    filter::{Find, translated},
+    table::Table,
 };
 use super::{
     Abilities, Client, Common, Description, Driver, Encoded, Expected, Explained, Facts, Filter,

@@ -14,6 +14,7 @@ use super::{
     connect,
     convert::{ID, id, malformed},
     error::{never_connected, ours},
+    filter::Find,
     write::{self, Matching, Write},
 };
 use crate::{
@@ -36,6 +37,7 @@ const BATCH: u32 = 1000;
 const KEYS: usize = 1000;
 
 /// What the tables of a place share.
+#[derive(Clone)]
 pub(super) struct Server {
     client: Client,
     database: String,
@@ -53,16 +55,6 @@ pub(super) struct Server {
 pub(super) struct Table {
     server: Arc<Server>,
     collection: Collection<RawDocumentBuf>,
-}
-
-/// A question.
-#[derive(Default)]
-pub(super) struct Find {
-    pub filter: Document,
-    pub order: Document,
-    pub limit: Option<u64>,
-    /// Only these fields.
-    pub fields: Option<Document>,
 }
 
 impl Server {
@@ -113,22 +105,14 @@ impl Table {
 
     /// The collection of the same name in another part of the server.
     pub(super) fn part(&self, part: Part<'_>) -> Result<Option<Table>> {
-        let Server { client, concern, ordered, turns, common, .. } = &*self.server;
         let database = match part {
             Part::Database(name) => name,
             Part::Tenant(_) => &self.server.database,
             Part::Schema(_) => return Ok(None),
         };
         connect::check_database(database)?;
-        let server = Server {
-            client: client.clone(),
-            database: database.to_owned(),
-            concern: concern.clone(),
-            ordered: *ordered,
-            turns: turns.clone(),
-            share: Some(Share::of(turns)),
-            common: common.clone(),
-        };
+        let (database, share) = (database.to_owned(), Some(Share::of(&self.server.turns)));
+        let server = Server { database, share, ..(*self.server).clone() };
         Table::new(Arc::new(server), self.name()).map(Some)
     }
 
