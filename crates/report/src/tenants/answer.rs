@@ -53,7 +53,7 @@ fn of_store(results: &Results, tenants: &Tenants, store: &str) -> Vec<String> {
             "{store}, {} against one table{cpu}: queries {}{}{insert}.",
             counted(size, "database"),
             told(&query),
-            published(&query.ratio)
+            published(&query)
         ));
         said.extend(fewer(results, store, &sizes, size));
     }
@@ -146,9 +146,13 @@ fn span(low: f64, high: f64) -> String {
     format!("{} to {} %", percent(low), percent(high))
 }
 
-/// Whether the published ratio lies within an interval.
-fn published(ratio: &Figure) -> &'static str {
-    match Published::of(ratio) {
+/// Whether the published ratio lies within an interval; nothing where it is not even shown that there is a difference, nor that
+/// there is none.
+fn published(versus: &Versus) -> &'static str {
+    if matches!(versus.verdict, Verdict::CannotTell | Verdict::Untested) {
+        return "";
+    }
+    match Published::of(&versus.ratio) {
         Published::Within => ", so perhaps the 5.3 % that was published",
         Published::Below | Published::Above => ", so not the 5.3 % that was published",
         Published::Unknown => "",
@@ -179,6 +183,8 @@ mod tests {
         let few = Figure { middle: 1.5, low: None, high: None };
         let few = Versus { ratio: few, ..versus(1.5, 1.0, 2.0, Verdict::Untested) };
         assert!(told(&few).contains("no interval"));
-        assert_eq!(published(&few.ratio), "");
+        assert_eq!(published(&few), "");
+        assert_eq!(published(&versus(16.7, 1.96, 143.0, Verdict::CannotTell)), "");
+        assert!(published(&versus(16.7, 9.0, 31.0, Verdict::Slower)).starts_with(", so not"));
     }
 }

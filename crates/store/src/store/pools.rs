@@ -116,3 +116,33 @@ impl Pools {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_part_has_its_url() {
+        let (database, schema, tenant) =
+            (Part::Database("t1"), Part::Schema("t1"), Part::Tenant("t1"));
+        for (part, whole, want) in [
+            #[cfg(feature = "sqlite")]
+            (database, "sqlite:/x/a.db?pool=1", Some("sqlite:/x/a.db.t1?pool=1")),
+            #[cfg(feature = "postgres")]
+            (schema, "postgres://h/db", Some("postgres://h/db?schema=t1")),
+            #[cfg(feature = "postgres")]
+            (schema, "postgres://h/db?pool=1", Some("postgres://h/db?pool=1&schema=t1")),
+            #[cfg(feature = "postgres")]
+            (tenant, "postgres://h/db", Some("postgres://h/db?tenant=t1")),
+            #[cfg(feature = "mysql")]
+            (tenant, "mysql://h/db", Some("mysql://h/db")),
+            #[cfg(feature = "mysql")]
+            (schema, "mysql://h/db", None),
+            (tenant, "memory:", Some("memory:")),
+            (schema, "memory:", None),
+            (database, "memory:", None),
+        ] {
+            assert_eq!(part.url(whole).ok().as_deref(), want, "{part:?} of {whole}");
+        }
+    }
+}
