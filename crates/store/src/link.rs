@@ -71,7 +71,7 @@ pub fn private(path: &Path) -> Result<()> {
     let own = |found: &fs::Metadata| match found.uid() == geteuid().as_raw() {
         true => Ok(()),
         false => {
-            let what = "it is another user's, who could read what is written to it";
+            let what = "another user owns it, and could read what is written to it";
             let e = Error::new(ErrorKind::Denied, what);
             Err(named(e.with_hint("remove it, or name another file")))
         }

@@ -38,7 +38,7 @@ impl Tenants {
         std::fs::create_dir_all(folder).map_err(at)?;
         if std::fs::metadata(folder).map_err(at)?.uid() != geteuid().as_raw() {
             let what =
-                "the folder is another user's, who could read and replace what is written to it";
+                "another user owns the folder, and could read and replace what is written to it";
             let e = Error::new(ErrorKind::Denied, what).in_place(folder.display().to_string());
             return Err(e.with_hint("name a folder of your own, or one that is not there"));
         }

@@ -48,7 +48,7 @@ pub struct ShardPlace {
     /// For how many seconds after a write the writer reads from the primary: longer than replicas are behind.
     #[serde(default = "five")]
     pub pin_seconds: f64,
-    /// How a gateway lays its tenants out. Tables that they share are not opened here, where nobody's records are apart.
+    /// How a gateway lays its tenants out. `shared` is refused here: such tables hold the records of all tenants.
     #[serde(default)]
     layout: Option<String>,
 }
@@ -158,9 +158,9 @@ impl NamedShards {
         rendezvous(seats, key)
     }
 
-    /// All as one store, in which the key says where a record is. When a table is made, it is noted beside it in each shard
-    /// over which it is spread; where that were others (one was added, renamed, or has another weight), every operation on the
-    /// table is a [`Mismatch`](crate::ErrorKind::Mismatch). What is put into a single shard by its name may be where it is not
+    /// All as one store, in which the key says where a record is. When a table is made, the shards over
+    /// which it is spread are noted beside it in each of them. With other shards (one was added, renamed, or has another weight)
+    /// every operation on the table is a [`Mismatch`](crate::ErrorKind::Mismatch). What is put into a single shard by its name may be where it is not
     /// looked for here.
     ///
     /// # Errors
@@ -477,7 +477,8 @@ mod tests {
         let wrong = open(&at_other).await.unwrap();
         let error = wrong.get(&[rows[0].key.clone()]).await.unwrap_err().to_string();
         assert!(
-            error.contains("over shards a, b (3), c (0); here they are a, b (3), c (0), d"),
+            error
+                .contains("over shards a, b (3), c (0); the configuration has a, b (3), c (0), d,"),
             "{error}"
         );
         for done in [

@@ -1,5 +1,5 @@
-//! Over which shards the records of a table are spread: noted beside them, so that nobody looks for them, or puts more, by other
-//! names or weights, by which other keys are whose.
+//! Over which shards the records of a table are spread: noted beside them, so that they are not read or
+//! written with other names or weights, which assign keys to other shards.
 
 use std::sync::Arc;
 
@@ -67,7 +67,7 @@ impl Spread {
 
     fn other(&self, table: &str, other: &str) -> Error {
         let what = format!(
-            "table {table:?} is spread over shards {other}; here they are {}, by which other keys are whose",
+            "table {table:?} is spread over shards {other}; the configuration has {}, which assigns keys to other shards",
             self.over
         );
         let hint = "copy it: steelyard copy 'shard:?config=OLD.toml&table=T' 'shard:?config=NEW.toml&table=OTHER'";
