@@ -22,6 +22,7 @@ mod rejects;
 mod resuming;
 mod screen;
 mod secrets;
+mod serving;
 mod stopped;
 mod terminal;
 mod zeros;

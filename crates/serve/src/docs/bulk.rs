@@ -19,7 +19,7 @@ use super::{
     each::PART,
     give_way, head,
     put::write,
-    revision::{self, Wanted},
+    revision::{self, Found, Wanted},
     strict,
 };
 use crate::{
@@ -84,13 +84,15 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         )));
     }
     let body = call.body(bytes).await?;
-    let lines: Vec<Bytes> = lines(&body).collect();
+    let lines: Vec<(usize, Bytes)> = lines(&body).collect();
     if lines.len() > documents {
         return Err(Problem::too_large(format!("{documents} documents at most in a request")));
     }
     let largest = call.gateway.config.limits.document_bytes;
-    let collection = call.made(|_| Ok(())).await?;
+    let collection = call.existing()?;
     let store = &*collection.store;
+    // With the first document that can be kept.
+    let mut is_made = false;
     let mut out = Vec::with_capacity(lines.len() * 64);
     let mut waiting = Waiting::default();
     let mut lines = lines.into_iter();
@@ -100,13 +102,14 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         let change: Result<Change, Bad> = match changes.next() {
             Some(change) => change,
             None => {
-                let some: Vec<Bytes> = lines.by_ref().take(PART).collect();
+                let some: Vec<(usize, Bytes)> = lines.by_ref().take(PART).collect();
                 if some.is_empty() {
                     break;
                 }
                 give_way().await;
-                let bytes = some.iter().map(Bytes::len).sum();
-                let read = move || some.iter().map(|line| read(line, largest)).collect::<Vec<_>>();
+                let bytes = some.iter().map(|(_, line)| line.len()).sum();
+                let read = move |(before, line): (usize, Bytes)| read(&line, before, largest);
+                let read = move || some.into_iter().map(read).collect::<Vec<_>>();
                 changes = super::apart(bytes, read).await?.into_iter();
                 continue;
             }
@@ -120,7 +123,10 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                 let record = revision::given(document, &revision::fresh()?);
                 let row = Row { key: id, record };
                 match checked(store, &row) {
-                    Ok(()) => waiting.push(row),
+                    Ok(()) => {
+                        is_made = is_made || made(&call, &Wanted::Any).await?;
+                        waiting.push(row);
+                    }
                     Err(e) => {
                         written(&call, store, &mut waiting, &mut out).await;
                         told(Some(&row.key), Err(e), &mut out);
@@ -131,6 +137,9 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                 written(&call, store, &mut waiting, &mut out).await;
                 match change {
                     Ok(change) => {
+                        if change.document.is_some() && !is_made {
+                            is_made = made(&call, &change.wanted).await?;
+                        }
                         let done = one(&call, store, &change).await;
                         told(Some(&change.id), done, &mut out);
                     }
@@ -143,9 +152,22 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
     Ok(([(header::CONTENT_TYPE, super::LINES)], out).into_response())
 }
 
-fn lines(body: &Bytes) -> impl Iterator<Item = Bytes> {
+/// The lines that are not blank, each with the number of those before it.
+fn lines(body: &Bytes) -> impl Iterator<Item = (usize, Bytes)> {
     let lines = body.split(|&byte| byte == b'\n').map(|line| body.slice_ref(line));
-    lines.filter(|line| !line.trim_ascii().is_empty())
+    lines.enumerate().filter(|(_, line)| !line.trim_ascii().is_empty())
+}
+
+/// Makes the collection for a document that is wanted so, and says whether it is there then: a document that will be
+/// refused makes none.
+async fn made(call: &Call, wanted: &Wanted) -> Result<bool, Problem> {
+    let mut is_refused = false;
+    let would_be = |_: &dyn Store| wanted.fits(&Found::Absent).inspect_err(|_| is_refused = true);
+    match call.made(would_be).await {
+        Ok(_) => Ok(true),
+        Err(_) if is_refused => Ok(false),
+        Err(problem) => Err(problem),
+    }
 }
 
 /// A line that cannot be done, and whose it is, as far as that was read.
@@ -154,13 +176,13 @@ struct Bad {
     problem: Box<Problem>,
 }
 
-fn read(line: &[u8], largest: usize) -> Result<Change, Bad> {
+fn read(line: &[u8], before: usize, largest: usize) -> Result<Change, Bad> {
     let nameless = |problem| Bad { id: None, problem: Box::new(problem) };
     if line.len() > largest {
         let what = format!("a document has {largest} bytes at most");
         return Err(nameless(Problem::too_large(what)));
     }
-    strict::check(line).map_err(nameless)?;
+    strict::check(line, before).map_err(nameless)?;
     let line = steelyard_store::format::Format::Json.decode_document(line);
     let mut line = line.map_err(|e| nameless(e.into()))?;
     let id = match line.remove("id") {

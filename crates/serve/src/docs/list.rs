@@ -103,7 +103,7 @@ async fn list(call: Call) -> Result<Response, Problem> {
 
 async fn query(mut call: Call) -> Result<Response, Problem> {
     let body = call.body(QUERY_BYTES).await?;
-    super::strict::check(&body)?;
+    super::strict::check(&body, 0)?;
     let asked = Asked::of(&steelyard_store::format::Format::Json.decode_document(&body)?)?;
     page(call, asked).await
 }

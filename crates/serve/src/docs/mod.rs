@@ -128,6 +128,6 @@ async fn apart<T: Send + 'static>(
 
 /// A document as a client sent it, in JSON.
 fn document(bytes: &[u8]) -> Result<Document, Problem> {
-    strict::check(bytes)?;
+    strict::check(bytes, 0)?;
     accepted(Format::Json.decode_document(bytes)?)
 }

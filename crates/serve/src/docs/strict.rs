@@ -9,10 +9,15 @@ use crate::problem::Problem;
 /// How deep documents may nest.
 pub(super) const DEPTH: usize = 64;
 
-/// Whether this is one value of JSON in which no map has a name twice.
-pub(super) fn check(bytes: &[u8]) -> Result<(), Problem> {
+/// Whether this is one value of JSON in which no map has a name twice. `before`: how many lines of the body come before it.
+pub(super) fn check(bytes: &[u8], before: usize) -> Result<(), Problem> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
-    let told = |e: serde_json::Error| Problem::invalid(format!("not valid JSON: {e}"));
+    let told = |e: serde_json::Error| {
+        let (what, line, column) = (e.to_string(), e.line(), e.column());
+        let what = what.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&what);
+        let line = before + line;
+        Problem::invalid(format!("not valid JSON: {what} at line {line} column {column}"))
+    };
     Unique(DEPTH).deserialize(&mut reader).map_err(told)?;
     reader.end().map_err(told)
 }
@@ -102,11 +107,11 @@ mod tests {
             (r#"{"a":1}{"#, "trailing"),
             ("", "EOF"),
         ] {
-            let problem = check(text.as_bytes()).unwrap_err();
+            let problem = check(text.as_bytes(), 0).unwrap_err();
             assert!(problem.detail().contains(want), "{text}: {problem:?}");
         }
         for text in [r#"{"a":1,"b":{"a":1}}"#, &*deep(64), "123456789012345678901234567890"] {
-            assert!(check(text.as_bytes()).is_ok(), "{text}");
+            assert!(check(text.as_bytes(), 0).is_ok(), "{text}");
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Database {
     replicas: Vec<Place>,
     /// The name of its part, where tenants share the place.
     part: Option<DatabaseId>,
+    /// Whether it is the whole place, which need not be there before the first write.
+    is_whole: bool,
 }
 
 impl Database {
@@ -86,7 +88,8 @@ impl Database {
     async fn at(pools: &Pools, shard: &Shard, id: &DatabaseId) -> Result<Database> {
         let place = place(pools, shard.layout, &shard.url, id).await?;
         let part = (shard.layout == TenantLayout::Shared).then(|| id.clone());
-        Ok(Database { place, replicas: Vec::new(), part })
+        let is_whole = shard.layout == TenantLayout::Whole;
+        Ok(Database { place, replicas: Vec::new(), part, is_whole })
     }
 
     /// Makes the database of this name, with its marker.
@@ -193,7 +196,10 @@ impl Database {
     /// [`Unsupported`](ErrorKind::Unsupported) where the store cannot list them.
     pub(crate) async fn tables(&self) -> Result<Vec<String>> {
         if self.part.is_none() {
-            let mut names = self.place.tables().await?;
+            let mut names = match self.place.tables().await {
+                Err(e) if e.kind() == ErrorKind::NotFound && self.is_whole => Vec::new(),
+                names => names?,
+            };
             names.retain(|name| name != MARKER);
             return Ok(names);
         }

@@ -198,6 +198,25 @@ async fn each_line_of_a_bulk_request_has_its_own_status() {
     assert_eq!(Value::from(ids), want, "{}", answer.text());
     assert_eq!(gateway.get(&gateway.a, "/v1/docs/c/new").await.json(), json!({ "n": 2 }));
     gateway.get(&gateway.a, "/v1/docs/c/x").await.is(404);
+    let last = answer.lines().last().unwrap()["problem"]["detail"].clone();
+    assert_eq!(last, "not valid JSON: expected ident at line 17 column 2");
+}
+
+#[tokio::test]
+async fn bulk_makes_a_collection_for_what_it_keeps() {
+    let gateway = Running::start("").await;
+    let refused =
+        "no json\n{\"id\":\"x\",\"delete\":true}\n{\"id\":\"x\",\"rev\":\"r\",\"doc\":{}}\n";
+    let answer = gateway.ask(&gateway.a, "POST", "/v1/docs/c:bulk", "", refused).await.is(200);
+    let status: Vec<Value> = answer.lines().iter().map(|line| line["status"].clone()).collect();
+    assert_eq!(status, [400, 404, 412]);
+    let names = async || gateway.get(&gateway.a, "/v1/docs").await.is(200).json();
+    assert_eq!(names().await, json!({ "collections": [] }));
+    for kept in [r#"{"id":"x","rev":null,"doc":{}}"#, r#"{"id":"y","doc":{}}"#] {
+        let bulk = gateway.ask(&gateway.a, "POST", "/v1/docs/d:bulk", "", kept).await.is(200);
+        assert!(bulk.lines()[0]["status"].as_u64().unwrap() < 300, "{}", bulk.text());
+    }
+    assert_eq!(names().await, json!({ "collections": ["d"] }));
 }
 
 #[tokio::test]
