@@ -3,6 +3,7 @@
 use std::{
     io::{BufRead, IsTerminal, Read},
     path::PathBuf,
+    str::FromStr,
 };
 
 use serde_json::json;
@@ -33,6 +34,7 @@ Examples:
   steelyard tenant key add austin --scope read --label reports
   steelyard tenant user set austin ann < password
   steelyard tenant list
+  steelyard tenant limit austin --bytes 1000000000
   steelyard tenant freeze austin
   steelyard tenant move austin --to second
   steelyard tenant backup austin austin.cbor.zst
@@ -53,6 +55,11 @@ enum Act {
     /// Shows a tenant, as JSON.
     #[command(after_help = "Examples:\n  steelyard tenant show austin")]
     Show(Named),
+    /// Changes the limits of a tenant. What is not named stays.
+    #[command(
+        after_help = "Examples:\n  steelyard tenant limit austin --bytes 1000000000\n  steelyard tenant limit austin --requests-per-second default"
+    )]
+    Limit(Limit),
     /// Makes a tenant one that can only be read.
     #[command(after_help = "Examples:\n  steelyard tenant freeze austin")]
     Freeze(Named),
@@ -178,6 +185,38 @@ struct Add {
 }
 
 #[derive(clap::Args)]
+#[group(required = true, multiple = true)]
+struct Limit {
+    /// The tenant.
+    name: String,
+    /// Requests a second; `default` for those of the configuration.
+    #[arg(long, value_name = "N", value_parser = parsed::<Own<f64>>, group = "limits")]
+    requests_per_second: Option<Own<f64>>,
+    /// Collections at most; `default` for those of the configuration.
+    #[arg(long, value_name = "N", value_parser = parsed::<Own<u64>>, group = "limits")]
+    collections: Option<Own<u64>>,
+    /// Bytes of its database at most; 0 for no limit, `default` for those of the configuration.
+    #[arg(long, value_name = "N", value_parser = parsed::<Own<u64>>, group = "limits")]
+    bytes: Option<Own<u64>>,
+}
+
+/// A limit of a tenant's own, or none.
+#[derive(Clone, Copy)]
+struct Own<T>(Option<T>);
+
+impl<T: FromStr> FromStr for Own<T> {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Own<T>> {
+        match (text, text.parse()) {
+            ("default", _) => Ok(Own(None)),
+            (_, Ok(own)) => Ok(Own(Some(own))),
+            _ => Err(Error::invalid(format!("{text:?} is neither a number nor `default`"))),
+        }
+    }
+}
+
+#[derive(clap::Args)]
 struct List {
     /// As lines of JSON.
     #[arg(long)]
@@ -290,11 +329,23 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
         Act::List(list) => {
             for row in stores.wait(tenants.list())? {
-                print(if list.json { shown(&row) } else { line(&row) })?;
+                print(if list.json { shown(&row, None) } else { line(&row) })?;
             }
         }
         Act::Show(named) => {
-            print(shown(&stores.wait(tenants.show(&TenantName::new(&named.name)?))?))?
+            let name = TenantName::new(&named.name)?;
+            let row = stores.wait(tenants.show(&name))?;
+            // The rest is worth showing where the database cannot be asked.
+            print(shown(&row, stores.wait(tenants.bytes(&name)).unwrap_or_default()))?
+        }
+        Act::Limit(limit) => {
+            let name = TenantName::new(&limit.name)?;
+            let mut limits = stores.wait(tenants.show(&name))?.limits;
+            limits.requests_per_second =
+                limit.requests_per_second.map_or(limits.requests_per_second, |own| own.0);
+            limits.collections = limit.collections.map_or(limits.collections, |own| own.0);
+            limits.bytes = limit.bytes.map_or(limits.bytes, |own| own.0);
+            print(shown(&stores.wait(tenants.limit(&name, limits))?, None))?
         }
         Act::Freeze(named) => stores.wait(tenants.freeze(&TenantName::new(&named.name)?))?,
         Act::Thaw(named) => stores.wait(tenants.thaw(&TenantName::new(&named.name)?))?,
@@ -442,11 +493,16 @@ fn line(row: &TenantRow) -> String {
     format!("{:24} {:8} {:16} {}\n", row.name, row.state.name(), row.shard, row.created)
 }
 
-fn shown(row: &TenantRow) -> String {
-    let shown = json!({
+/// A tenant as JSON, with what its database takes, where that was asked.
+fn shown(row: &TenantRow, bytes: Option<u64>) -> String {
+    let mut shown = json!({
         "name": row.name, "state": row.state.name(), "shard": row.shard, "database": row.database.as_str(),
         "epoch": row.epoch, "created": row.created,
         "requests_per_second": row.limits.requests_per_second, "collections": row.limits.collections,
+        "bytes": row.limits.bytes,
     });
+    if let Some(bytes) = bytes {
+        shown["database_bytes"] = bytes.into();
+    }
     format!("{shown}\n")
 }

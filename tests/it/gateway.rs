@@ -170,6 +170,9 @@ fn a_tenant_goes_from_one_kind_of_store_to_another_and_back() {
     let installation = Installation::new(&named, "");
     let key = installation.run("tenant add ann --shard sqlite").0;
     let other = installation.run("tenant add bob --shard sqlite").0;
+    installation.run("tenant limit ann --bytes 5000000 --collections 7");
+    let limited = installation.run("tenant limit ann --collections default").0;
+    assert!(limited.contains("\"bytes\":5000000,\"collections\":null,"), "{limited}");
     let (gateway, address) = installation.serve();
     let put = |path: &str, body: &str| over_tcp(&address, &key, "PUT", path, body).unwrap();
     let documents = [

@@ -199,6 +199,8 @@ pub struct Limits {
     pub page_documents: u64,
     /// Collections of a tenant.
     pub collections: u64,
+    /// Bytes of a tenant's database, where its store tells them; 0 for no limit.
+    pub tenant_bytes: u64,
     /// Databases of tenants that are open at once; the least recently used are closed.
     pub open_databases: u64,
 }
@@ -218,6 +220,7 @@ impl Default for Limits {
             bodies_bytes: 256 << 20,
             page_documents: 1000,
             collections: 100,
+            tenant_bytes: 0,
             open_databases: 128,
         }
     }
@@ -313,6 +316,9 @@ impl Config {
             }
             if shard.layout == TenantLayout::Schema && !Databases::has_schemas(&shard.url)? {
                 return wrong(format!("{} has no schemas; layout = \"own\"", url.scheme));
+            }
+            if shard.layout == TenantLayout::Shared && self.limits.tenant_bytes > 0 {
+                return wrong("limits.tenant_bytes cannot be told in the layout \"shared\"".into());
             }
             if !(shard.weight.is_finite() && shard.weight >= 0.0) {
                 return wrong(format!("weight = {}: it must be 0 or more", shard.weight));
@@ -478,6 +484,7 @@ mod tests {
                 "Unix socket",
             ),
             ("[shard.b]\nurl = \"memcached://h\"", "layout = \"whole\""),
+            ("layout = \"shared\"\n[limits]\ntenant_bytes = 1000", "shard.a: limits.tenant_bytes"),
             ("[shard.b]\nurl = \"postgress://h\"", "shard.b"),
         ] {
             let error = Config::from_toml(&format!("{GOOD}{more}")).unwrap_err();

@@ -3,16 +3,19 @@
 use std::{future::Future, sync::Arc, time::Duration};
 
 use steelyard_base::{Error, ErrorKind, Result};
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    net::TcpListener,
+    sync::{Semaphore, watch},
+};
 
 use crate::{
     catalog::{ApiKey, Catalog, Pepper},
     clock::Clock,
-    config::{Config, Shard},
+    config::{Config, Limits, Shard},
     http::{self, Socket},
     limits::Gate,
     login::{Logins, Tokens},
-    metrics::Metrics,
+    metrics::{InUse, Metrics},
     page::Sessions,
     problem::Problem,
     tenants::{Grants, Opened, Principal, TenantDb},
@@ -29,6 +32,8 @@ pub struct Gateway {
     pub(crate) logins: Logins,
     pub(crate) opened: Opened,
     pub(crate) metrics: Metrics,
+    /// Places of connections.
+    connections: Arc<Semaphore>,
     pub(crate) sessions: Sessions,
 }
 
@@ -57,13 +62,17 @@ impl Gateway {
     ) -> Result<Gateway> {
         config.check()?;
         let tokens = Arc::new(Tokens::new(&pepper));
+        let Limits { connections, requests_at_once, bodies_bytes, open_databases, .. } =
+            config.limits;
+        let limits = in_use(connections, requests_at_once, bodies_bytes, open_databases);
         let (keys, lease) = (pepper.clone(), config.lease());
         let grants = Grants::new(catalog.clone(), keys, tokens.clone(), clock.clone(), lease);
         Ok(Gateway {
             logins: Logins::new(&pepper, tokens),
             gate: Gate::new(clock.clone(), config.limits.clone()),
             opened: Opened::new(config.limits.open_databases, config.layouts()?),
-            metrics: Metrics::new(),
+            metrics: Metrics::new(limits),
+            connections: Arc::new(Semaphore::new(connections)),
             sessions: Sessions::new(clock.clone()),
             grants,
             catalog,
@@ -71,6 +80,17 @@ impl Gateway {
             clock,
             config,
         })
+    }
+
+    /// What is in use of what is limited.
+    pub(crate) fn in_use(&self) -> InUse {
+        let connections = match self.connections.available_permits() {
+            0 => self.config.limits.connections,
+            // One is the next client's.
+            free => (self.config.limits.connections - free).saturating_sub(1),
+        };
+        let (requests, bytes) = self.gate.in_use();
+        in_use(connections, requests, bytes, self.opened.used())
     }
 
     pub(crate) fn arrival(&self) -> Duration {
@@ -120,6 +140,15 @@ impl Gateway {
     }
 }
 
+fn in_use(connections: usize, requests: usize, bytes: usize, databases: u64) -> InUse {
+    [
+        ("connections", connections as u64),
+        ("requests_at_once", requests as u64),
+        ("bodies_bytes", bytes as u64),
+        ("open_databases", databases),
+    ]
+}
+
 /// The shard of this name.
 pub(crate) fn shard<'c>(config: &'c Config, name: &str) -> Result<&'c Shard> {
     config.shards.get(name).ok_or_else(|| {
@@ -150,7 +179,7 @@ pub async fn run(
         // Also where whoever would say so is gone.
         let _ = stopped.wait_for(|stopped| *stopped).await;
     };
-    let (connections, arrival) = (gateway.config.limits.connections, gateway.arrival());
+    let (connections, arrival) = (gateway.connections.clone(), gateway.arrival());
     let socket: Socket = listener.into();
     gateway.sessions.at(socket.port());
     let router = http::router(gateway.clone(), socket.reached());
@@ -163,7 +192,8 @@ pub async fn run(
                 const CONNECTIONS: usize = 16;
                 let socket = Socket::from(listener);
                 let router = http::operators(gateway, socket.reached());
-                http::serve(socket, router, CONNECTIONS, arrival, until(stopped)).await
+                let connections = Arc::new(Semaphore::new(CONNECTIONS));
+                http::serve(socket, router, connections, arrival, until(stopped)).await
             }
         }
     };

@@ -191,6 +191,12 @@ impl Gate {
         u64::try_from(self.clock.now().as_nanos()).unwrap_or(u64::MAX / 2)
     }
 
+    /// Requests, and bytes of bodies, at this moment.
+    pub(crate) fn in_use(&self) -> (usize, usize) {
+        let requests = self.limits.requests_at_once - self.whole.available_permits();
+        (requests, self.bytes.load(Ordering::Relaxed))
+    }
+
     /// A place among all requests.
     pub(crate) fn enter(&self) -> Result<Permit, Problem> {
         match self.whole.clone().try_acquire_owned() {

@@ -1,7 +1,12 @@
 //! Metrics, as Prometheus reads them. No label has a name that a stranger chose, so their number is bounded.
 
-use std::time::Duration;
+use std::{
+    fs,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
 
+use nix::time::{ClockId, clock_gettime};
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
     metrics::{
@@ -9,6 +14,7 @@ use prometheus_client::{
         family::Family,
         gauge::Gauge,
         histogram::{Histogram, exponential_buckets},
+        info::Info,
     },
     registry::{Registry, Unit},
 };
@@ -31,16 +37,31 @@ struct OfRoute {
     route: &'static str,
 }
 
+/// What is in use, and what it is limited to.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Of {
+    of: &'static str,
+}
+
+/// How much of each is in use, by the names of the limits.
+pub(crate) type InUse = [(&'static str, u64); 4];
+
 pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Answered, Counter>,
     seconds: Family<OfRoute, Histogram>,
-    open: Gauge,
+    used: Family<Of, Gauge>,
+    process: Process,
 }
 
 impl Metrics {
-    pub(crate) fn new() -> Metrics {
-        let mut registry = Registry::with_prefix("steelyard");
+    /// With what is limited, and to how much.
+    pub(crate) fn new(limits: InUse) -> Metrics {
+        let mut whole = Registry::default();
+        let process = Process::new(&mut whole);
+        let registry = whole.sub_registry_with_prefix("steelyard");
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        registry.register("build", "What runs", Info::new(version));
         let requests = Family::<Answered, Counter>::default();
         registry.register("requests", "Requests that were answered", requests.clone());
         // From 0.1 ms to 13 s.
@@ -48,9 +69,11 @@ impl Metrics {
         let seconds = Family::<OfRoute, Histogram>::new_with_constructor(new);
         let about = "Time from the head of a request to the head of its answer";
         registry.register_with_unit("request_duration", about, Unit::Seconds, seconds.clone());
-        let open = Gauge::default();
-        registry.register("open_databases", "Databases of tenants that are open", open.clone());
-        Metrics { registry, requests, seconds, open }
+        let (used, limit) = (Family::<Of, Gauge>::default(), Family::<Of, Gauge>::default());
+        registry.register("in_use", "What is in use, by the name of its limit", used.clone());
+        registry.register("limit", "How much may be in use", limit.clone());
+        set(&limit, &limits);
+        Metrics { registry: whole, requests, seconds, used, process }
     }
 
     pub(crate) fn answered(&self, outcome: &Outcome) {
@@ -61,11 +84,51 @@ impl Metrics {
     }
 
     /// All of them, in the text format of OpenMetrics.
-    pub(crate) fn text(&self, open: u64) -> String {
-        self.open.set(i64::try_from(open).unwrap_or(i64::MAX));
+    pub(crate) fn text(&self, used: &InUse) -> String {
+        set(&self.used, used);
+        self.process.look();
         let mut text = String::new();
         // Into a string it cannot fail.
         let _ = encode(&mut text, &self.registry);
         text
+    }
+}
+
+fn set(gauges: &Family<Of, Gauge>, to: &InUse) {
+    for (of, value) in *to {
+        gauges.get_or_create(&Of { of }).set(i64::try_from(value).unwrap_or(i64::MAX));
+    }
+}
+
+/// This process, under the names that Prometheus' own clients give it. Where the system does not say, they stay 0.
+struct Process {
+    cpu: Counter<f64, AtomicU64>,
+    memory: Gauge,
+    files: Gauge,
+}
+
+impl Process {
+    fn new(registry: &mut Registry) -> Process {
+        let (cpu, memory, files) = (Counter::default(), Gauge::default(), Gauge::default());
+        let registry = registry.sub_registry_with_prefix("process");
+        let about = "User and system processor time";
+        registry.register_with_unit("cpu", about, Unit::Seconds, Counter::clone(&cpu));
+        let about = "Memory that is resident";
+        registry.register_with_unit("resident_memory", about, Unit::Bytes, memory.clone());
+        registry.register("open_fds", "File descriptors that are open", files.clone());
+        Process { cpu, memory, files }
+    }
+
+    fn look(&self) {
+        if let Ok(time) = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID) {
+            let seconds = Duration::from(time).as_secs_f64();
+            self.cpu.inner().store(seconds.to_bits(), Ordering::Relaxed);
+        }
+        let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = resident.and_then(|line| line.split_whitespace().next()?.parse().ok());
+        self.memory.set(kilobytes.map_or(0, |k: i64| k * 1024));
+        let files = fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+        self.files.set(i64::try_from(files).unwrap_or(i64::MAX));
     }
 }

@@ -32,4 +32,5 @@ mod proxy;
 mod queries;
 mod reached;
 mod relational;
+mod sizes;
 mod told;

@@ -210,6 +210,10 @@ impl Store for Delayed {
         self.inner.index_bytes().await
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        self.inner.database_bytes().await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.inner.explain(request).await
     }

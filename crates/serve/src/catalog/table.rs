@@ -26,6 +26,8 @@ pub(crate) struct Kept<T> {
 /// A table of rows of one type.
 pub(super) struct Table<T> {
     store: Arc<dyn Store>,
+    /// Of the catalog, for errors.
+    url: String,
     rows: PhantomData<fn(T) -> T>,
 }
 
@@ -33,28 +35,35 @@ impl<T: Serialize + DeserializeOwned> Table<T> {
     pub(super) async fn open(place: &Place, name: &str) -> Result<Table<T>> {
         let store = place.table(name)?;
         store.prepare(&Layout::plain()).await?;
-        Ok(Table { store, rows: PhantomData })
+        Ok(Table { store, url: place.url().to_string(), rows: PhantomData })
+    }
+
+    fn placed(&self, e: Error) -> Error {
+        e.in_place(&*self.url)
     }
 
     pub(super) async fn get(&self, key: &Key) -> Result<Option<Kept<T>>> {
-        let found = self.store.get(std::slice::from_ref(key)).await?.pop().flatten();
+        let found = self.store.get(std::slice::from_ref(key)).await;
+        let found = found.map_err(|e| self.placed(e))?.pop().flatten();
         found.map(|document| read(key, document)).transpose()
     }
 
     /// Adds a row; `false` where there is one.
     pub(super) async fn add(&self, key: &Key, row: &T) -> Result<bool> {
-        self.store.put_if(&written(key, row)?, &Expected::Absent).await
+        let added = self.store.put_if(&written(key, row)?, &Expected::Absent).await;
+        added.map_err(|e| self.placed(e))
     }
 
     /// Puts a row in the place of the one that was read; `false` where it is another by now.
     pub(super) async fn replace(&self, old: &Kept<T>, row: &T) -> Result<bool> {
-        self.store
-            .put_if(&written(&old.key, row)?, &Expected::field(REVISION, &*old.revision))
-            .await
+        let expected = Expected::field(REVISION, &*old.revision);
+        let replaced = self.store.put_if(&written(&old.key, row)?, &expected).await;
+        replaced.map_err(|e| self.placed(e))
     }
 
     pub(super) async fn remove(&self, key: &Key) -> Result<()> {
-        self.store.remove(std::slice::from_ref(key)).await.map(drop)
+        let removed = self.store.remove(std::slice::from_ref(key)).await;
+        removed.map(drop).map_err(|e| self.placed(e))
     }
 
     /// Looks at rows until one is as wanted; says whether one was.

@@ -133,6 +133,9 @@ pub struct TenantLimits {
     /// Collections at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collections: Option<u64>,
+    /// Bytes of its database at most; 0 for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 impl TenantLimits {
@@ -144,6 +147,11 @@ impl TenantLimits {
     /// Collections at most: its own, or those that all have.
     pub(crate) fn collections(&self, all: &Limits) -> u64 {
         self.collections.unwrap_or(all.collections)
+    }
+
+    /// Bytes of its database at most: its own, or those that all have; 0 for no limit.
+    pub(crate) fn bytes(&self, all: &Limits) -> u64 {
+        self.bytes.unwrap_or(all.tenant_bytes)
     }
 }
 

@@ -54,13 +54,16 @@ const BATCH: usize = 500;
 #[derive(Default)]
 struct Waiting {
     rows: Vec<Row>,
+    /// How many bytes each was sent as.
+    bytes: Vec<usize>,
     keys: HashSet<Key>,
 }
 
 impl Waiting {
-    fn push(&mut self, row: Row) {
+    fn push(&mut self, row: Row, bytes: usize) {
         self.keys.insert(row.key.clone());
         self.rows.push(row);
+        self.bytes.push(bytes);
     }
 }
 
@@ -70,6 +73,8 @@ struct Change {
     /// None to delete.
     document: Option<Document>,
     wanted: Wanted,
+    /// How long the line is.
+    bytes: usize,
 }
 
 async fn bulk(mut call: Call) -> Result<Response, Problem> {
@@ -116,7 +121,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         };
         // Those without a condition go together, until one comes that must not overtake them.
         match change {
-            Ok(Change { id, document: Some(document), wanted: Wanted::Any }) => {
+            Ok(Change { id, document: Some(document), wanted: Wanted::Any, bytes }) => {
                 if waiting.rows.len() == BATCH || waiting.keys.contains(&id) {
                     written(&call, store, &mut waiting, &mut out).await;
                 }
@@ -124,8 +129,8 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                 let row = Row { key: id, record };
                 match checked(store, &row) {
                     Ok(()) => {
-                        is_made = is_made || made(&call, &Wanted::Any).await?;
-                        waiting.push(row);
+                        is_made = is_made || made(&call, &Wanted::Any, bytes).await?;
+                        waiting.push(row, bytes);
                     }
                     Err(e) => {
                         written(&call, store, &mut waiting, &mut out).await;
@@ -138,7 +143,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
                 match change {
                     Ok(change) => {
                         if change.document.is_some() && !is_made {
-                            is_made = made(&call, &change.wanted).await?;
+                            is_made = made(&call, &change.wanted, change.bytes).await?;
                         }
                         let done = one(&call, store, &change).await;
                         told(Some(&change.id), done, &mut out);
@@ -160,9 +165,12 @@ fn lines(body: &Bytes) -> impl Iterator<Item = (usize, Bytes)> {
 
 /// Makes the collection for a document that is wanted so, and says whether it is there then: a document that will be
 /// refused makes none.
-async fn made(call: &Call, wanted: &Wanted) -> Result<bool, Problem> {
-    let mut is_refused = false;
-    let would_be = |_: &dyn Store| wanted.fits(&Found::Absent).inspect_err(|_| is_refused = true);
+async fn made(call: &Call, wanted: &Wanted, bytes: usize) -> Result<bool, Problem> {
+    let (mut is_refused, mut over) = (false, call.tenant.room(bytes).await.err());
+    let would_be = |_: &dyn Store| {
+        let refused = over.take().map_or_else(|| wanted.fits(&Found::Absent), Err);
+        refused.inspect_err(|_| is_refused = true)
+    };
     match call.made(would_be).await {
         Ok(_) => Ok(true),
         Err(_) if is_refused => Ok(false),
@@ -177,6 +185,7 @@ struct Bad {
 }
 
 fn read(line: &[u8], before: usize, largest: usize) -> Result<Change, Bad> {
+    let bytes = line.len();
     let nameless = |problem| Bad { id: None, problem: Box::new(problem) };
     if line.len() > largest {
         let what = format!("a document has {largest} bytes at most");
@@ -190,11 +199,11 @@ fn read(line: &[u8], before: usize, largest: usize) -> Result<Change, Bad> {
         _ => return Err(nameless(Problem::invalid("a line has an \"id\", which is text"))),
     };
     let named = |problem| Bad { id: Some(id.clone()), problem: Box::new(problem) };
-    change(id.clone(), line).map_err(named)
+    change(id.clone(), line, bytes).map_err(named)
 }
 
 /// The change of an id that a line asks for.
-fn change(id: Key, mut line: Document) -> Result<Change, Problem> {
+fn change(id: Key, mut line: Document, bytes: usize) -> Result<Change, Problem> {
     let wanted = match line.remove("rev") {
         None => Wanted::Any,
         Some(Value::Null) => Wanted::Absent,
@@ -216,7 +225,7 @@ fn change(id: Key, mut line: Document) -> Result<Change, Problem> {
         )));
     }
     let document = document.map(super::accepted).transpose()?;
-    Ok(Change { id, document, wanted })
+    Ok(Change { id, document, wanted, bytes })
 }
 
 async fn one(
@@ -227,6 +236,7 @@ async fn one(
     call.tenant.confirm(&call.gateway).await?;
     let done = match &change.document {
         Some(document) => {
+            call.tenant.room(change.bytes).await?;
             let done = write(store, &change.id, document.clone(), &change.wanted).await;
             done.map(|done| (if done.created { 201 } else { 200 }, Some(done.revision)))
         }
@@ -237,24 +247,25 @@ async fn one(
 
 /// Writes what waits, all at once; where that fails, each by itself, so that each has its own status.
 async fn written(call: &Call, store: &dyn Store, waiting: &mut Waiting, out: &mut Vec<u8>) {
-    let Waiting { rows, .. } = std::mem::take(waiting);
+    let Waiting { rows, bytes, .. } = std::mem::take(waiting);
     if rows.is_empty() {
         return;
     }
-    let put = async |rows: &[Row]| {
+    let put = async |rows: &[Row], bytes: &[usize]| {
+        call.tenant.room(bytes.iter().sum()).await?;
         // Before too: a long request does not go on where the tenant is not any more.
         call.tenant.confirm(&call.gateway).await?;
         let done = store.put(rows).await.map_err(Problem::from);
         call.tenant.settled(&call.gateway, done).await
     };
-    let together = put(&rows).await;
-    for (n, mut row) in rows.into_iter().enumerate() {
+    let together = put(&rows, &bytes).await;
+    for (n, (mut row, bytes)) in rows.into_iter().zip(bytes).enumerate() {
         if n % PART == 0 {
             give_way().await;
         }
         let done = match &together {
             Ok(()) => Ok(()),
-            Err(_) => put(std::slice::from_ref(&row)).await,
+            Err(_) => put(std::slice::from_ref(&row), &[bytes]).await,
         };
         let revision = revision::taken(&mut row.record);
         told(Some(&row.key), done.map(|()| (200, revision)), out);

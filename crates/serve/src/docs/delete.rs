@@ -41,7 +41,7 @@ async fn delete(call: Call) -> Result<Response, Problem> {
     let deleted = match call.header(IDEMPOTENCY_KEY.name)? {
         Some(key) => {
             let request = [b"delete", collection.name.as_str().as_bytes(), id.as_bytes(), b""];
-            let change = Change { store, id: &id, document: None, wanted: &wanted };
+            let change = Change { store, id: &id, document: None, wanted: &wanted, over: None };
             idempotency::once(&call.tenant, key, &request, change).await.map(drop)
         }
         None => remove(store, &id, &wanted).await,

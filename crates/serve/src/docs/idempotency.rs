@@ -34,6 +34,8 @@ pub(super) struct Change<'a> {
     /// None to delete.
     pub document: Option<Document>,
     pub wanted: &'a Wanted,
+    /// Why it is not to be done, unless it was begun before.
+    pub over: Option<Problem>,
 }
 
 /// What is kept of a key.
@@ -64,7 +66,7 @@ pub(super) async fn once(
     tenant: &TenantDb,
     key: &str,
     request: &[&[u8]],
-    change: Change<'_>,
+    mut change: Change<'_>,
 ) -> Result<Done, Problem> {
     if !(1..=LONGEST).contains(&key.len())
         || !key.bytes().all(|b| b.is_ascii_graphic() || b == b' ')
@@ -96,6 +98,9 @@ pub(super) async fn once(
             return Err(Problem::not_found("no document of this id"));
         }
         change.wanted.fits(&there)?;
+        if let Some(problem) = change.over.take() {
+            return Err(problem);
+        }
         let base = match there {
             Found::Absent => String::new(),
             Found::Unversioned => "-".into(),

@@ -86,8 +86,12 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
     let document = document.await??;
     // What is no document is refused whatever there is (RFC 9110, section 13.2.1).
     let wanted = Wanted::of(&call.headers)?;
+    let mut over = call.tenant.room(bytes.len()).await.err();
     // What would be refused makes no collection.
     let would_be = |store: &dyn Store| {
+        if let Some(problem) = over.take() {
+            return Err(problem);
+        }
         let row = Row { key: id.clone(), record: document.clone() };
         super::checked(store, &row)?;
         wanted.fits(&Found::Absent)
@@ -102,10 +106,14 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
                 id.as_bytes(),
                 &Sha256::digest(&bytes),
             ];
-            let change = Change { store, id: &id, document: Some(document), wanted: &wanted };
+            let document = Some(document);
+            let change = Change { store, id: &id, document, wanted: &wanted, over };
             idempotency::once(&call.tenant, key, &request, change).await?
         }
-        None => write(store, &id, document, &wanted).await?,
+        None => match over {
+            Some(problem) => return Err(problem),
+            None => write(store, &id, document, &wanted).await?,
+        },
     };
     call.tenant.confirm(&call.gateway).await?;
     let status = if done.created { StatusCode::CREATED } else { StatusCode::OK };

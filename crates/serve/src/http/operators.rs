@@ -45,7 +45,7 @@ async fn tenants(State(gateway): State<Arc<Gateway>>, request: Request) -> Respo
 
 async fn metrics(State(gateway): State<Arc<Gateway>>) -> Response {
     const TEXT: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, TEXT)], gateway.metrics.text(gateway.opened.count())).into_response()
+    ([(header::CONTENT_TYPE, TEXT)], gateway.metrics.text(&gateway.in_use())).into_response()
 }
 
 /// Whether requests can be answered: whether the catalog can be read.

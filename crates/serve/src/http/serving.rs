@@ -30,18 +30,17 @@ const HEAD: usize = 32 << 10;
 /// How long what is in flight may take after the signal to stop.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// Serves a router on a socket until `shutdown` is ready; then finishes what is in flight.
+/// Serves a router on a socket, as many connections at once as there are places, until `shutdown` is ready; then finishes what is in flight.
 pub(crate) async fn serve(
     socket: Socket,
     router: Router,
-    connections: usize,
+    places: Arc<Semaphore>,
     arrival: Duration,
     shutdown: impl Future<Output = ()>,
 ) -> Result<()> {
-    let (places, graceful) = (Arc::new(Semaphore::new(connections)), GracefulShutdown::new());
-    let mut shutdown = pin!(shutdown);
+    let (graceful, mut shutdown) = (GracefulShutdown::new(), pin!(shutdown));
     // A quarter of them.
-    let spare = connections / 4;
+    let spare = places.available_permits() / 4;
     loop {
         let place = places.clone().acquire_owned();
         let accepted = async {

@@ -193,6 +193,38 @@ impl Tenants {
         Ok(self.catalog.known(name).await?.row)
     }
 
+    /// What a tenant's database takes, as its store says; none where that does not.
+    ///
+    /// # Errors
+    /// As [`show`](Tenants::show); of the shard.
+    pub async fn bytes(&self, name: &TenantName) -> Result<Option<u64>> {
+        self.database(&self.catalog.known(name).await?.row).await?.bytes().await
+    }
+
+    /// Gives a tenant limits of its own in place of those it had. Gateways keep to them within a lease.
+    ///
+    /// # Errors
+    /// [`Invalid`](ErrorKind::Invalid) for a rate that is none; [`Unsupported`](ErrorKind::Unsupported) for bytes where the store
+    /// does not tell them; as [`freeze`](Tenants::freeze).
+    pub async fn limit(&self, name: &TenantName, limits: TenantLimits) -> Result<TenantRow> {
+        if let Some(given) = limits.requests_per_second {
+            rate("requests_per_second", given)?;
+        }
+        let old = self.catalog.known(name).await?;
+        if let State::Moving { .. } = old.row.state {
+            return Err(moving(name));
+        }
+        if limits.bytes.is_some_and(|most| most > 0)
+            && self.database(&old.row).await?.bytes().await?.is_none()
+        {
+            return Err(Error::unsupported("this store does not tell how many bytes a tenant has"));
+        }
+        // Not another epoch: what is in flight is where it was.
+        let new = TenantRow { limits, ..old.row.clone() };
+        self.catalog.change(&old, &new).await?;
+        Ok(new)
+    }
+
     /// Makes a tenant one that can only be read. Gateways keep to it within a lease.
     ///
     /// # Errors
@@ -214,10 +246,7 @@ impl Tenants {
         match &old.row.state {
             state if *state == to => Ok(()),
             state if *state == from => self.change(&old, to).await.map(drop),
-            State::Moving { .. } => Err(Error::new(
-                ErrorKind::Conflict,
-                format!("tenant {:?} is being moved", name.as_str()),
-            )),
+            State::Moving { .. } => Err(moving(name)),
             _ => Err(Error::new(
                 ErrorKind::NotFound,
                 format!("tenant {:?} was removed", name.as_str()),
@@ -239,10 +268,7 @@ impl Tenants {
     pub async fn remove(&self, name: &TenantName, wait: impl Future<Output = ()>) -> Result<()> {
         let old = self.catalog.known(name).await?;
         if let State::Moving { .. } = old.row.state {
-            return Err(Error::new(
-                ErrorKind::Conflict,
-                format!("tenant {:?} is being moved", name.as_str()),
-            ));
+            return Err(moving(name));
         }
         // Before anything is changed: where its shard is not known, nothing could be dropped.
         let shard = shard(&self.config, &old.row.shard)?;
@@ -310,6 +336,10 @@ impl Tenants {
     pub async fn revoke_key(&self, name: &TenantName, prefix: &str) -> Result<()> {
         self.catalog.revoke_key(name, prefix).await
     }
+}
+
+fn moving(name: &TenantName) -> Error {
+    Error::new(ErrorKind::Conflict, format!("tenant {:?} is being moved", name.as_str()))
 }
 
 fn taken(name: &TenantName) -> Error {

@@ -215,6 +215,17 @@ impl Database {
         Ok(names)
     }
 
+    /// What it takes on disk, as its store says; none where that does not, or where tenants share the tables.
+    pub(super) async fn bytes(&self) -> Result<Option<u64>> {
+        match self.part.is_some() {
+            true => Ok(None),
+            false => match self.place.database_bytes().await {
+                Err(e) if e.kind() == ErrorKind::NotFound && self.is_whole => Ok(Some(0)),
+                bytes => bytes,
+            },
+        }
+    }
+
     /// Drops a table, or the tenant's records of it.
     pub(super) async fn drop_table(&self, name: &str) -> Result<()> {
         self.table(name)?.drop_table().await?;

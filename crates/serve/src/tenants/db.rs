@@ -29,6 +29,7 @@ pub(crate) struct TenantDb {
     db: Arc<OpenDb>,
     clock: Clock,
     collections: u64,
+    bytes: u64,
 }
 
 /// A collection of it.
@@ -62,8 +63,9 @@ impl TenantDb {
         clock: Clock,
         limits: &Limits,
     ) -> TenantDb {
-        let collections = principal.grant().tenant.limits.collections(limits);
-        TenantDb { principal, db, clock, collections }
+        let own = &principal.grant().tenant.limits;
+        let (collections, bytes) = (own.collections(limits), own.bytes(limits));
+        TenantDb { principal, db, clock, collections, bytes }
     }
 
     pub(crate) fn principal(&self) -> &Principal {
@@ -157,6 +159,14 @@ impl TenantDb {
                 "this tenant may have {} collections",
                 self.collections
             ))),
+        }
+    }
+
+    /// Whether so many bytes more are within the tenant's quota.
+    pub(crate) async fn room(&self, bytes: usize) -> Result<(), Problem> {
+        match self.bytes {
+            0 => Ok(()),
+            most => self.db.room(bytes as u64, most, self.clock.now()).await,
         }
     }
 

@@ -12,6 +12,7 @@ mod export;
 mod grant;
 mod mover;
 mod open;
+mod quota;
 mod transfer;
 
 pub use admin::Tenants;

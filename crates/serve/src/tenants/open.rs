@@ -4,17 +4,19 @@
 use std::{
     collections::HashMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use moka::future::Cache;
 use steelyard_base::{Error, Result};
 use steelyard_store::store::{Layout, Pools, Store};
 
-use super::database::Database;
+use super::{database::Database, quota::Size};
 use crate::{
     catalog::{DatabaseId, TenantRow},
     config::{Layouts, Shard},
     names::CollectionName,
+    problem::Problem,
 };
 
 /// An open database.
@@ -22,6 +24,7 @@ pub(crate) struct OpenDb {
     database: Database,
     layouts: Layouts,
     tables: Mutex<HashMap<CollectionName, Arc<Table>>>,
+    size: Size,
 }
 
 /// A table of it.
@@ -63,6 +66,11 @@ impl OpenDb {
         let table = Arc::new(Table { store, to_read, database, layout, ready });
         tables.insert(name.clone(), table.clone());
         Ok(table)
+    }
+
+    /// Whether so many bytes more are within so many; what its store cannot tell is.
+    pub(super) async fn room(&self, bytes: u64, most: u64, now: Duration) -> Result<(), Problem> {
+        self.size.add(bytes, most, now, self.database.bytes()).await
     }
 
     /// A table of the gateway's own in it.
@@ -110,6 +118,11 @@ impl Opened {
         Opened { open, pools: Pools::default(), layouts }
     }
 
+    /// How many are open, as their limit counts them: those without connections of their own for a part of one.
+    pub(crate) fn used(&self) -> u64 {
+        self.open.weighted_size().div_ceil(Pools::PARTS.into())
+    }
+
     /// How many are open.
     pub(crate) fn count(&self) -> u64 {
         self.open.entry_count()
@@ -127,7 +140,12 @@ impl Opened {
                 let database =
                     Database::open_with_replicas(&self.pools, shard, &tenant.database).await?;
                 let (layouts, tables) = (self.layouts.clone(), Mutex::default());
-                Ok::<_, Error>(Arc::new(OpenDb { database, layouts, tables }))
+                Ok::<_, Error>(Arc::new(OpenDb {
+                    database,
+                    layouts,
+                    tables,
+                    size: Size::default(),
+                }))
             })
             .await;
         opened.map_err(|e| Error::new(e.kind(), e.chain()))

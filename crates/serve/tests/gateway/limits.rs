@@ -7,7 +7,9 @@ use tokio::{
     net::TcpStream,
 };
 
-use super::client::Running;
+use steelyard_serve::TenantLimits;
+
+use super::client::{Running, name};
 
 #[tokio::test]
 async fn what_is_too_large_is_refused_and_nothing_of_it_kept() {
@@ -25,6 +27,56 @@ async fn what_is_too_large_is_refused_and_nothing_of_it_kept() {
     for (collection, status) in [("one", 201), ("two", 201), ("three", 507), ("one", 200)] {
         gateway.put(&gateway.a, &format!("/v1/docs/{collection}/x"), "", "{}").await.is(status);
     }
+}
+
+#[tokio::test]
+async fn a_tenant_has_its_bytes_and_room_again_for_what_it_deletes() {
+    let gateway =
+        Running::start_in("own", "tenant_bytes = 1000000\nrequests_per_second = 1e6").await;
+    let (a, large) = (&gateway.a, format!("{{\"x\":\"{}\"}}", "y".repeat(100_000)));
+    let once = "Idempotency-Key: 1\r\n";
+    gateway.put(a, "/v1/docs/c/once", once, &large).await.is(201);
+    let mut kept = Vec::new();
+    for n in 0..20 {
+        let path = format!("/v1/docs/c/{n}");
+        match gateway.put(a, &path, "", &large).await.status {
+            201 => kept.push(path),
+            status => assert_eq!(status, 507, "{path}"),
+        }
+    }
+    assert!((5..10).contains(&kept.len()), "{kept:?}");
+    let refused = gateway.put(a, "/v1/docs/new/x", "", &large).await.is(507);
+    assert!(refused.text().contains("1000000 bytes"), "{}", refused.text());
+    let lines = format!("{{\"id\":\"l\",\"doc\":{large}}}\n{{\"id\":\"s\",\"doc\":{{}}}}\n");
+    let bulk = gateway.ask(a, "POST", "/v1/docs/c:bulk", "", &lines).await.is(200);
+    let status: Vec<_> = bulk.lines().iter().map(|line| line["status"].clone()).collect();
+    assert_eq!(status, [507, 200]);
+    let names = gateway.get(a, "/v1/docs").await.is(200).text();
+    assert!(!names.contains("new"), "{names}");
+    // What was done is not refused when it is repeated; another tenant has bytes of its own.
+    gateway.put(a, "/v1/docs/c/once", once, &large).await.is(201);
+    gateway.put(&gateway.b, "/v1/docs/c/x", "", &large).await.is(201);
+    // What is deleted makes room, once the store is asked again.
+    for path in &kept[..3] {
+        gateway.ask(a, "DELETE", path, "", "").await.is(204);
+    }
+    gateway.clock.advance(Duration::from_secs(1));
+    gateway.put(a, &kept[0], "", &large).await.is(201);
+    // A limit of its own holds within a lease.
+    let limit = async |bytes| {
+        let mut limits = TenantLimits::default();
+        limits.bytes = bytes;
+        gateway.admin.limit(&name("a"), limits).await.unwrap();
+        gateway.clock.advance(Duration::from_secs(3));
+    };
+    limit(Some(0)).await;
+    for n in 0..10 {
+        gateway.put(a, &format!("/v1/docs/c/more{n}"), "", &large).await.is(201);
+    }
+    limit(None).await;
+    gateway.put(a, "/v1/docs/c/last", "", &large).await.is(507);
+    let bytes = gateway.admin.bytes(&name("a")).await.unwrap().unwrap();
+    assert!((1_000_000..3_000_000).contains(&bytes), "{bytes}");
 }
 
 #[tokio::test]

@@ -26,7 +26,14 @@ async fn metrics_count_what_was_answered_and_name_nobody() {
         "steelyard_requests_total{route=\"get\",status=\"404\"} 1",
         "steelyard_requests_total{route=\"get\",status=\"401\"} 1",
         "steelyard_request_duration_seconds_count{route=\"get\"} 2",
-        "steelyard_open_databases ",
+        "steelyard_in_use{of=\"open_databases\"} ",
+        "steelyard_in_use{of=\"requests_at_once\"} 0",
+        "steelyard_in_use{of=\"bodies_bytes\"} 0",
+        "steelyard_limit{of=\"connections\"} 1024",
+        "steelyard_build_info{version=",
+        "process_cpu_seconds_total ",
+        "process_resident_memory_bytes ",
+        "process_open_fds ",
         "# EOF",
     ] {
         assert!(text.contains(line), "{line}: {text}");

@@ -313,6 +313,16 @@ pub trait Store: Send + Sync {
         Ok(None)
     }
 
+    /// What the tables of the database, or of the part of it that this is ([`part`](Store::part)), take on disk with their
+    /// indexes, in bytes, as the store itself says; none where it does not say. What was deleted may count until the store
+    /// frees it, and MySQL counts what its statistics last saw.
+    ///
+    /// # Errors
+    /// Of connections and of the store.
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     /// The statement that the store is sent for an operation, and the database's explanation of how it
     /// will answer. Nothing is read or written by it but what the database looks up to explain.
     ///

@@ -14,12 +14,19 @@
 use std::{
     ops::{Deref, DerefMut},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit};
+use tokio::{
+    sync::{AcquireError, OwnedSemaphorePermit, Semaphore, SemaphorePermit},
+    time::Instant,
+};
 
 use super::limits::{Limits, connected, in_turn};
 use crate::Result;
+
+/// After this time one of those who share a pool has no connection of its own any more, where another needs one.
+const OWN: Duration = Duration::from_secs(10);
 
 /// What a pool keeps between two operations.
 pub(super) trait Connection {
@@ -54,7 +61,8 @@ pub(super) struct Pool<C> {
 }
 
 struct Idle<C> {
-    connections: Vec<C>,
+    /// The one that was used last is the last; with the time of that, where several share the pool.
+    connections: Vec<(C, Option<Instant>)>,
     /// Counts how often all were closed: those in use are then not taken back.
     age: u64,
 }
@@ -227,17 +235,19 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
     fn take_idle(&mut self, suits: impl Fn(&C) -> bool) {
         self.connection = None;
         let mut idle = self.pool.idle();
-        let suits = idle.connections.iter().rposition(suits);
+        let suits = idle.connections.iter().rposition(|(connection, _)| suits(connection));
         let count = idle.connections.len();
-        let other = match (&self.share, self.pool.has_room(count)) {
-            (None, _) => count.checked_sub(1),
+        let other = match (&self.share, idle.connections.first()) {
             // Where none suits one who shares them, a new one, so that as many as there are connections have their own.
-            (Some(_), true) => None,
-            // The one that was idle for longest: whose it is needs it least.
-            (Some(_), false) => (count > 0).then_some(0),
+            (Some(_), _) if self.pool.has_room(count) => None,
+            // One whose owner does not need it.
+            (Some(_), Some((_, Some(since)))) if since.elapsed() >= OWN => Some(0),
+            // Else always the same, as far as one is enough: a server learns of a database once for each connection that
+            // comes to it, and forgets what it has learned when it learns of too many.
+            _ => count.checked_sub(1),
         };
         let at = suits.or(other);
-        (self.age, self.connection) = (idle.age, at.map(|at| idle.connections.remove(at)));
+        (self.age, self.connection) = (idle.age, at.map(|at| idle.connections.remove(at).0));
     }
 
     /// Whether it has a connection that can be used; those that cannot are closed.
@@ -267,9 +277,10 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
     pub(super) fn give_back(mut self) {
         let Some(mut connection) = self.connection.take() else { return };
         connection.rest();
+        let since = self.share.as_ref().map(|_| Instant::now());
         let mut idle = self.pool.idle();
         if idle.age == self.age {
-            idle.connections.push(connection);
+            idle.connections.push((connection, since));
         }
     }
 }
@@ -397,7 +408,7 @@ mod tests {
         drop(Turns::new(Limits { connect: LIMIT, operation: LIMIT, pool: usize::MAX }, ""));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn who_shares_a_pool_has_half_of_it_and_its_own_connections_first() {
         let server = Server::new(4);
         let pool = &server.0;
@@ -418,10 +429,22 @@ mod tests {
         for idle in [third, first, second, fourth] {
             idle.give_back();
         }
-        // The own one; the one that was idle for longest; and a new one, where there may be one more.
+        // The own one; the one that was used last; and a new one, where there may be one more.
         let own = lease(&two, 2).await.unwrap();
-        assert_eq!((own.0, lease(&two, 9).await.unwrap().0), (2, 3));
-        assert_eq!((lease(&two, 9).await.unwrap().0, server.2.load(Relaxed)), (5, 4));
+        assert_eq!((own.0, lease(&two, 9).await.unwrap().0), (2, 4));
+        let new = lease(&two, 9).await.unwrap();
+        assert_eq!((new.0, server.2.load(Relaxed)), (5, 4));
+        // One whose owner has not asked for long.
+        for idle in [new, own] {
+            idle.give_back();
+        }
+        tokio::time::advance(OWN).await;
+        let last = lease(&one, 5).await.unwrap();
+        last.give_back();
+        let (other, last) = (lease(&two, 9).await.unwrap(), lease(&two, 9).await.unwrap());
+        assert_eq!((other.0, last.0), (3, 1));
+        drop((other, last));
+        let own = lease(&two, 2).await.unwrap();
         // Who gives up has nothing.
         for _ in 0..3 {
             assert!(lease(&one, 0).now_or_never().is_some());

@@ -318,6 +318,10 @@ impl Store for Documents {
         self.0.drop().await
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        self.0.database_bytes().await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }

@@ -127,6 +127,18 @@ impl Table {
         self.within("a question about itself", async { database.run_command(command).await }).await
     }
 
+    /// What the collections of the database take with their indexes.
+    pub(super) async fn database_bytes(&self) -> Result<Option<u64>> {
+        let stats = self.ask(doc! {"dbStats": 1}).await?;
+        let bytes = |name| match stats.get(name) {
+            Some(Bson::Double(bytes)) => Some(*bytes as u64),
+            Some(Bson::Int32(bytes)) => u64::try_from(*bytes).ok(),
+            Some(Bson::Int64(bytes)) => u64::try_from(*bytes).ok(),
+            _ => None,
+        };
+        Ok(bytes("storageSize").map(|records| records + bytes("indexSize").unwrap_or(0)))
+    }
+
     async fn within<T>(
         &self,
         what: &str,
@@ -497,13 +509,6 @@ impl Table {
                 ("MongoDB".to_owned(), speaks, set)
             }
         };
-        let sizes = self.ask(doc! {"dbStats": 1}).await.unwrap_or_default();
-        let size = |name| match sizes.get(name) {
-            Some(Bson::Int32(n)) => u64::try_from(*n).ok(),
-            Some(Bson::Int64(n)) => u64::try_from(*n).ok(),
-            Some(Bson::Double(n)) => Some(*n as u64),
-            _ => None,
-        };
         Ok(Description {
             client: Speaks::Crate("mongodb"),
             product,
@@ -517,7 +522,7 @@ impl Table {
                 .then_some(Bound::Time(std::time::Duration::from_millis(100))),
             limit: None,
             settings,
-            disk: size("storageSize").zip(size("indexSize")).map(|(data, indexes)| data + indexes),
+            disk: self.database_bytes().await.unwrap_or_default(),
         })
     }
 }

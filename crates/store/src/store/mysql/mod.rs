@@ -386,6 +386,10 @@ impl Store for MySql {
         self.table.index_bytes(&self.pool).await
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        table::database_bytes(&self.pool).await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }

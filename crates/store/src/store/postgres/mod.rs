@@ -367,6 +367,14 @@ impl Store for PostgreSql {
         Ok(Some(rows[0].try_get::<Option<i64>>(0)?.unwrap_or(0) as u64))
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        let text = "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS bigint) \
+                    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+                    WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'm')";
+        let rows = self.pool.get().await?.query(text, &[]).await?;
+        Ok(Some(rows[0].try_get::<Option<i64>>(0)?.unwrap_or(0) as u64))
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }

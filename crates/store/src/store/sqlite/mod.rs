@@ -430,6 +430,15 @@ impl Store for Sqlite3 {
         Ok(self.pool.run(sum).await.ok().map(|bytes| bytes.unwrap_or(0) as u64))
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        let text = "SELECT (page_count - freelist_count) * page_size \
+                    FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+        let bytes = move |connection: &mut Connection| {
+            connection.query_row(text, [], |row| row.get::<_, i64>(0))
+        };
+        Ok(Some(self.pool.run(bytes).await? as u64))
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.explained(request).await
     }

@@ -8,6 +8,8 @@
 //! each operation.
 
 use std::{
+    fs::File,
+    io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     sync::{
@@ -233,12 +235,15 @@ impl Pool {
             set_up(&connection, &self.settings, cache).map(|()| connection)
         };
         let connection = match connection.and_then(set_up) {
-            Err(e) if is_read_only(&path, &e) => {
-                immutable(&path).and_then(set_up).map_err(error)?
-            }
-            connection => connection.map_err(error)?,
+            Err(e) if is_read_only(&path, &e) => immutable(&path).and_then(set_up),
+            connection => connection,
         };
-        let mut connection = connection;
+        // SQLite says only that it cannot open the file.
+        let refused = |e| match File::open(&path) {
+            Err(why) if why.kind() == io::ErrorKind::PermissionDenied => Error::from(why),
+            _ => error(e),
+        };
+        let mut connection = connection.map_err(refused)?;
         let limit = Limit::watch(&mut connection, *timeout).map_err(error)?;
         Ok(Box::new(Open { connection, limit, by: this_thread() }))
     }

@@ -397,6 +397,10 @@ impl Store for Prefix {
         Ok(None)
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        Ok(None)
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         match request {
             Request::Get(keys) => self.inner.explain(Request::Get(&self.keys(keys))).await,

@@ -279,6 +279,10 @@ impl Store for Replicas {
         self.primary.index_bytes().await
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        self.primary.database_bytes().await
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         self.primary.explain(request).await
     }

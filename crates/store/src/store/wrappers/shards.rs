@@ -403,6 +403,10 @@ impl Store for Shards {
         Ok(self.all(|store| store.index_bytes()).await?.into_iter().sum())
     }
 
+    async fn database_bytes(&self) -> Result<Option<u64>> {
+        Ok(self.all(|store| store.database_bytes()).await?.into_iter().sum())
+    }
+
     async fn explain(&self, request: Request<'_>) -> Result<Option<Explained>> {
         // Each is asked the same.
         self.stores[0].explain(request).await

@@ -1,0 +1,84 @@
+//! What a store says that a database, or a schema, takes on disk.
+
+use std::sync::Arc;
+
+use steelyard::{
+    record::{Document, Value, dataset::random::Random},
+    store::{self, Databases, Key, Part, Place, Pools, Row},
+};
+
+use super::places::{self, Outcome, Subject, Wrap, ensure};
+
+/// Of a record, in characters that nothing compresses much.
+const BYTES: usize = 8 << 10;
+const RECORDS: u32 = 300;
+
+fn rows(random: &mut Random) -> Vec<Row> {
+    let mut text = || -> String {
+        (0..BYTES).map(|_| char::from(b'!' + u8::try_from(random.below(90)).unwrap())).collect()
+    };
+    let record = |text: String| Document::from_iter([("v", Value::Text(text))]);
+    let key = |n| Key::new(format!("k{n}")).expect("not empty");
+    (0..RECORDS).map(|n| Row { key: key(n), record: record(text()) }).collect()
+}
+
+/// What it takes, once that is what the store has seen of late: its statistics come after the records.
+async fn taken(store: &Place) -> Result<u64, places::Fault> {
+    store.analyze().await?;
+    Ok(store.database_bytes().await?.expect("it said so before"))
+}
+
+async fn sizes(subject: Arc<Subject>) -> Outcome {
+    let (part, other) = (places::name("size"), places::name("size"));
+    let Some(url) = subject.url(&format!("table={}", places::name("t"))) else { return Ok(()) };
+    let schemas = Databases::has_schemas(&url)?;
+    let is_own = Databases::own_url(&url, "x")?.is_some();
+    if !schemas && !is_own {
+        let said = store::open(&url).await?.database_bytes().await?;
+        ensure!(said.is_none(), "{}: {said:?}, in a place that is shared", subject.name);
+        return Ok(());
+    }
+    let pools = Pools::default();
+    let mut stores = Vec::new();
+    for name in [&part, &other] {
+        if schemas {
+            stores.push(pools.open(&url, Part::Schema(name)).await?);
+        } else {
+            Databases::create(&url, name).await?;
+            stores.push(store::open(&Databases::own_url(&url, name)?.expect("as above")).await?);
+        }
+    }
+    let (store, beside) = (&stores[0], &stores[1]);
+    let rows = rows(&mut Random::new(places::seed(&subject.name), 62, 0));
+    let layout = places::layout(store.shape(), &rows)?;
+    for store in [store, beside] {
+        store.prepare(&layout).await?;
+    }
+    if store.database_bytes().await?.is_some() {
+        let all = u64::from(RECORDS) * BYTES as u64;
+        let (before, apart) = (taken(store).await?, taken(beside).await?);
+        store.put(&rows).await?;
+        let after = taken(store).await?;
+        let grown = after.saturating_sub(before);
+        ensure!((all / 2..all * 4).contains(&grown), "{grown} bytes more for {all}");
+        // Statistics of another table may be gathered meanwhile.
+        let moved = taken(beside).await?.abs_diff(apart);
+        ensure!(moved < all / 10, "{moved} bytes more in another database");
+        store.drop_table().await?;
+        store.prepare(&layout).await?;
+        let left = taken(store).await?;
+        ensure!(left < before + all / 10, "{left} bytes after all was dropped, {before} before");
+    }
+    for name in [&part, &other] {
+        match schemas {
+            true => Databases::remove_schema(&url, name).await?,
+            false => Databases::remove(&url, name).await?,
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn databases_say_what_they_take() {
+    places::each(Wrap::Bare, sizes);
+}
