@@ -13,7 +13,10 @@
 
 use std::{
     ops::{Deref, DerefMut},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     time::Duration,
 };
 
@@ -74,19 +77,34 @@ pub(super) type Turn<'p> = Lease<(), &'p Turns>;
 
 impl Connection for () {}
 
+/// So often one of those who share a pool is served by connections that are there, before one is made for it: who comes
+/// once need not wait for a login.
+const BEFORE: u32 = 4;
+
 /// What one of those who share a pool may have of it at once.
 #[derive(Clone)]
-pub(super) struct Share(Arc<Semaphore>);
+pub(super) struct Share {
+    turns: Arc<Semaphore>,
+    /// How often it has asked.
+    asked: Arc<AtomicU32>,
+}
 
 impl Share {
     /// Half of the connections of a pool.
     pub(super) fn of<C>(pool: &Pool<C>) -> Share {
-        Share(Arc::new(Semaphore::new(pool.limits.pool.div_ceil(2).min(Semaphore::MAX_PERMITS))))
+        let turns = pool.limits.pool.div_ceil(2).min(Semaphore::MAX_PERMITS);
+        Share { turns: Arc::new(Semaphore::new(turns)), asked: Arc::default() }
     }
 
     /// Takes one, if one is free. It ends when it is dropped.
     fn take(&self) -> Option<OwnedSemaphorePermit> {
-        self.0.clone().try_acquire_owned().ok()
+        self.turns.clone().try_acquire_owned().ok()
+    }
+
+    /// Whether it has asked so often that a connection is made for it. It asks once more.
+    fn is_known(&self) -> bool {
+        let count = |asked| (asked < BEFORE).then_some(asked + 1);
+        self.asked.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count).is_err()
     }
 }
 
@@ -125,7 +143,7 @@ impl<C> Pool<C> {
         share: Option<&Share>,
     ) -> Result<Lease<C, P>> {
         let share = of.take_turn(share).await?;
-        Ok(Lease { pool: of, age: 0, connection: None, share })
+        Ok(Lease { pool: of, age: 0, connection: None, share, own: false })
     }
 
     async fn take_turn(&self, share: Option<&Share>) -> Result<Option<OwnedSemaphorePermit>> {
@@ -148,7 +166,7 @@ impl<C> Pool<C> {
         let Limits { operation, pool, .. } = self.limits;
         let turn = async {
             let held = match (held, share) {
-                (None, Some(Share(share))) => Some(share.clone().acquire_owned().await?),
+                (None, Some(share)) => Some(share.turns.clone().acquire_owned().await?),
                 (held, _) => held,
             };
             self.turns.acquire().await?.forget();
@@ -192,8 +210,8 @@ impl<C: Connection> Pool<C> {
         self.lease_of(None, C::suits, connect).await
     }
 
-    /// A connection: an idle one that `suits`, or for one who shares the pool a new one while there may be more, or another
-    /// idle one, or a new one.
+    /// A connection: an idle one that `suits`, or for one who shares the pool and has asked before a new one while there may
+    /// be more, or another idle one, or a new one.
     ///
     /// # Errors
     /// As [`Pool::lease`].
@@ -203,8 +221,9 @@ impl<C: Connection> Pool<C> {
         suits: impl Fn(&C) -> bool,
         connect: impl AsyncFnOnce() -> Result<C>,
     ) -> Result<Lease<C, &Self>> {
+        let own = share.is_some_and(Share::is_known);
         let share = self.take_turn(share).await?;
-        let mut lease = Lease { pool: self, age: 0, connection: None, share };
+        let mut lease = Lease { pool: self, age: 0, connection: None, share, own };
         lease.take_idle(&suits);
         if lease.connection.as_ref().is_some_and(C::has_rested) {
             tokio::task::yield_now().await;
@@ -229,6 +248,8 @@ pub(super) struct Lease<C, P: Deref<Target = Pool<C>>> {
     age: u64,
     connection: Option<C>,
     share: Option<OwnedSemaphorePermit>,
+    /// Whether a connection is made for who shares the pool, where none suits.
+    own: bool,
 }
 
 impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
@@ -237,11 +258,11 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
         let mut idle = self.pool.idle();
         let suits = idle.connections.iter().rposition(|(connection, _)| suits(connection));
         let count = idle.connections.len();
-        let other = match (&self.share, idle.connections.first()) {
-            // Where none suits one who shares them, a new one, so that as many as there are connections have their own.
-            (Some(_), _) if self.pool.has_room(count) => None,
+        let other = match idle.connections.first() {
+            // So that as many as there are connections have their own.
+            _ if self.own && self.pool.has_room(count) => None,
             // One whose owner does not need it.
-            (Some(_), Some((_, Some(since)))) if since.elapsed() >= OWN => Some(0),
+            Some((_, Some(since))) if self.share.is_some() && since.elapsed() >= OWN => Some(0),
             // Else always the same, as far as one is enough: a server learns of a database once for each connection that
             // comes to it, and forgets what it has learned when it learns of too many.
             _ => count.checked_sub(1),
@@ -413,6 +434,7 @@ mod tests {
         let server = Server::new(4);
         let pool = &server.0;
         let (one, two) = (Share::of(pool), Share::of(pool));
+        [&one, &two].map(|share| share.asked.store(BEFORE, Ordering::Relaxed));
         let lease = async |share, own: usize| {
             let connect = async || {
                 server.1.set(server.1.get() + 1);
@@ -444,6 +466,16 @@ mod tests {
         let (other, last) = (lease(&two, 9).await.unwrap(), lease(&two, 9).await.unwrap());
         assert_eq!((other.0, last.0), (3, 1));
         drop((other, last));
+        let own = lease(&two, 2).await.unwrap();
+        // Who has just come has what is there.
+        own.give_back();
+        let new = Share::of(pool);
+        for known in [false, true] {
+            let other = lease(&new, 9).await.unwrap();
+            assert_eq!(other.0 == 2, !known, "{}", other.0);
+            other.give_back();
+            new.asked.store(BEFORE, Ordering::Relaxed);
+        }
         let own = lease(&two, 2).await.unwrap();
         // Who gives up has nothing.
         for _ in 0..3 {
