@@ -12,7 +12,7 @@ use std::time::SystemTime;
 use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::{
     record::Time,
-    store::{self, Key, Place},
+    store::{self, Filter, Key, Place, query::Test},
 };
 
 pub use key::{ApiKey, KeyRow, Pepper, Scope};
@@ -97,6 +97,30 @@ impl Catalog {
     /// Of the store.
     pub async fn tenants(&self) -> Result<Vec<TenantRow>> {
         Ok(self.tenants.all().await?.into_iter().map(|(_, row)| row).collect())
+    }
+
+    /// Shows all tenants, one after the other: they need not be in memory at once. With `but`, those that are on none of these
+    /// shards, where the store can find them.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub(crate) async fn each_tenant(
+        &self,
+        but: Option<&[&str]>,
+        mut look: impl FnMut(&TenantRow),
+    ) -> Result<()> {
+        let filter = match but {
+            None => Filter::All,
+            Some(shards) => {
+                let shards = shards.iter().map(|&shard| shard.into()).collect();
+                Filter::Not(Box::new(Filter::field("shard", Test::In(shards))?))
+            }
+        };
+        let look = |_: &Key, row: &TenantRow| {
+            look(row);
+            false
+        };
+        self.tenants.any_of(filter, look).await.map(drop)
     }
 
     /// Adds a tenant.

@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use steelyard_base::{Error, Result};
 use steelyard_store::{
     record::{self, Document, Value},
-    store::{Expected, Key, KeyRange, Layout, Place, Row, Store},
+    store::{Expected, Filter, Key, KeyRange, Layout, Place, Query, Row, Store},
 };
 
 use crate::random;
@@ -67,8 +67,22 @@ impl<T: Serialize + DeserializeOwned> Table<T> {
     }
 
     /// Looks at rows until one is as wanted; says whether one was.
-    pub(super) async fn any(&self, mut wanted: impl FnMut(&Key, &T) -> bool) -> Result<bool> {
-        let mut rows = self.store.scan(&KeyRange::all()).await?;
+    pub(super) async fn any(&self, wanted: impl FnMut(&Key, &T) -> bool) -> Result<bool> {
+        self.any_of(Filter::All, wanted).await
+    }
+
+    /// The same of those that fit a filter, or of all where the store cannot find by it.
+    pub(super) async fn any_of(
+        &self,
+        filter: Filter,
+        mut wanted: impl FnMut(&Key, &T) -> bool,
+    ) -> Result<bool> {
+        let query = Query::new(filter);
+        let mut rows =
+            match query.filter != Filter::All && self.store.abilities().can(&query).is_ok() {
+                true => self.store.find(&query).await?,
+                false => self.store.scan(&KeyRange::all()).await?,
+            };
         while let Some(batch) = rows.try_next().await? {
             for row in batch {
                 let kept = read::<T>(&row.key, row.record)?;

@@ -91,9 +91,9 @@ pub(crate) async fn document(
     collection: &Collection,
     id: &Key,
 ) -> Result<Document, Problem> {
-    let found = collection.store.get(std::slice::from_ref(id)).await;
+    let found = collection.get(id).await;
     call.tenant.confirm(&call.gateway).await?;
-    absent(found)?.and_then(|mut all| all.pop().flatten()).ok_or_else(none)
+    absent(found)?.flatten().ok_or_else(none)
 }
 
 /// A header's value, which is plain.

@@ -143,30 +143,29 @@ impl Tenants {
     /// # Errors
     /// Of the catalog.
     pub async fn misplaced(&self, open: bool) -> Result<Vec<String>> {
-        let mut of_shard: BTreeMap<String, Vec<TenantRow>> = BTreeMap::new();
-        for row in self.catalog.tenants().await? {
-            if matches!(row.state, State::Active | State::Frozen) {
-                of_shard.entry(row.shard.clone()).or_default().push(row);
+        // Of each shard how many there are, and one of them.
+        let mut of_shard: BTreeMap<String, (u64, TenantRow)> = BTreeMap::new();
+        let look = |row: &TenantRow| {
+            if !matches!(row.state, State::Active | State::Frozen) {
+                return;
             }
-        }
+            match of_shard.get_mut(&row.shard) {
+                Some((count, _)) => *count += 1,
+                None => drop(of_shard.insert(row.shard.clone(), (1, row.clone()))),
+            }
+        };
+        let known: Vec<&str> = self.config.shards().map(|(name, _)| name).collect();
+        self.catalog.each_tenant((!open).then_some(&*known), look).await?;
         let mut said = Vec::new();
-        for (name, rows) in of_shard {
-            let count = match rows.len() {
-                1 => "1 tenant is".to_owned(),
-                n => format!("{n} tenants are"),
-            };
-            match (shard(&self.config, &name), rows.first()) {
-                (Err(_), _) => {
-                    said.push(format!(
-                        "{count} on shard {name:?}, which is not in the configuration"
-                    ));
-                }
-                (Ok(_), Some(row)) if open => {
-                    if let Err(e) = self.database(row).await {
-                        said.push(format!("shard {name:?}, tenant {:?}: {}", row.name, e.chain()));
-                    }
-                }
-                (Ok(_), _) => {}
+        for (name, (count, row)) in of_shard {
+            if shard(&self.config, &name).is_err() {
+                let count = match count {
+                    1 => "1 tenant is".to_owned(),
+                    n => format!("{n} tenants are"),
+                };
+                said.push(format!("{count} on shard {name:?}, which is not in the configuration"));
+            } else if open && let Err(e) = self.database(&row).await {
+                said.push(format!("shard {name:?}, tenant {:?}: {}", row.name, e.chain()));
             }
         }
         Ok(said)

@@ -145,6 +145,11 @@ impl Database {
         store::driver(&self.place.url().scheme).is_some_and(Driver::is_embedded)
     }
 
+    /// Whether single documents that are wanted at the same time are read together.
+    pub(super) fn gathers(&self) -> bool {
+        self.place.url().scheme == "mongodb"
+    }
+
     /// A table, which may not be there.
     pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Store>> {
         self.tenants(self.place.table(&self.stored(name))?)

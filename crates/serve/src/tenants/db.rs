@@ -3,11 +3,15 @@
 use std::{sync::Arc, time::Duration};
 
 use steelyard_base::{ErrorKind, Result};
-use steelyard_store::store::Store;
+use steelyard_store::{
+    record::Document,
+    store::{Key, Store},
+};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
     Grant, Principal,
+    gather::Gather,
     open::{OpenDb, Table},
 };
 use crate::{
@@ -36,6 +40,17 @@ pub(crate) struct TenantDb {
 pub(crate) struct Collection {
     pub name: CollectionName,
     pub store: Arc<dyn Store>,
+    gather: Option<Arc<Gather>>,
+}
+
+impl Collection {
+    /// A document.
+    pub(crate) async fn get(&self, id: &Key) -> Result<Option<Document>> {
+        match &self.gather {
+            Some(gather) => gather.get(id).await,
+            None => Ok(self.store.get(std::slice::from_ref(id)).await?.pop().flatten()),
+        }
+    }
 }
 
 impl TenantDb {
@@ -119,11 +134,12 @@ impl TenantDb {
     /// from replicas.
     pub(crate) fn existing(&self, name: CollectionName) -> Result<Collection> {
         let table = self.db.table(&name)?;
-        let store = match self.principal.may_write() {
-            true => table.store.clone(),
-            false => table.to_read.clone(),
+        let [own, other] = table.gathers.clone().map_or([None, None], |both| both.map(Some));
+        let (store, gather) = match self.principal.may_write() {
+            true => (table.store.clone(), own),
+            false => (table.to_read.clone(), other),
         };
-        Ok(Collection { name, store })
+        Ok(Collection { name, store, gather })
     }
 
     /// A collection to write, which is made if it is not there, unless `refused` says why it should not be.
@@ -141,7 +157,7 @@ impl TenantDb {
             Ok::<_, Problem>(there)
         };
         table.ready(&name, is_there).await?;
-        Ok(Collection { name, store: table.store.clone() })
+        Ok(Collection { name, store: table.store.clone(), gather: None })
     }
 
     /// Whether a collection is there; a problem where one more may not be made.

@@ -9,6 +9,7 @@ mod backup;
 mod database;
 mod db;
 mod export;
+mod gather;
 mod grant;
 mod mover;
 mod open;

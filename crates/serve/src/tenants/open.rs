@@ -11,7 +11,7 @@ use moka::future::Cache;
 use steelyard_base::{Error, Result};
 use steelyard_store::store::{Layout, Pools, Store};
 
-use super::{database::Database, quota::Size};
+use super::{database::Database, gather::Gather, quota::Size};
 use crate::{
     catalog::{DatabaseId, TenantRow},
     config::{Layouts, Shard},
@@ -32,6 +32,8 @@ pub(crate) struct Table {
     pub store: Arc<dyn Store>,
     /// The same for those who may only read: replicas, where there are any.
     pub to_read: Arc<dyn Store>,
+    /// How single documents of either are read, where several are read together.
+    pub gathers: Option<[Arc<Gather>; 2]>,
     database: Database,
     layout: Layout,
     ready: tokio::sync::OnceCell<()>,
@@ -61,9 +63,11 @@ impl OpenDb {
         if tables.len() >= TABLES {
             tables.clear();
         }
+        let gathers =
+            self.database.gathers().then(|| [&store, &to_read].map(|s| Gather::new(s.clone())));
         let layout = self.layouts.of(name.as_str());
         let (database, ready) = (self.database.clone(), tokio::sync::OnceCell::new());
-        let table = Arc::new(Table { store, to_read, database, layout, ready });
+        let table = Arc::new(Table { store, to_read, gathers, database, layout, ready });
         tables.insert(name.clone(), table.clone());
         Ok(table)
     }

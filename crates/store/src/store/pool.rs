@@ -434,7 +434,9 @@ mod tests {
         let server = Server::new(4);
         let pool = &server.0;
         let (one, two) = (Share::of(pool), Share::of(pool));
-        [&one, &two].map(|share| share.asked.store(BEFORE, Ordering::Relaxed));
+        let known = |share: &Share| share.asked.store(BEFORE, Ordering::Relaxed);
+        known(&one);
+        known(&two);
         let lease = async |share, own: usize| {
             let connect = async || {
                 server.1.set(server.1.get() + 1);
@@ -470,11 +472,11 @@ mod tests {
         // Who has just come has what is there.
         own.give_back();
         let new = Share::of(pool);
-        for known in [false, true] {
+        for has_asked in [false, true] {
             let other = lease(&new, 9).await.unwrap();
-            assert_eq!(other.0 == 2, !known, "{}", other.0);
+            assert_eq!(other.0 == 2, !has_asked, "{}", other.0);
             other.give_back();
-            new.asked.store(BEFORE, Ordering::Relaxed);
+            known(&new);
         }
         let own = lease(&two, 2).await.unwrap();
         // Who gives up has nothing.
