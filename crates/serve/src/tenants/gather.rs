@@ -1,8 +1,8 @@
 //! Documents that several requests want at the same time, read together where the store takes longer for a command than for
 //! a document: MongoDB (eight `find` of one key take FerretDB 2.6 times as long as one of eight keys).
 //!
-//! The first requests read for themselves. Those that come while as many reads are under way as there may be are read
-//! together as soon as one of them ends, so nobody waits for company. What a request gets was read after it came.
+//! The first request reads for itself. Those that come meanwhile are read together when that has ended, or as soon as they are
+//! many, so nobody waits for company. What a request gets was read after it came.
 
 use std::{
     mem,
@@ -16,8 +16,8 @@ use steelyard_store::{
 };
 use tokio::sync::oneshot;
 
-/// Reads of a collection that are under way at once.
-const AT_ONCE: usize = 2;
+/// Reads of a collection that are under way at once, beyond the first of [`TOGETHER`] documents each.
+const AT_ONCE: usize = 4;
 /// Documents of one read. Each may be large.
 const TOGETHER: usize = 16;
 
@@ -50,30 +50,31 @@ impl Gather {
     /// # Errors
     /// Of the store.
     pub(crate) async fn get(self: &Arc<Self>, key: &Key) -> Found {
-        let answer = {
-            let mut reads = self.reads();
-            match reads.under_way < AT_ONCE {
-                true => {
-                    reads.under_way += 1;
-                    None
-                }
-                false => {
-                    let (found, answer) = oneshot::channel();
-                    reads.waiting.push(Waiting { key: key.clone(), found });
-                    Some(answer)
-                }
-            }
+        let Some(answer) = self.join(key) else {
+            // Also where whoever asked goes away meanwhile.
+            let _under_way = UnderWay(self.clone());
+            return Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten());
         };
-        match answer {
-            Some(answer) => answer.await.unwrap_or_else(|_| {
-                Err(Error::new(ErrorKind::Unavailable, "the read of this document was given up"))
-            }),
-            None => {
-                // Also where whoever asked goes away meanwhile.
-                let _under_way = UnderWay(self.clone());
-                Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten())
-            }
+        answer.await.unwrap_or_else(|_| {
+            Err(Error::new(ErrorKind::Unavailable, "the read of this document was given up"))
+        })
+    }
+
+    /// Joins those that wait; none where nothing is under way, and then a read is.
+    fn join(self: &Arc<Self>, key: &Key) -> Option<oneshot::Receiver<Found>> {
+        let mut reads = self.reads();
+        if reads.under_way == 0 {
+            reads.under_way = 1;
+            return None;
         }
+        let (found, answer) = oneshot::channel();
+        reads.waiting.push(Waiting { key: key.clone(), found });
+        if reads.waiting.len() >= TOGETHER && reads.under_way < AT_ONCE {
+            reads.under_way += 1;
+            drop(reads);
+            drop(UnderWay(self.clone()));
+        }
+        Some(answer)
     }
 
     fn reads(&self) -> MutexGuard<'_, Reads> {
