@@ -185,7 +185,8 @@ struct Add {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = true)]
+#[group(skip)]
+#[command(group(clap::ArgGroup::new("limits").required(true).multiple(true)))]
 struct Limit {
     /// The tenant.
     name: String,

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use async_stream::try_stream;
-use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc, raw::RawBsonRef};
+use bson::{Document, RawDocument, RawDocumentBuf, doc, raw::RawBsonRef};
 use futures_util::{Stream, StreamExt, stream::BoxStream};
 use mongodb::{
     Client, Collection,
@@ -130,12 +130,7 @@ impl Table {
     /// What the collections of the database take with their indexes.
     pub(super) async fn database_bytes(&self) -> Result<Option<u64>> {
         let stats = self.ask(doc! {"dbStats": 1}).await?;
-        let bytes = |name| match stats.get(name) {
-            Some(Bson::Double(bytes)) => Some(*bytes as u64),
-            Some(Bson::Int32(bytes)) => u64::try_from(*bytes).ok(),
-            Some(Bson::Int64(bytes)) => u64::try_from(*bytes).ok(),
-            _ => None,
-        };
+        let bytes = |name| u64::try_from(write::number(&stats, name)).ok();
         Ok(bytes("storageSize").map(|records| records + bytes("indexSize").unwrap_or(0)))
     }
 

@@ -170,7 +170,7 @@ fn command(
 }
 
 /// A number in an answer; -1 where there is none.
-fn number(document: &Document, name: &str) -> i64 {
+pub(super) fn number(document: &Document, name: &str) -> i64 {
     match document.get(name) {
         Some(Bson::Int32(n)) => i64::from(*n),
         Some(Bson::Int64(n)) => *n,
