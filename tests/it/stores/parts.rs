@@ -8,7 +8,8 @@ use steelyard::{
     ErrorKind,
     record::{Document, Value, dataset::random::Random},
     store::{
-        Databases, Expected, Filter, Key, KeyRange, Part, Pools, Query, Row, Store, one_by_one,
+        Databases, Expected, Filter, Key, KeyRange, Part, Place, Pools, Query, Row, Store,
+        one_by_one,
     },
 };
 
@@ -110,6 +111,39 @@ fn equal(part: usize, n: u32) -> Result<Filter, Fault> {
     Ok(Filter::from_document(&record(part, n))?)
 }
 
+/// Whether a place has schemas, or databases.
+pub fn has_parts(url: &str) -> Result<bool, Fault> {
+    Ok(Databases::has_schemas(url)? || Databases::own_url(url, "x")?.is_some())
+}
+
+/// New schemas, or databases where there are none, over as few pools as there can be; `direct` makes the databases.
+pub async fn made(url: &str, direct: &str, names: &[String]) -> Result<Vec<Place>, Fault> {
+    let pools = Pools::default();
+    let mut places = Vec::new();
+    for name in names {
+        let part = match Databases::has_schemas(url)? {
+            true => Part::Schema(name),
+            false => {
+                Databases::create(direct, name).await?;
+                Part::Database(name)
+            }
+        };
+        places.push(pools.open(url, part).await?);
+    }
+    Ok(places)
+}
+
+/// Drops them.
+pub async fn removed(direct: &str, names: &[String]) -> Outcome {
+    for name in names {
+        match Databases::has_schemas(direct)? {
+            true => Databases::remove_schema(direct, name).await?,
+            false => Databases::remove(direct, name).await?,
+        }
+    }
+    Ok(())
+}
+
 async fn parts(subject: Arc<Subject>) -> Outcome {
     let Some(server) = subject.server() else { return Ok(()) };
     let proxy = Proxy::before(server).await;
@@ -118,40 +152,24 @@ async fn parts(subject: Arc<Subject>) -> Outcome {
         let more = format!("pool={POOL}&table={table}&{client}");
         let url = subject.at(&proxy.url).url(&more).expect("a server");
         let direct = subject.url("").expect("a server");
-        let names: Vec<String> = (0..PARTS).map(|_| places::name("part")).collect();
-        let schemas = Databases::has_schemas(&url)?;
-        if !schemas && Databases::own_url(&url, "x")?.is_none() {
+        if !has_parts(&url)? {
             let none = Pools::default().open(&url, Part::Database("x")).await;
             ensure!(none.is_err_and(|e| e.kind() == ErrorKind::Unsupported), "{url}");
             return Ok(());
         }
-        let pools = Pools::default();
-        let mut stores = Vec::new();
-        for name in &names {
-            let part = match schemas {
-                true => Part::Schema(name),
-                false => {
-                    Databases::create(&direct, name).await?;
-                    Part::Database(name)
-                }
-            };
-            stores.push(pools.open(&url, part).await?.store().clone());
-        }
+        let names: Vec<String> = (0..PARTS).map(|_| places::name("part")).collect();
+        let stores = made(&url, &direct, &names).await?;
         let seed = places::seed(&format!("{} {client}", subject.name));
         let mut lots: Vec<Random> =
             (0..PARTS).map(|part| Random::new(seed, 61, part as u64)).collect();
-        let all = stores.into_iter().zip(&mut lots).enumerate();
+        let stores = stores.iter().map(|place| place.store().clone());
+        let all = stores.zip(&mut lots).enumerate();
         try_join_all(all.map(|(part, (store, random))| lives(store, part, random))).await?;
         if let (false, Some(beyond)) = (client.ends_with("crate"), beyond(subject.driver())) {
             let most = proxy.most();
             ensure!(most <= POOL + beyond + 1, "{client}: {most} connections");
         }
-        for name in &names {
-            match schemas {
-                true => Databases::remove_schema(&direct, name).await?,
-                false => Databases::remove(&direct, name).await?,
-            }
-        }
+        removed(&direct, &names).await?;
     }
     Ok(())
 }

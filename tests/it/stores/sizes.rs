@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use steelyard::{
     record::{Document, Value, dataset::random::Random},
-    store::{self, Databases, Key, Part, Place, Pools, Row},
+    store::{self, Key, Place, Row},
 };
 
-use super::places::{self, Outcome, Subject, Wrap, ensure};
+use super::{
+    parts::{has_parts, made, removed},
+    places::{self, Outcome, Subject, Wrap, ensure},
+};
 
 /// Of a record, in characters that nothing compresses much.
 const BYTES: usize = 8 << 10;
@@ -29,25 +32,14 @@ async fn taken(store: &Place) -> Result<u64, places::Fault> {
 }
 
 async fn sizes(subject: Arc<Subject>) -> Outcome {
-    let (part, other) = (places::name("size"), places::name("size"));
     let Some(url) = subject.url(&format!("table={}", places::name("t"))) else { return Ok(()) };
-    let schemas = Databases::has_schemas(&url)?;
-    let is_own = Databases::own_url(&url, "x")?.is_some();
-    if !schemas && !is_own {
+    if !has_parts(&url)? {
         let said = store::open(&url).await?.database_bytes().await?;
         ensure!(said.is_none(), "{}: {said:?}, in a place that is shared", subject.name);
         return Ok(());
     }
-    let pools = Pools::default();
-    let mut stores = Vec::new();
-    for name in [&part, &other] {
-        if schemas {
-            stores.push(pools.open(&url, Part::Schema(name)).await?);
-        } else {
-            Databases::create(&url, name).await?;
-            stores.push(store::open(&Databases::own_url(&url, name)?.expect("as above")).await?);
-        }
-    }
+    let names = [places::name("size"), places::name("size")];
+    let stores = made(&url, &url, &names).await?;
     let (store, beside) = (&stores[0], &stores[1]);
     let rows = rows(&mut Random::new(places::seed(&subject.name), 62, 0));
     let layout = places::layout(store.shape(), &rows)?;
@@ -69,13 +61,7 @@ async fn sizes(subject: Arc<Subject>) -> Outcome {
         let left = taken(store).await?;
         ensure!(left < before + all / 10, "{left} bytes after all was dropped, {before} before");
     }
-    for name in [&part, &other] {
-        match schemas {
-            true => Databases::remove_schema(&url, name).await?,
-            false => Databases::remove(&url, name).await?,
-        }
-    }
-    Ok(())
+    removed(&url, &names).await
 }
 
 #[test]

@@ -251,21 +251,28 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Waiting, out: &mu
     if rows.is_empty() {
         return;
     }
-    let put = async |rows: &[Row], bytes: &[usize]| {
-        call.tenant.room(bytes.iter().sum()).await?;
+    let put = async |rows: &[Row]| {
         // Before too: a long request does not go on where the tenant is not any more.
         call.tenant.confirm(&call.gateway).await?;
         let done = store.put(rows).await.map_err(Problem::from);
         call.tenant.settled(&call.gateway, done).await
     };
-    let together = put(&rows, &bytes).await;
+    // Counted once, however often they are tried.
+    let room = async |bytes| call.tenant.room(bytes).await;
+    let (together, have_room) = match room(bytes.iter().sum()).await {
+        Ok(()) => (put(&rows).await, true),
+        Err(problem) => (Err(problem), false),
+    };
     for (n, (mut row, bytes)) in rows.into_iter().zip(bytes).enumerate() {
         if n % PART == 0 {
             give_way().await;
         }
         let done = match &together {
             Ok(()) => Ok(()),
-            Err(_) => put(std::slice::from_ref(&row), &[bytes]).await,
+            Err(_) => match if have_room { Ok(()) } else { room(bytes).await } {
+                Ok(()) => put(std::slice::from_ref(&row)).await,
+                refused => refused,
+            },
         };
         let revision = revision::taken(&mut row.record);
         told(Some(&row.key), done.map(|()| (200, revision)), out);

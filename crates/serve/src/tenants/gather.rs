@@ -53,7 +53,7 @@ impl Gather {
         let Some(answer) = self.join(key) else {
             // Also where whoever asked goes away meanwhile.
             let _under_way = UnderWay(self.clone());
-            return Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten());
+            return self.one(key).await;
         };
         answer.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Unavailable, "the read of this document was given up"))
@@ -75,6 +75,10 @@ impl Gather {
             drop(UnderWay(self.clone()));
         }
         Some(answer)
+    }
+
+    async fn one(&self, key: &Key) -> Found {
+        Ok(self.store.get(std::slice::from_ref(key)).await?.pop().flatten())
     }
 
     fn reads(&self) -> MutexGuard<'_, Reads> {
@@ -104,9 +108,16 @@ impl Gather {
                     let _ = sender.send(Ok(found));
                 }
             }
-            Err(e) => {
+            // The same for each of them.
+            Err(e) if e.is_outage() || e.kind() == ErrorKind::NotFound => {
                 for sender in senders {
                     let _ = sender.send(Err(Error::new(e.kind(), e.reason())));
+                }
+            }
+            // Of one of them: who wants another document gets it.
+            Err(_) => {
+                for (sender, key) in senders.into_iter().zip(&keys) {
+                    let _ = sender.send(self.one(key).await);
                 }
             }
         }
@@ -132,7 +143,7 @@ mod tests {
     use futures_util::future::join_all;
     use steelyard_store::{
         record::Value,
-        store::{self, Layout, Row},
+        store::{self, Blob, Layout, Row},
     };
 
     use super::*;
@@ -175,6 +186,31 @@ mod tests {
         }
         let reads = gather.reads();
         assert_eq!((reads.under_way, reads.waiting.len()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn a_document_that_cannot_be_read_is_no_trouble_of_others() {
+        let place = store::open("memory:gather-broken?layout=blob&format=json").await.unwrap();
+        let table = place.table("t").unwrap();
+        table.prepare(&Layout::plain()).await.unwrap();
+        let (blobs, _) = table.blobs().unwrap();
+        let blob = |n, bytes: &[u8]| Blob { key: key(n), bytes: bytes.to_vec() };
+        blobs.put(&[blob(1, b"{\"n\":1}"), blob(2, b"{"), blob(3, b"{\"n\":3}")]).await.unwrap();
+        let gather = Gather::new(table);
+        gather.reads().under_way += 1;
+        let held = UnderWay(gather.clone());
+        let keys: Vec<Key> = (0..4).map(key).collect();
+        let mut all = join_all(keys.iter().map(|key| gather.get(key)));
+        assert!(futures_util::poll!(&mut all).is_pending());
+        // Now they are read together.
+        drop(held);
+        let found = all.await;
+        let n = |found: &Found| {
+            found.as_ref().ok().map(|d| d.as_ref().and_then(|d| d.get("n")).cloned())
+        };
+        let found: Vec<_> = found.iter().map(n).collect();
+        let want = [Some(None), Some(Some(Value::Int(1))), None, Some(Some(Value::Int(3)))];
+        assert_eq!(found, want);
     }
 
     #[tokio::test]

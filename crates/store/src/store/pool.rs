@@ -263,8 +263,8 @@ impl<C: Connection, P: Deref<Target = Pool<C>>> Lease<C, P> {
             _ if self.own && self.pool.has_room(count) => None,
             // One whose owner does not need it.
             Some((_, Some(since))) if self.share.is_some() && since.elapsed() >= OWN => Some(0),
-            // Else always the same, as far as one is enough: a server learns of a database once for each connection that
-            // comes to it, and forgets what it has learned when it learns of too many.
+            // Else the one that was used last, so that few serve all others: PostgreSQL caches the catalog of a schema in each
+            // connection that uses it.
             _ => count.checked_sub(1),
         };
         let at = suits.or(other);

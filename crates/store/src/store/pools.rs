@@ -1,9 +1,9 @@
 //! One pool of connections for each server, however many of its databases, schemas or tenants are open.
 //!
-//! As many parts as the pool has connections keep one each, once they have asked some times. Beyond, a connection is set to what the next operation is for, where
-//! it was last used for another (`USE` on MySQL, `search_path` and the setting of the tenant on PostgreSQL), and the answer to that
-//! is waited for first; MongoDB names the database in each command. PostgreSQL cannot change the database of a connection:
-//! there each database has a pool.
+//! As many parts as the pool has connections keep one each, after their first operations. Beyond, a connection is set to what
+//! the next operation is for, where it was last used for another (`USE` on MySQL, `search_path` and the setting of the tenant on
+//! PostgreSQL), and the answer to that is waited for first; MongoDB names the database in each command. PostgreSQL cannot change
+//! the database of a connection: there each database has a pool.
 
 use std::{
     collections::HashMap,
