@@ -89,7 +89,7 @@ enum Act {
         after_help = "Examples:\n  steelyard tenant backup austin austin.cbor.zst\n  steelyard tenant backup austin austin.json.gz --online"
     )]
     Backup(Backup),
-    /// Makes a new tenant of a backup.
+    /// Makes a new tenant of a backup, with its limits and without its keys.
     #[command(
         after_help = "Examples:\n  steelyard tenant restore austin2 austin.cbor.zst\n  steelyard tenant restore austin2 austin.cbor.zst --shard second"
     )]
@@ -179,9 +179,12 @@ struct Add {
     /// Requests a second, in place of those of the configuration.
     #[arg(long, value_name = "N")]
     requests_per_second: Option<f64>,
-    /// Collections at most, in place of those of the configuration.
+    /// Collections at most, in place of those of the configuration; 0 for no new one.
     #[arg(long, value_name = "N")]
     collections: Option<u64>,
+    /// Bytes of its database at most, in place of those of the configuration; 0 for no limit.
+    #[arg(long, value_name = "N")]
+    bytes: Option<u64>,
 }
 
 #[derive(clap::Args)]
@@ -193,7 +196,7 @@ struct Limit {
     /// Requests a second; `default` for those of the configuration.
     #[arg(long, value_name = "N", value_parser = parsed::<Own<f64>>, group = "limits")]
     requests_per_second: Option<Own<f64>>,
-    /// Collections at most; `default` for those of the configuration.
+    /// Collections at most; 0 for no new one, `default` for those of the configuration.
     #[arg(long, value_name = "N", value_parser = parsed::<Own<u64>>, group = "limits")]
     collections: Option<Own<u64>>,
     /// Bytes of its database at most; 0 for no limit, `default` for those of the configuration.
@@ -323,6 +326,7 @@ pub fn run(args: Args) -> Result<Outcome> {
             let mut limits = TenantLimits::default();
             limits.requests_per_second = add.requests_per_second;
             limits.collections = add.collections;
+            limits.bytes = add.bytes;
             let row = stores.wait(tenants.add(&name, add.shard.as_deref(), limits))?;
             say(format_args!("tenant {name} is on shard {}; its key, shown once:", row.shard));
             let key = stores.wait(tenants.add_key(&name, Scope::Write, "first"))?;
@@ -336,17 +340,22 @@ pub fn run(args: Args) -> Result<Outcome> {
         Act::Show(named) => {
             let name = TenantName::new(&named.name)?;
             let row = stores.wait(tenants.show(&name))?;
+            let bytes = stores.wait(tenants.bytes(&name));
             // The rest is worth showing where the database cannot be asked.
-            print(shown(&row, stores.wait(tenants.bytes(&name)).unwrap_or_default()))?
+            if let Err(e) = &bytes {
+                say(format_args!("warning: the size of its database is not known: {}", e.chain()));
+            }
+            print(shown(&row, bytes.unwrap_or_default()))?
         }
         Act::Limit(limit) => {
             let name = TenantName::new(&limit.name)?;
-            let mut limits = stores.wait(tenants.show(&name))?.limits;
-            limits.requests_per_second =
-                limit.requests_per_second.map_or(limits.requests_per_second, |own| own.0);
-            limits.collections = limit.collections.map_or(limits.collections, |own| own.0);
-            limits.bytes = limit.bytes.map_or(limits.bytes, |own| own.0);
-            print(shown(&stores.wait(tenants.limit(&name, limits))?, None))?
+            let change = |limits: &mut TenantLimits| {
+                limits.requests_per_second =
+                    limit.requests_per_second.map_or(limits.requests_per_second, |own| own.0);
+                limits.collections = limit.collections.map_or(limits.collections, |own| own.0);
+                limits.bytes = limit.bytes.map_or(limits.bytes, |own| own.0);
+            };
+            print(shown(&stores.wait(tenants.limit(&name, change))?, None))?
         }
         Act::Freeze(named) => stores.wait(tenants.freeze(&TenantName::new(&named.name)?))?,
         Act::Thaw(named) => stores.wait(tenants.thaw(&TenantName::new(&named.name)?))?,
@@ -399,10 +408,9 @@ pub fn run(args: Args) -> Result<Outcome> {
         }
         Act::Restore(restore) => {
             let name = TenantName::new(&restore.name)?;
-            let limits = TenantLimits::default();
             let stop = interrupt::gracefully();
             let (on, file) = (restore.shard.as_deref(), restore.file.as_str());
-            let restored = tenants.restore(&name, on, file, limits, async { stop.wait().await });
+            let restored = tenants.restore(&name, on, file, async { stop.wait().await });
             let Some(records) = stores.wait(restored)? else {
                 say("ended; there is no such tenant");
                 return Ok(Outcome::Found);

@@ -424,9 +424,9 @@ fn stall(program: &str) {
     let latency = cell.latency.as_ref().unwrap();
     let p99 = latency.response.quantile(0.99).unwrap().value / 1e9;
     println!("{program}: p99 {p99:.3} s, it stood {stood:.3} s, {:?}", cell.tally);
-    // 0.85 to 1.1 s of one second; a busy machine lets this thread sleep longer.
+    // 0.85 s of one second; a busy machine lets this thread sleep longer, and takes longer for what has waited.
     let p99 = p99 - (stood - 1.0);
-    assert!((0.85..=1.1).contains(&p99), "{program}: {p99} s");
+    assert!((0.85..=1.5).contains(&p99), "{program}: {p99} s");
     assert_eq!(cell.tally.unwrap().skipped, 0, "{program}");
 }
 

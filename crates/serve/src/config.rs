@@ -13,7 +13,7 @@ use serde::Deserialize;
 use steelyard_base::{Error, Result};
 use steelyard_store::{
     record::Kind,
-    store::{Databases, Layout, Url, beside},
+    store::{self, Databases, Layout, Secrets, Url, beside},
 };
 
 use crate::names::CollectionName;
@@ -269,8 +269,11 @@ impl Config {
     /// # Errors
     /// As [`from_file`](Config::from_file).
     pub fn from_toml(text: &str) -> Result<Config> {
-        let config: Config = toml::from_str(text)
-            .map_err(|e| Error::invalid(e.to_string().trim_end().to_owned()))?;
+        // Also where it cannot be read: an error shows the line, and the password in it.
+        let urls = || text.split(['"', '\'']).filter(|part| part.contains("://"));
+        store::hide(urls());
+        let wrong = |text: &str| Error::invalid(Secrets::of(urls()).hidden(text));
+        let config: Config = toml::from_str(text).map_err(|e| wrong(e.to_string().trim_end()))?;
         config.check()?;
         Ok(config)
     }
@@ -407,7 +410,7 @@ pub(crate) fn rate(name: &str, value: f64) -> Result<()> {
 fn positive(name: &str, value: f64, most: f64) -> Result<()> {
     match value.is_finite() && value >= 0.001 && value <= most {
         true => Ok(()),
-        false => Err(Error::invalid(format!("{name} = {value}: it must be 0.001 to {most}"))),
+        false => Err(Error::invalid(format!("{name} = {value:?}: it must be 0.001 to {most}"))),
     }
 }
 

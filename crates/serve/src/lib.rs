@@ -9,6 +9,7 @@
 
 mod catalog;
 mod clock;
+mod columns;
 mod config;
 mod docs;
 mod gateway;

@@ -3,7 +3,7 @@
 use std::{
     fs,
     sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use nix::time::{ClockId, clock_gettime};
@@ -37,6 +37,11 @@ struct OfRoute {
     route: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Refused {
+    status: u32,
+}
+
 /// What is in use, and what it is limited to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Of {
@@ -50,7 +55,8 @@ pub(crate) struct Metrics {
     registry: Registry,
     requests: Family<Answered, Counter>,
     seconds: Family<OfRoute, Histogram>,
-    used: Family<Of, Gauge>,
+    refused: Family<Refused, Counter>,
+    used: Gauges,
     process: Process,
 }
 
@@ -69,11 +75,12 @@ impl Metrics {
         let seconds = Family::<OfRoute, Histogram>::new_with_constructor(new);
         let about = "Time from the head of a request to the head of its answer";
         registry.register_with_unit("request_duration", about, Unit::Seconds, seconds.clone());
-        let (used, limit) = (Family::<Of, Gauge>::default(), Family::<Of, Gauge>::default());
-        registry.register("in_use", "What is in use, by the name of its limit", used.clone());
-        registry.register("limit", "How much may be in use", limit.clone());
-        set(&limit, &limits);
-        Metrics { registry: whole, requests, seconds, used, process }
+        let refused = Family::<Refused, Counter>::default();
+        let about = "Lines of bulk requests that were not done, by the status of the line";
+        registry.register("bulk_refused", about, refused.clone());
+        let used = Gauges::new(registry, "in_use", "What is in use, by the name of its limit");
+        Gauges::new(registry, "limit", "How much may be in use").set(&limits);
+        Metrics { registry: whole, requests, seconds, refused, used, process }
     }
 
     pub(crate) fn answered(&self, outcome: &Outcome) {
@@ -83,9 +90,14 @@ impl Metrics {
         seconds.observe(outcome.elapsed.as_secs_f64());
     }
 
+    /// Counts a line of a bulk request that was not done.
+    pub(crate) fn refused(&self, status: u16) {
+        self.refused.get_or_create(&Refused { status: status.into() }).inc();
+    }
+
     /// All of them, in the text format of OpenMetrics.
     pub(crate) fn text(&self, used: &InUse) -> String {
-        set(&self.used, used);
+        self.used.set(used);
         self.process.look();
         let mut text = String::new();
         // Into a string it cannot fail.
@@ -94,10 +106,35 @@ impl Metrics {
     }
 }
 
-fn set(gauges: &Family<Of, Gauge>, to: &InUse) {
-    for (of, value) in *to {
-        gauges.get_or_create(&Of { of }).set(i64::try_from(value).unwrap_or(i64::MAX));
+/// One for each limit: those of bytes have a name of their own, as what is added up has one unit.
+struct Gauges {
+    counts: Family<Of, Gauge>,
+    bytes: Family<Of, Gauge>,
+}
+
+impl Gauges {
+    fn new(registry: &mut Registry, name: &str, about: &str) -> Gauges {
+        let (counts, bytes) = (Family::<Of, Gauge>::default(), Family::<Of, Gauge>::default());
+        registry.register(name, about, counts.clone());
+        registry.register_with_unit(name, about, Unit::Bytes, bytes.clone());
+        Gauges { counts, bytes }
     }
+
+    fn set(&self, to: &InUse) {
+        for (of, value) in *to {
+            let (gauges, of) = match of.strip_suffix("_bytes") {
+                Some(of) => (&self.bytes, of),
+                None => (&self.counts, of),
+            };
+            gauges.get_or_create(&Of { of }).set(i64::try_from(value).unwrap_or(i64::MAX));
+        }
+    }
+}
+
+/// Now, as this is made when the process starts.
+fn start_time() -> f64 {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0.0, |since| since.as_secs_f64())
 }
 
 /// This process, under the names that Prometheus' own clients give it. Where the system does not say, they stay 0.
@@ -116,6 +153,10 @@ impl Process {
         let about = "Memory that is resident";
         registry.register_with_unit("resident_memory", about, Unit::Bytes, memory.clone());
         registry.register("open_fds", "File descriptors that are open", files.clone());
+        let start = Gauge::<f64, AtomicU64>::default();
+        start.set(start_time());
+        let about = "When it started, in seconds since 1970";
+        registry.register_with_unit("start_time", about, Unit::Seconds, start);
         Process { cpu, memory, files }
     }
 

@@ -40,10 +40,10 @@ impl CollectionName {
     /// As [`TenantName::new`].
     pub fn new(text: &str) -> Result<CollectionName> {
         let lower = text.to_ascii_lowercase();
-        // What SQLite keeps for itself, and would take for one of its own.
-        if lower.starts_with("sqlite_") || lower.starts_with("pragma_") {
+        // What SQLite and PostgreSQL keep for themselves, and would take for one of their own.
+        if ["sqlite_", "pragma_", "pg_"].iter().any(|own| lower.starts_with(own)) {
             return Err(Error::invalid(format!(
-                "{text:?} is no name of a collection: sqlite_ and pragma_ are SQLite's own"
+                "{text:?} is no name of a collection: sqlite_, pragma_ and pg_ are those of databases"
             )));
         }
         plain(text, "collection").map(CollectionName)

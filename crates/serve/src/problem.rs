@@ -127,7 +127,7 @@ impl Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Problem {
         let told =
-            |make: fn(Cow<'static, str>) -> Problem| make(for_clients(error.reason()).into());
+            |make: fn(Cow<'static, str>) -> Problem| make(for_clients(&error.reason()).into());
         match error.kind() {
             ErrorKind::Invalid | ErrorKind::Malformed => told(Problem::invalid),
             ErrorKind::Unsupported => told(Problem::unsupported),
@@ -148,12 +148,15 @@ impl From<Error> for Problem {
 }
 
 /// What a store says, without the options of its URL that it recommends: whoever asks by HTTP has no URL.
-fn for_clients(mut reason: String) -> String {
-    if let Some(at) = reason.find("; use ?") {
-        let end = reason[at + 1..].find("; ").map_or(reason.len(), |next| at + 1 + next);
-        reason.replace_range(at..end, "");
-    }
-    reason
+pub(crate) fn for_clients(reason: &str) -> String {
+    let names_an_option = |part: &&str| {
+        part.split(" ?").skip(1).any(|rest| {
+            let name = rest.split('=').next().unwrap_or_default();
+            rest.len() > name.len() && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_')
+        })
+    };
+    let parts: Vec<&str> = reason.split("; ").filter(|part| !names_an_option(part)).collect();
+    parts.join("; ")
 }
 
 impl IntoResponse for Problem {

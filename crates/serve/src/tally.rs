@@ -34,9 +34,9 @@ impl Minute {
 pub(crate) struct Counts {
     /// Requests that were let in or refused.
     pub requests: u64,
-    /// Of them those that were over a limit (429).
+    /// Of them those that were over a limit (429) or a quota (507).
     pub refused: u64,
-    /// Of them those with a status of 500 or more.
+    /// Of them those with another status of 500 or more.
     pub failed: u64,
     /// Requests a second in the last minute that is over.
     pub per_second: f64,
@@ -47,7 +47,7 @@ impl Tally {
     pub(crate) fn answered(&self, status: u16, now: Duration) {
         self.requests.fetch_add(1, Relaxed);
         match status {
-            429 => drop(self.refused.fetch_add(1, Relaxed)),
+            429 | 507 => drop(self.refused.fetch_add(1, Relaxed)),
             500.. => drop(self.failed.fetch_add(1, Relaxed)),
             _ => {}
         }

@@ -107,8 +107,12 @@ pub fn run(args: Args) -> Result<Outcome> {
             None => None,
         };
         say(format_args!("serving on {address}"));
-        for what in stores.wait(async { Tenants::open(config).await?.misplaced(false).await })? {
+        let tenants = stores.wait(Tenants::open(config))?;
+        for what in stores.wait(tenants.misplaced(false))? {
             say(format_args!("warning: {what}"));
+        }
+        if stores.wait(tenants.is_empty())? {
+            say("warning: the catalog has no tenant; `steelyard tenant add NAME` adds one");
         }
         if let Some(operators) = &operators {
             say(format_args!("metrics on http://{}/metrics", local(operators)?));
@@ -257,7 +261,18 @@ fn local(listener: &TcpListener) -> Result<SocketAddr> {
 
 /// Opens all that a configuration names.
 fn check(stores: &Stores, config: &Config) -> Result<Outcome> {
-    stores.wait(Gateway::new(config.clone())).map(drop)?;
+    let tenants = match stores.wait(Tenants::open(config.clone())) {
+        Ok(tenants) => Some(tenants),
+        // Nothing is made here.
+        Err(e) if e.kind() == ErrorKind::NotFound && e.to_string().contains("no catalog") => {
+            say(format_args!("warning: {}", e.chain()));
+            None
+        }
+        Err(e) => return Err(e),
+    };
+    if let Some(tenants) = &tenants {
+        stores.wait(tenants.check_secret())?;
+    }
     #[cfg(feature = "tls")]
     if let (Some(certificate), Some(key)) = (&config.listen.certificate, &config.listen.private_key)
     {
@@ -274,8 +289,10 @@ fn check(stores: &Stores, config: &Config) -> Result<Outcome> {
             Err(e) => return Err(e),
         }
     }
-    let misplaced =
-        stores.wait(async { Tenants::open(config.clone()).await?.misplaced(true).await })?;
+    let misplaced = match &tenants {
+        Some(tenants) => stores.wait(tenants.misplaced(true))?,
+        None => Vec::new(),
+    };
     if !misplaced.is_empty() {
         for what in misplaced {
             say(format_args!("error: {what}"));

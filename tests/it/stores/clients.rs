@@ -16,7 +16,7 @@ use steelyard::{
 };
 
 use super::{
-    places::{self, Fault, Outcome, Subject, Wrap, ensure},
+    places::{self, Fault, Outcome, Subject, Wrap, ensure, patiently},
     proxy::Proxy,
 };
 
@@ -152,7 +152,7 @@ async fn frozen(subject: Arc<Subject>) -> Outcome {
         let options = format!("pool=1&timeout={LIMIT}&connect_timeout={LIMIT}&{client}");
         let fresh = subject.at(&proxy.url).open(&options).await?.ready(&rows).await?;
         let store: &dyn Store = &*fresh.store;
-        store.put(&rows).await?;
+        patiently!(store.put(&rows))?;
         proxy.freeze();
         for round in 0..2 {
             let begin = Instant::now();
@@ -169,7 +169,7 @@ async fn frozen(subject: Arc<Subject>) -> Outcome {
             ensure!(is_timeout(&error), "{client}, a put: {error:?}");
             ensure!(begin.elapsed() < PATIENCE, "{client}: {:?}", begin.elapsed());
         }
-        let opened = subject.at(&proxy.url).open(&options).await;
+        let opened = subject.at(&proxy.url).try_open(&options).await;
         ensure!(opened.is_err(), "{client}: opened in the ice");
         proxy.thaw();
         let mut tries = 0;

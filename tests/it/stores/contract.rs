@@ -81,7 +81,7 @@ checks! {
 }
 
 /// How long a check may take before it counts as hanging.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_secs(300);
 
 async fn checked(subject: Arc<Subject>, check: Check) -> Outcome {
     match tokio::time::timeout(PATIENCE, check(subject)).await {

@@ -84,7 +84,9 @@ async fn ends(subject: Arc<Subject>, server: Server) -> Outcome {
         Server::Slow => proxy.delay(LATE),
     }
     let begin = Instant::now();
-    let filter: Filter = "n>=5".parse()?;
+    // Few fit, whatever of the rows is there by then: a store that looks through its table has the time for
+    // each portion of what it finds.
+    let filter: Filter = "n=7".parse()?;
     let mut asked: Vec<(&str, BoxFuture<'_, steelyard::Result<()>>)> = vec![
         ("get", store.get(&keys).map(|done| done.map(drop)).boxed()),
         ("put", store.put(&rows).boxed()),

@@ -137,6 +137,20 @@ enum Origin {
     Naive(Flaw),
 }
 
+/// What prepares a trial, with limits that are tight for the sake of the trial: a busy machine lets them pass now and then.
+macro_rules! patiently {
+    ($what:expr) => {{
+        let mut tries = 0;
+        loop {
+            match $what.await {
+                Err(e) if e.is_timeout() && tries < 20 => tries += 1,
+                done => break done,
+            }
+        }
+    }};
+}
+pub(super) use patiently;
+
 /// A store in a table of its own that is not made yet, and what has to stay while it is used.
 pub struct Fresh {
     pub store: Arc<dyn Store>,
@@ -146,13 +160,14 @@ pub struct Fresh {
 impl Fresh {
     /// With its table made for records like these.
     pub async fn ready(self, like: &[Row]) -> Result<Fresh, Fault> {
-        self.store.prepare(&layout(self.store.shape(), like)?).await?;
+        let layout = layout(self.store.shape(), like)?;
+        patiently!(self.store.prepare(&layout))?;
         Ok(self)
     }
 
     /// Servers are shared: what is no longer needed goes.
     pub async fn done(self) -> Outcome {
-        match self.store.drop_table().await {
+        match patiently!(self.store.drop_table()) {
             Err(e) if e.kind() != ErrorKind::Unsupported => Err(e.into()),
             _ => Ok(()),
         }
@@ -214,7 +229,7 @@ impl Subject {
 
     /// Opens it, with more options to its URL: `pool=1`.
     pub async fn open(&self, more: &str) -> Result<Fresh, Fault> {
-        Ok(self.try_open(more).await?)
+        Ok(patiently!(self.try_open(more))?)
     }
 
     /// The same, with the error of the store itself.

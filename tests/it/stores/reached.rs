@@ -18,7 +18,7 @@ use steelyard::{
 
 use super::{
     clients::clients,
-    places::{self, Fault, Outcome, Subject, Wrap, ensure},
+    places::{self, Fault, Outcome, Subject, Wrap, ensure, patiently},
     proxy::{Proxy, address, moved},
 };
 
@@ -172,7 +172,7 @@ async fn busy(subject: Arc<Subject>) -> Outcome {
         let options = format!("pool=1&timeout={LIMIT}&connect_timeout=5&{client}");
         let fresh = subject.at(&proxy.url).open(&options).await?.ready(&rows).await?;
         let store: &dyn Store = &*fresh.store;
-        store.put(&rows).await?;
+        patiently!(store.put(&rows))?;
         let address = address(&proxy.url);
         let answer = format!("{address}: no answer within {LIMIT} s");
         let free = format!("{address}: no free connection within {LIMIT} s (pool=1)");

@@ -123,6 +123,14 @@ impl Catalog {
         self.tenants.any_of(filter, look).await.map(drop)
     }
 
+    /// Whether there is no tenant, not even one that was removed.
+    ///
+    /// # Errors
+    /// Of the store.
+    pub(crate) async fn is_empty(&self) -> Result<bool> {
+        Ok(!self.tenants.any(|_, _| true).await?)
+    }
+
     /// Adds a tenant.
     ///
     /// # Errors

@@ -5,7 +5,10 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use steelyard_base::{Error, Result};
 
-use crate::{config::Limits, random};
+use crate::{
+    config::{Limits, rate},
+    random,
+};
 
 /// The name of a database: a prefix and 128 random bits, and nothing that anybody typed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -139,6 +142,20 @@ pub struct TenantLimits {
 }
 
 impl TenantLimits {
+    /// Whether these are limits.
+    pub(crate) fn check(&self) -> Result<()> {
+        if let Some(given) = self.requests_per_second {
+            rate("requests_per_second", given)?;
+        }
+        // What a catalog can keep.
+        match [self.collections, self.bytes].into_iter().flatten().max() {
+            Some(most) if most > i64::MAX as u64 => {
+                Err(Error::invalid(format!("{most}: a limit is {} at most", i64::MAX)))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Requests a second: its own, or those that all have.
     pub(crate) fn rate(&self, all: &Limits) -> f64 {
         self.requests_per_second.unwrap_or(all.requests_per_second)

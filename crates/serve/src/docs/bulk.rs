@@ -1,6 +1,6 @@
 //! `POST /v1/docs/{collection}:bulk`: many writes in one request, with a status for each.
 
-use std::collections::HashSet;
+use std::{collections::HashSet, sync::Arc};
 
 use axum::{
     http::{Method, header},
@@ -26,7 +26,7 @@ use crate::{
     http::{Answer, Call, Route, Sent},
     names,
     problem::Problem,
-    tenants::Access,
+    tenants::{Access, Room},
 };
 
 pub(super) const ROUTE: Route = Route {
@@ -94,8 +94,7 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         return Err(Problem::too_large(format!("{documents} documents at most in a request")));
     }
     let largest = call.gateway.config.limits.document_bytes;
-    let collection = call.existing()?;
-    let store = &*collection.store;
+    let mut store = call.existing().await?.store;
     // With the first document that can be kept.
     let mut is_made = false;
     let mut out = Vec::with_capacity(lines.len() * 64);
@@ -123,37 +122,42 @@ async fn bulk(mut call: Call) -> Result<Response, Problem> {
         match change {
             Ok(Change { id, document: Some(document), wanted: Wanted::Any, bytes }) => {
                 if waiting.rows.len() == BATCH || waiting.keys.contains(&id) {
-                    written(&call, store, &mut waiting, &mut out).await;
+                    written(&call, &*store, &mut waiting, &mut out).await;
                 }
                 let record = revision::given(document, &revision::fresh()?);
                 let row = Row { key: id, record };
-                match checked(store, &row) {
+                match checked(&*store, &row) {
                     Ok(()) => {
-                        is_made = is_made || made(&call, &Wanted::Any, bytes).await?;
+                        if !is_made && let Some(made) = made(&call, &Wanted::Any, bytes).await? {
+                            (store, is_made) = (made, true);
+                        }
                         waiting.push(row, bytes);
                     }
                     Err(e) => {
-                        written(&call, store, &mut waiting, &mut out).await;
-                        told(Some(&row.key), Err(e), &mut out);
+                        written(&call, &*store, &mut waiting, &mut out).await;
+                        told(&call, Some(&row.key), Err(e), &mut out);
                     }
                 }
             }
             change => {
-                written(&call, store, &mut waiting, &mut out).await;
+                written(&call, &*store, &mut waiting, &mut out).await;
                 match change {
                     Ok(change) => {
-                        if change.document.is_some() && !is_made {
-                            is_made = made(&call, &change.wanted, change.bytes).await?;
+                        if change.document.is_some()
+                            && !is_made
+                            && let Some(made) = made(&call, &change.wanted, change.bytes).await?
+                        {
+                            (store, is_made) = (made, true);
                         }
-                        let done = one(&call, store, &change).await;
-                        told(Some(&change.id), done, &mut out);
+                        let done = one(&call, &*store, &change).await;
+                        told(&call, Some(&change.id), done, &mut out);
                     }
-                    Err(Bad { id, problem }) => told(id.as_ref(), Err(*problem), &mut out),
+                    Err(Bad { id, problem }) => told(&call, id.as_ref(), Err(*problem), &mut out),
                 }
             }
         }
     }
-    written(&call, store, &mut waiting, &mut out).await;
+    written(&call, &*store, &mut waiting, &mut out).await;
     Ok(([(header::CONTENT_TYPE, super::LINES)], out).into_response())
 }
 
@@ -163,17 +167,20 @@ fn lines(body: &Bytes) -> impl Iterator<Item = (usize, Bytes)> {
     lines.enumerate().filter(|(_, line)| !line.trim_ascii().is_empty())
 }
 
-/// Makes the collection for a document that is wanted so, and says whether it is there then: a document that will be
-/// refused makes none.
-async fn made(call: &Call, wanted: &Wanted, bytes: usize) -> Result<bool, Problem> {
+/// Makes the collection for a document that is wanted so; none for a document that will be refused.
+async fn made(
+    call: &Call,
+    wanted: &Wanted,
+    bytes: usize,
+) -> Result<Option<Arc<dyn Store>>, Problem> {
     let (mut is_refused, mut over) = (false, call.tenant.room(bytes).await.err());
     let would_be = |_: &dyn Store| {
         let refused = over.take().map_or_else(|| wanted.fits(&Found::Absent), Err);
         refused.inspect_err(|_| is_refused = true)
     };
     match call.made(would_be).await {
-        Ok(_) => Ok(true),
-        Err(_) if is_refused => Ok(false),
+        Ok(made) => Ok(Some(made.store)),
+        Err(_) if is_refused => Ok(None),
         Err(problem) => Err(problem),
     }
 }
@@ -185,7 +192,6 @@ struct Bad {
 }
 
 fn read(line: &[u8], before: usize, largest: usize) -> Result<Change, Bad> {
-    let bytes = line.len();
     let nameless = |problem| Bad { id: None, problem: Box::new(problem) };
     if line.len() > largest {
         let what = format!("a document has {largest} bytes at most");
@@ -199,11 +205,11 @@ fn read(line: &[u8], before: usize, largest: usize) -> Result<Change, Bad> {
         _ => return Err(nameless(Problem::invalid("a line has an \"id\", which is text"))),
     };
     let named = |problem| Bad { id: Some(id.clone()), problem: Box::new(problem) };
-    change(id.clone(), line, bytes).map_err(named)
+    change(id.clone(), line).map_err(named)
 }
 
 /// The change of an id that a line asks for.
-fn change(id: Key, mut line: Document, bytes: usize) -> Result<Change, Problem> {
+fn change(id: Key, mut line: Document) -> Result<Change, Problem> {
     let wanted = match line.remove("rev") {
         None => Wanted::Any,
         Some(Value::Null) => Wanted::Absent,
@@ -225,6 +231,7 @@ fn change(id: Key, mut line: Document, bytes: usize) -> Result<Change, Problem> 
         )));
     }
     let document = document.map(super::accepted).transpose()?;
+    let bytes = document.as_ref().map_or(0, super::kept_bytes) + id.len();
     Ok(Change { id, document, wanted, bytes })
 }
 
@@ -236,7 +243,7 @@ async fn one(
     call.tenant.confirm(&call.gateway).await?;
     let done = match &change.document {
         Some(document) => {
-            call.tenant.room(change.bytes).await?;
+            let _room = call.tenant.room(change.bytes).await?;
             let done = write(store, &change.id, document.clone(), &change.wanted).await;
             done.map(|done| (if done.created { 201 } else { 200 }, Some(done.revision)))
         }
@@ -259,9 +266,9 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Waiting, out: &mu
     };
     // Counted once, however often they are tried.
     let room = async |bytes| call.tenant.room(bytes).await;
-    let (together, have_room) = match room(bytes.iter().sum()).await {
-        Ok(()) => (put(&rows).await, true),
-        Err(problem) => (Err(problem), false),
+    let (together, for_all) = match room(bytes.iter().sum()).await {
+        Ok(room) => (put(&rows).await, Some(room)),
+        Err(problem) => (Err(problem), None),
     };
     for (n, (mut row, bytes)) in rows.into_iter().zip(bytes).enumerate() {
         if n % PART == 0 {
@@ -269,20 +276,33 @@ async fn written(call: &Call, store: &dyn Store, waiting: &mut Waiting, out: &mu
         }
         let done = match &together {
             Ok(()) => Ok(()),
-            Err(_) => match if have_room { Ok(()) } else { room(bytes).await } {
-                Ok(()) => put(std::slice::from_ref(&row)).await,
-                refused => refused,
-            },
+            Err(_) => {
+                let room = if for_all.is_some() { Ok(Room::default()) } else { room(bytes).await };
+                match room {
+                    Ok(_room) => put(std::slice::from_ref(&row)).await,
+                    Err(refused) => Err(refused),
+                }
+            }
         };
         let revision = revision::taken(&mut row.record);
-        told(Some(&row.key), done.map(|()| (200, revision)), out);
+        told(call, Some(&row.key), done.map(|()| (200, revision)), out);
     }
 }
 
-fn told(id: Option<&Key>, done: Result<(u16, Option<String>), Problem>, out: &mut Vec<u8>) {
+/// The line of an answer.
+fn told(
+    call: &Call,
+    id: Option<&Key>,
+    done: Result<(u16, Option<String>), Problem>,
+    out: &mut Vec<u8>,
+) {
     let (status, revision, problem) = match done {
         Ok((status, revision)) => (status, revision, None),
-        Err(problem) => (problem.status().as_u16(), None, Some(problem.to_json())),
+        Err(problem) => {
+            let status = problem.status().as_u16();
+            call.gateway.metrics.refused(status);
+            (status, None, Some(problem.to_json()))
+        }
     };
     match id {
         Some(id) => head(id, revision.as_deref(), out),

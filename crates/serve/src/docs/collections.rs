@@ -56,7 +56,7 @@ async fn list(call: Call) -> Result<Response, Problem> {
 }
 
 async fn count(call: Call) -> Result<Response, Problem> {
-    let collection = call.existing()?;
+    let collection = call.existing().await?;
     let count = absent(collection.store.count().await)?;
     call.tenant.confirm(&call.gateway).await?;
     Ok(axum::Json(json!({ "count": count.unwrap_or(0) })).into_response())

@@ -34,6 +34,8 @@ const TESTS: usize = 64;
 const VALUES: usize = 1000;
 /// Paths that are sorted by.
 const SORTED: usize = 4;
+/// Fields that are named of documents.
+const NAMED: usize = 256;
 
 /// What a text asks for.
 pub(super) async fn filter(text: &str, store: &dyn Store) -> Result<Filter, Problem> {
@@ -150,6 +152,9 @@ impl Asked {
         };
         let names = self.fields.split(',').map(str::trim).filter(|name| !name.is_empty());
         let names: Vec<String> = names.map(str::to_owned).collect();
+        if names.len() > NAMED {
+            return Err(Problem::invalid(format!("fields names {NAMED} fields at most")));
+        }
         let fields = (!names.is_empty()).then(|| {
             // The revision is shown whatever else is.
             names.into_iter().chain([super::revision::FIELD.to_owned()]).collect()

@@ -13,8 +13,8 @@ use crate::{catalog::Pepper, problem::Problem};
 
 /// Where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum From {
-    Start,
+pub(super) enum PageStart {
+    First,
     /// After this id.
     After(Key),
     /// After so many.
@@ -43,18 +43,18 @@ impl Scope<'_> {
         whole.first_chunk().copied().unwrap_or_default()
     }
 
-    pub(super) fn write(&self, from: &From) -> Option<String> {
+    pub(super) fn write(&self, from: &PageStart) -> Option<String> {
         let text = match from {
-            From::Start => return None,
-            From::After(key) => format!("k{key}"),
-            From::Skip(n) => format!("n{n}"),
+            PageStart::First => return None,
+            PageStart::After(key) => format!("k{key}"),
+            PageStart::Skip(n) => format!("n{n}"),
         };
         let bytes = [&self.signature(text.as_bytes())[..], text.as_bytes()].concat();
         Some(URL_SAFE_NO_PAD.encode(bytes))
     }
 
-    pub(super) fn read(&self) -> Result<From, Problem> {
-        let Some(cursor) = &self.asked.cursor else { return Ok(From::Start) };
+    pub(super) fn read(&self) -> Result<PageStart, Problem> {
+        let Some(cursor) = &self.asked.cursor else { return Ok(PageStart::First) };
         let wrong = || Problem::invalid("the cursor is not one of this list");
         let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong())?;
         let (signature, text) = bytes.split_at_checked(SIGNATURE).ok_or_else(wrong)?;
@@ -64,8 +64,8 @@ impl Scope<'_> {
         }
         let text = std::str::from_utf8(text).map_err(|_| wrong())?;
         match text.split_at_checked(1) {
-            Some(("k", key)) => Ok(From::After(Key::new(key).map_err(|_| wrong())?)),
-            Some(("n", n)) => Ok(From::Skip(n.parse().map_err(|_| wrong())?)),
+            Some(("k", key)) => Ok(PageStart::After(Key::new(key).map_err(|_| wrong())?)),
+            Some(("n", n)) => Ok(PageStart::Skip(n.parse().map_err(|_| wrong())?)),
             _ => Err(wrong()),
         }
     }
@@ -80,7 +80,7 @@ mod tests {
         let (pepper, other) = (Pepper::fresh().unwrap(), Pepper::fresh().unwrap());
         let asked = Asked { condition: "age>1".into(), ..Asked::default() };
         let scope = Scope { pepper: &pepper, tenant: "a", collection: "c", asked: &asked };
-        for from in [From::After(Key::new("ü/1").unwrap()), From::Skip(200)] {
+        for from in [PageStart::After(Key::new("ü/1").unwrap()), PageStart::Skip(200)] {
             let cursor = scope.write(&from);
             let with = |condition: &str| Asked {
                 cursor: cursor.clone(),

@@ -32,7 +32,7 @@ pub(super) const ROUTE: Route = Route {
 };
 
 async fn delete(call: Call) -> Result<Response, Problem> {
-    let (collection, id) = (call.existing()?, call.id()?);
+    let (collection, id) = (call.existing().await?, call.id()?);
     let store = &*collection.store;
     let wanted = match Wanted::of(&call.headers)? {
         Wanted::Absent => return Err(Problem::invalid("a deletion takes If-Match only")),

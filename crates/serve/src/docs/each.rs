@@ -66,7 +66,7 @@ impl Writer for Lines {
 }
 
 async fn each(call: Call) -> Result<Response, Problem> {
-    let collection = call.existing()?;
+    let collection = call.existing().await?;
     let text = |name| call.asked(name).unwrap_or_default().to_owned();
     let asked = Asked { condition: text("where"), fields: text("fields"), ..Asked::default() };
     let query = match asked.query(&*collection.store).await {

@@ -52,7 +52,7 @@ pub(super) const ROUTE: Route = Route {
 };
 
 async fn get(call: Call) -> Result<Response, Problem> {
-    let (collection, id) = (call.existing()?, call.id()?);
+    let (collection, id) = (call.existing().await?, call.id()?);
     let chosen = accept::chosen(&call.headers, collection.store.blobs().is_some())?;
     if let (Chosen::AsStored, Some((blobs, _))) = (&chosen, collection.store.blobs()) {
         let found = blobs.get(std::slice::from_ref(&id)).await;
@@ -101,11 +101,22 @@ pub(super) fn value(text: &str) -> Result<HeaderValue, Problem> {
     HeaderValue::from_str(text).map_err(|_| Problem::internal("a revision that fits no header"))
 }
 
+/// Of reading what is kept. Where that is not what it has to be, who asked can do nothing about it.
+pub(crate) fn unread(e: steelyard_base::Error) -> Problem {
+    match e.kind() {
+        ErrorKind::Malformed => {
+            let what = "a document that is kept cannot be read; the log of the gateway says why";
+            Problem::internal(what).because(&e)
+        }
+        _ => e.into(),
+    }
+}
+
 /// Nothing, where the collection is not there.
 pub(crate) fn absent<T>(found: steelyard_base::Result<T>) -> Result<Option<T>, Problem> {
     match found {
         Ok(found) => Ok(Some(found)),
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
-        Err(e) => Err(e.into()),
+        Err(e) => Err(unread(e)),
     }
 }

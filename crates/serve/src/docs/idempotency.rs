@@ -6,12 +6,14 @@
 //! of several can do). Where it has a third one, somebody else wrote meanwhile, and whether this write was done before
 //! cannot be known: the answer says so. It is never done twice.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use steelyard_base::ErrorKind;
 use steelyard_store::{
-    record::{self, Document, Time, Value},
-    store::{Expected, Filter, Key, Row, Store, query::Test},
+    record::{self, Document, Kind, Time, Value},
+    store::{Expected, Filter, Key, Layout, Row, Store, query::Test},
 };
 
 use super::{
@@ -24,8 +26,12 @@ use crate::{catalog, problem::Problem, random, tenants::TenantDb};
 const TABLE: &str = "_idempotency";
 /// The longest key, in bytes.
 const LONGEST: usize = 128;
+/// What is kept of a key beside itself, about, in bytes.
+pub(super) const OF_A_KEY: usize = 300;
 /// How long a key is remembered, in seconds.
 const REMEMBERED: i64 = 24 * 3600;
+/// How often a write begins again that other writers come before.
+const TRIES: usize = 100;
 
 /// A write of one document.
 pub(super) struct Change<'a> {
@@ -81,7 +87,9 @@ pub(super) async fn once(
         let record = revision::given(document.clone(), &revision::fresh()?);
         super::checked(change.store, &Row { key: change.id.clone(), record })?;
     }
-    let (table, key) = (tenant.open().own_table(TABLE).await?, Key::new(key)?);
+    // By their age they are forgotten.
+    let layout = Layout::plain().with_index("at".parse()?, Kind::Text);
+    let (table, key) = (tenant.open().own_table(TABLE, &layout).await?, Key::new(key)?);
     let request = hash(request, change.wanted);
     // Another request with this key may begin between the two questions; then its row is there.
     for _ in 0..2 {
@@ -101,20 +109,15 @@ pub(super) async fn once(
         if let Some(problem) = change.over.take() {
             return Err(problem);
         }
-        let base = match there {
-            Found::Absent => String::new(),
-            Found::Unversioned => "-".into(),
-            Found::Revision(revision) => revision,
-        };
         let begun = Begun {
             request: request.clone(),
-            base,
+            base: base(there),
             planned: revision::fresh()?,
             state: State::Begun,
             at: catalog::now()?,
         };
         if table.put_if(&row(&key, &begun)?, &Expected::Absent).await? {
-            forget_old(&*table).await;
+            forget_old(&table);
             return finish(&*table, &key, begun, &change, false).await;
         }
     }
@@ -125,28 +128,61 @@ pub(super) async fn once(
 async fn finish(
     table: &dyn Store,
     key: &Key,
-    begun: Begun,
+    mut begun: Begun,
     change: &Change<'_>,
     repeated: bool,
 ) -> Result<Done, Problem> {
-    let done = Done { revision: begun.planned.clone(), created: begun.base.is_empty(), repeated };
-    let state = match begun.state {
-        State::Done => return Ok(done),
-        State::Lost => State::Lost,
-        State::Begun => match apply(&begun, change).await? {
-            true => State::Done,
-            false => State::Lost,
-        },
-    };
+    let mut state = begun.state;
+    for _ in 0..TRIES {
+        if state != State::Begun {
+            break;
+        }
+        if apply(&begun, change).await? {
+            state = State::Done;
+        } else if repeated {
+            state = State::Lost;
+        } else if let Err(problem) = rebase(table, key, &mut begun, change).await {
+            // It was not done, and is not going to be.
+            table.remove(std::slice::from_ref(key)).await?;
+            return Err(problem);
+        }
+    }
     if state != begun.state {
-        table.put(&[row(key, &Begun { state, ..begun })?]).await?;
+        table.put(&[row(key, &Begun { state, ..begun.clone() })?]).await?;
     }
     match state {
-        State::Done => Ok(done),
+        State::Done => {
+            Ok(Done { revision: begun.planned, created: begun.base.is_empty(), repeated })
+        }
         _ => Err(Problem::conflict(
             "somebody else wrote this document while the request was in progress; whether it was done before that is not \
              known. Look at the document, and use a new Idempotency-Key",
         )),
+    }
+}
+
+/// Begins again with what is there now: another writer was there between the two, so this one has not written.
+async fn rebase(
+    table: &dyn Store,
+    key: &Key,
+    begun: &mut Begun,
+    change: &Change<'_>,
+) -> Result<(), Problem> {
+    let there = found(change.store, change.id).await?;
+    if change.document.is_none() && there == Found::Absent {
+        return Err(Problem::not_found("no document of this id"));
+    }
+    change.wanted.fits(&there)?;
+    begun.base = base(there);
+    Ok(table.put(&[row(key, begun)?]).await?)
+}
+
+/// What is there, as a row has it.
+fn base(there: Found) -> String {
+    match there {
+        Found::Absent => String::new(),
+        Found::Unversioned => "-".into(),
+        Found::Revision(revision) => revision,
     }
 }
 
@@ -208,7 +244,7 @@ fn hash(request: &[&[u8]], wanted: &Wanted) -> String {
 }
 
 /// Now and then, forgets the keys of the day before. Where that fails, they stay until the next time.
-async fn forget_old(table: &dyn Store) {
+fn forget_old(table: &Arc<dyn Store>) {
     let one_in = |n: u8| random::bytes::<1>().is_ok_and(|[byte]| byte % n == 0);
     if !one_in(64) {
         return;
@@ -218,13 +254,17 @@ async fn forget_old(table: &dyn Store) {
         let before = Time::from_unix(seconds - REMEMBERED, 0)?.to_string();
         Filter::field("at", Test::Lt(Value::Text(before)))
     });
-    let forgotten = match old {
-        Ok(old) => table.delete(&old).await.map(drop),
-        Err(e) => Err(e),
-    };
-    if let Err(e) = forgotten
-        && e.kind() != ErrorKind::Unsupported
-    {
-        tracing::warn!(target: "gateway", error = e.chain(), "old idempotency keys are still there");
-    }
+    let table = table.clone();
+    // The request does not wait for it.
+    tokio::spawn(async move {
+        let forgotten = match old {
+            Ok(old) => table.delete(&old).await.map(drop),
+            Err(e) => Err(e),
+        };
+        if let Err(e) = forgotten
+            && e.kind() != ErrorKind::Unsupported
+        {
+            tracing::warn!(target: "gateway", error = e.chain(), "old idempotency keys are still there");
+        }
+    });
 }

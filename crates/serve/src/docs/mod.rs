@@ -24,7 +24,11 @@ use steelyard_store::{
     store::{Key, Row, Store},
 };
 
-use crate::{http::Route, problem::Problem};
+use crate::{
+    http::Route,
+    problem::{Problem, for_clients},
+    tenants::OF_A_DOCUMENT,
+};
 
 // What the page shows too.
 pub(crate) use condition::Asked;
@@ -74,7 +78,7 @@ fn head(key: &Key, revision: Option<&str>, out: &mut Vec<u8>) {
 /// Whether the store can hold a row. What it cannot is the client's to mend.
 fn checked(store: &dyn Store, row: &Row) -> Result<(), Problem> {
     store.check(row).map_err(|e| match e.kind() {
-        ErrorKind::Unsupported => Problem::unprocessable(e.reason()),
+        ErrorKind::Unsupported => Problem::unprocessable(for_clients(&e.reason())),
         _ => e.into(),
     })
 }
@@ -104,6 +108,32 @@ fn accepted(document: Document) -> Result<Document, Problem> {
     document.iter().try_for_each(|(_, value)| count(value, 1, &mut values))?;
     revision::refused(&document)?;
     Ok(document)
+}
+
+/// How many bytes a document takes in a store, about: those of JSON, in which some characters take six.
+fn kept_bytes(document: &Document) -> usize {
+    fn text(text: &str) -> usize {
+        let escaped = |b| match b {
+            b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
+            ..b' ' => 6,
+            _ => 1,
+        };
+        2 + text.bytes().map(escaped).sum::<usize>()
+    }
+    fn fields(document: &Document) -> usize {
+        document.iter().map(|(name, value)| text(name) + 2 + of(value)).sum()
+    }
+    fn of(value: &Value) -> usize {
+        match value {
+            Value::Text(value) => text(value),
+            Value::BigInt(digits) | Value::Decimal(digits) => digits.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::List(list) => 2 + list.iter().map(|value| 2 + of(value)).sum::<usize>(),
+            Value::Map(map) => 2 + fields(map),
+            _ => 8,
+        }
+    }
+    OF_A_DOCUMENT + fields(document)
 }
 
 /// Between two parts of long work: what is short goes first. Other tasks of this thread do, and, where there are few

@@ -14,13 +14,13 @@ use steelyard_store::{
 
 use super::{
     accept, get,
-    idempotency::{self, Change},
+    idempotency::{self, Change, OF_A_KEY},
     revision::{self, Found, Wanted},
 };
 use crate::{
     http::{Answer, Call, Param, Route, Sent},
     problem::Problem,
-    tenants::Access,
+    tenants::{Access, Room},
 };
 
 pub(super) const ROUTE: Route = Route {
@@ -86,7 +86,13 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
     let document = document.await??;
     // What is no document is refused whatever there is (RFC 9110, section 13.2.1).
     let wanted = Wanted::of(&call.headers)?;
-    let mut over = call.tenant.room(bytes.len()).await.err();
+    let key = call.header(IDEMPOTENCY_KEY.name)?;
+    let kept = super::kept_bytes(&document) + id.len();
+    let of_key = key.map_or(0, |key| key.len() + OF_A_KEY);
+    let (_room, mut over) = match call.tenant.room(kept + of_key).await {
+        Ok(room) => (room, None),
+        Err(problem) => (Room::default(), Some(problem)),
+    };
     // What would be refused makes no collection.
     let would_be = |store: &dyn Store| {
         if let Some(problem) = over.take() {
@@ -98,7 +104,7 @@ async fn put(mut call: Call) -> Result<Response, Problem> {
     };
     let collection = call.made(would_be).await?;
     let store = &*collection.store;
-    let done = match call.header(IDEMPOTENCY_KEY.name)? {
+    let done = match key {
         Some(key) => {
             let request = [
                 b"put",

@@ -56,8 +56,8 @@ impl Call {
     }
 
     /// The collection of the path, which may not be there.
-    pub(crate) fn existing(&self) -> Result<Collection, Problem> {
-        Ok(self.tenant.existing(self.collection()?)?)
+    pub(crate) async fn existing(&self) -> Result<Collection, Problem> {
+        Ok(self.tenant.existing(self.collection()?).await?)
     }
 
     /// The collection of the path, which is made if it is not there, unless `refused` says why it should not be.
@@ -110,6 +110,11 @@ impl Call {
         self.turn = None;
     }
 
+    /// The memory of what is to be answered, which grows.
+    pub(crate) fn memory(&self) -> Memory {
+        Memory(self.gateway.gate.weight(self.shares()))
+    }
+
     /// What is to be answered, counted among the bytes of bodies until it is sent, where it is much.
     pub(crate) fn counted(&self, bytes: Vec<u8>) -> Result<Bytes, Problem> {
         match self.weighed(bytes.len())? {
@@ -148,6 +153,21 @@ impl Call {
     /// What its tenant and its key share.
     pub(crate) fn shares(&self) -> &Shares {
         &self.tenant.principal().grant().shares
+    }
+}
+
+/// Memory of an answer, counted among the bytes of bodies.
+pub(crate) struct Memory(Weight);
+
+impl Memory {
+    /// So many bytes more.
+    pub(crate) fn add(&mut self, bytes: usize) -> Result<(), Problem> {
+        self.0.add(bytes)
+    }
+
+    /// The body that was made, whose memory is counted until it is sent.
+    pub(crate) fn until_sent(self, bytes: Vec<u8>) -> Bytes {
+        Bytes::from_owner(Counted { bytes, _weight: self.0 })
     }
 }
 

@@ -12,7 +12,7 @@ mod socket;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub(crate) use call::{Call, parameters, whole};
+pub(crate) use call::{Call, Memory, parameters, whole};
 pub(crate) use log::RequestId;
 pub(crate) use openapi::description;
 pub(crate) use operators::operators;

@@ -1,5 +1,7 @@
 //! `/api`: the description of the API as a page, from the table of routes; and `/openapi.json`, for programs.
 
+use std::sync::LazyLock;
+
 use axum::{
     http::{Method, header},
     response::{IntoResponse, Response},
@@ -28,8 +30,10 @@ pub(super) static DESCRIPTION: Open = Open {
     path: "/openapi.json",
     name: "openapi",
     call: |_| {
+        // Made once: anybody may ask for it, all the time.
+        static TEXT: LazyLock<String> = LazyLock::new(|| description().to_string());
         let json = [(header::CONTENT_TYPE, "application/json")];
-        async move { Ok((json, description().to_string()).into_response()) }.boxed()
+        async move { Ok((json, TEXT.as_str()).into_response()) }.boxed()
     },
 };
 

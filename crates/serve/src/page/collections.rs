@@ -83,7 +83,7 @@ async fn count(call: &Call, name: &CollectionName, until: Instant) -> Option<u64
     if Instant::now() >= until {
         return None;
     }
-    let collection = call.tenant.existing(name.clone()).ok()?;
+    let collection = call.tenant.existing(name.clone()).await.ok()?;
     let count = tokio::time::timeout_at(until, collection.store.count()).await.ok()?;
     Some(absent(count).ok()?.unwrap_or(0))
 }

@@ -8,8 +8,6 @@
 //! first come. What changes between the passes and then does not fit breaks the download off, and is logged; a file that
 //! ended well has everything.
 
-use std::collections::HashSet;
-
 use axum::{
     http::{HeaderValue, Method, StatusCode, header},
     response::{IntoResponse, Response},
@@ -19,7 +17,7 @@ use maud::{Markup, html};
 use steelyard_base::{Error, Result};
 use steelyard_store::{
     format::{Format, Takes, framing::Glue},
-    record::{Document, Value},
+    record::Document,
     store::{
         Row,
         query::{self, Path, Query},
@@ -28,6 +26,7 @@ use steelyard_store::{
 
 use super::text;
 use crate::{
+    columns::Columns,
     docs::{Asked, Writer, absent, give_way, revision_taken, streamed},
     http::{Call, Param, Route},
     problem::Problem,
@@ -49,9 +48,6 @@ pub(super) static ROUTE: Route = Route {
     answers: &[],
     call: |call| export(call).boxed(),
 };
-
-/// Columns of a CSV file.
-const COLUMNS: usize = 4096;
 
 /// The formats, by the names they have here. `sonic` is another reader and writer of the same JSON.
 fn formats() -> impl Iterator<Item = (&'static str, Format)> {
@@ -114,7 +110,7 @@ pub(super) fn form(collection: &str, asked: &Asked, shown: &[Row]) -> Markup {
 
 async fn export(call: Call) -> Result<Response, Problem> {
     let given = |name| call.asked(name).unwrap_or_default().trim().to_owned();
-    let collection = call.existing()?;
+    let collection = call.existing().await?;
     let asked = Asked {
         condition: given("where"),
         sort: given("sort"),
@@ -150,7 +146,7 @@ async fn export(call: Call) -> Result<Response, Problem> {
     let file = format!("attachment; filename=\"{}.{extension}\"", collection.name);
     let file = HeaderValue::from_str(&file)
         .map_err(|_| Problem::internal("a collection whose name fits no header"))?;
-    let columns = (format.info().takes == Takes::Rows).then_some(columns.names);
+    let columns = (format.info().takes == Takes::Rows).then_some(columns);
     let writer = Export { format, glue: Glue::new(&format.into()), columns };
     let body = streamed(call, collection, query, writer);
     let headers = [
@@ -192,30 +188,6 @@ fn record(row: Row, format: Format) -> Result<Document> {
     Ok(record)
 }
 
-/// Names of fields, in the order in which they first come.
-#[derive(Default)]
-struct Columns {
-    names: Vec<String>,
-    seen: HashSet<String>,
-}
-
-impl Columns {
-    fn add(&mut self, record: &Document) -> Result<()> {
-        for (name, _) in record.iter() {
-            if !self.seen.contains(name) {
-                if self.names.len() == COLUMNS {
-                    let what =
-                        format!("a CSV file has {COLUMNS} columns here at most; name fields");
-                    return Err(Error::unsupported(what));
-                }
-                self.seen.insert(name.to_owned());
-                self.names.push(name.to_owned());
-            }
-        }
-        Ok(())
-    }
-}
-
 /// Whether the format can hold every record; the fields that there are.
 async fn held(collection: &Collection, query: &Query, format: Format) -> Result<Columns, Problem> {
     let mut columns = Columns::default();
@@ -252,23 +224,15 @@ async fn held(collection: &Collection, query: &Query, format: Format) -> Result<
 struct Export {
     format: Format,
     glue: Glue,
-    /// The columns of every row.
-    columns: Option<Vec<String>>,
+    /// Of every row.
+    columns: Option<Columns>,
 }
 
 impl Writer for Export {
     fn row(&mut self, row: Row, out: &mut Vec<u8>) -> Result<()> {
         let mut record = record(row, self.format)?;
         if let Some(columns) = &self.columns {
-            let mut whole = Document::with_capacity(columns.len());
-            for name in columns {
-                whole.push(name.as_str(), record.remove(name).unwrap_or(Value::Null));
-            }
-            if let Some((name, _)) = record.iter().next() {
-                let what = format!("the field {name:?} came after the columns were found");
-                return Err(Error::unsupported(what));
-            }
-            record = whole;
+            record = columns.row(record)?;
         }
         let format = self.format;
         self.glue.put(out, |out| format.encode_document(&record, out))
@@ -288,7 +252,9 @@ mod tests {
     /// Between the two passes somebody may write.
     #[test]
     fn what_does_not_fit_the_columns_is_an_error() {
-        let columns = Some(vec![Path::KEY.to_owned(), "a".to_owned(), "b".to_owned()]);
+        let mut columns = Columns::default();
+        columns.add(&Document::from_iter([(Path::KEY, 1), ("a", 1), ("b", 1)])).unwrap();
+        let columns = Some(columns);
         let glue = Glue::new(&Format::Csv.into());
         let mut export = Export { format: Format::Csv, glue, columns };
         let row = |fields: &[(&str, i64)]| Row {

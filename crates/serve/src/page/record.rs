@@ -26,7 +26,7 @@ pub(super) static ROUTE: Route = Route {
 };
 
 async fn show(call: Call) -> Result<Response, Problem> {
-    let (collection, id) = (call.existing()?, call.id()?);
+    let (collection, id) = (call.existing().await?, call.id()?);
     let mut record = found(&call, &collection, &id).await?;
     let revision = revision_taken(&mut record);
     let (pieces, cut) = text::indented(&record)?;

@@ -136,7 +136,7 @@ impl View<'_> {
     }
 
     fn found(&self, found: Listed, origin: Option<&str>) -> Markup {
-        let Listed { mut rows, next } = found;
+        let Listed { mut rows, next, memory: _memory } = found;
         for row in &mut rows {
             revision_taken(&mut row.record);
         }

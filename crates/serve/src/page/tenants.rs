@@ -18,7 +18,7 @@ use crate::{
 /// Tenants of a page.
 const MOST: usize = 100;
 
-const COLUMNS: [(&str, Column); 9] = [
+const COLUMNS: [(&str, Column); 10] = [
     ("Tenant", Column::Text),
     ("Shard", Column::Text),
     ("State", Column::Text),
@@ -28,6 +28,7 @@ const COLUMNS: [(&str, Column); 9] = [
     ("Refused", Column::Number),
     ("Failed", Column::Number),
     ("Collections at most", Column::Number),
+    ("Bytes at most", Column::Number),
 ];
 
 /// The page, from after the tenant that the query names.
@@ -72,7 +73,7 @@ async fn listed(gateway: &Gateway, query: Option<&str>) -> Result<Markup, Proble
             }
         }
         p class="quiet" {
-            "Requests that this process answered since its start; refused: with status 429; failed: with 500 or more. The rate is that of "
+            "Requests that this process answered since its start; refused: over a limit, with status 429 or 507; failed: with another status of 500 or more. The rate is that of "
             "the last full minute. Each gateway of this catalog counts its own requests. "
             a href="/metrics" { "Metrics" } " for Prometheus; " a href="/readyz" { "readiness" } "."
         }
@@ -96,5 +97,9 @@ fn line(gateway: &Gateway, row: &TenantRow) -> Vec<String> {
         text::grouped(counts.refused),
         text::grouped(counts.failed),
         row.limits.collections(limits).to_string(),
+        match row.limits.bytes(limits) {
+            0 => "no limit".into(),
+            most => text::grouped(most),
+        },
     ]
 }

@@ -11,7 +11,7 @@ use crate::{
         ApiKey, Catalog, DatabaseId, Kept, KeyRow, Pepper, Scope, State, TenantLimits, TenantRow,
         now,
     },
-    config::{Config, TenantLayout, rate},
+    config::{Config, TenantLayout},
     gateway::shard,
     login::{UserName, password_hash},
     names::TenantName,
@@ -82,9 +82,7 @@ impl Tenants {
         on: Option<&str>,
         limits: TenantLimits,
     ) -> Result<TenantRow> {
-        if let Some(given) = limits.requests_per_second {
-            rate("requests_per_second", given)?;
-        }
+        limits.check()?;
         if self.catalog.tenant(name.as_str()).await?.is_some() {
             return Err(taken(name));
         }
@@ -123,7 +121,11 @@ impl Tenants {
 
     /// Enters it into the catalog; where that fails, its database is dropped.
     pub(super) async fn enter(&self, row: TenantRow) -> Result<TenantRow> {
-        match self.catalog.add(&row).await {
+        let entered = async {
+            self.can_limit_bytes(&row).await?;
+            self.catalog.add(&row).await
+        };
+        match entered.await {
             Ok(()) => Ok(row),
             Err(e) => {
                 self.drop_placed(&row).await?;
@@ -192,6 +194,14 @@ impl Tenants {
         Ok(self.catalog.known(name).await?.row)
     }
 
+    /// Whether there is no tenant.
+    ///
+    /// # Errors
+    /// Of the catalog.
+    pub async fn is_empty(&self) -> Result<bool> {
+        self.catalog.is_empty().await
+    }
+
     /// What a tenant's database takes, as its store says; none where that does not.
     ///
     /// # Errors
@@ -200,28 +210,45 @@ impl Tenants {
         self.database(&self.catalog.known(name).await?.row).await?.bytes().await
     }
 
-    /// Gives a tenant limits of its own in place of those it had. Gateways keep to them within a lease.
+    /// Changes the limits of a tenant: `change` is given those it has, once more where somebody else changed them meanwhile.
+    /// Gateways keep to them within a lease.
     ///
     /// # Errors
     /// [`Invalid`](ErrorKind::Invalid) for a rate that is none; [`Unsupported`](ErrorKind::Unsupported) for bytes where the store
     /// does not tell them; as [`freeze`](Tenants::freeze).
-    pub async fn limit(&self, name: &TenantName, limits: TenantLimits) -> Result<TenantRow> {
-        if let Some(given) = limits.requests_per_second {
-            rate("requests_per_second", given)?;
+    pub async fn limit(
+        &self,
+        name: &TenantName,
+        change: impl Fn(&mut TenantLimits),
+    ) -> Result<TenantRow> {
+        loop {
+            let old = self.catalog.known(name).await?;
+            if let State::Moving { .. } = old.row.state {
+                return Err(moving(name));
+            }
+            // Not another epoch: what is in flight is where it was.
+            let mut new = old.row.clone();
+            change(&mut new.limits);
+            new.limits.check()?;
+            if new.limits.bytes != old.row.limits.bytes {
+                self.can_limit_bytes(&new).await?;
+            }
+            match self.catalog.change(&old, &new).await {
+                Ok(()) => return Ok(new),
+                Err(e) if e.kind() == ErrorKind::Conflict => {}
+                Err(e) => return Err(e),
+            }
         }
-        let old = self.catalog.known(name).await?;
-        if let State::Moving { .. } = old.row.state {
-            return Err(moving(name));
-        }
-        if limits.bytes.is_some_and(|most| most > 0)
-            && self.database(&old.row).await?.bytes().await?.is_none()
+    }
+
+    /// Whether a tenant's limit of bytes, where it has one, can be kept to.
+    async fn can_limit_bytes(&self, row: &TenantRow) -> Result<()> {
+        match row.limits.bytes.is_some_and(|most| most > 0)
+            && self.database(row).await?.bytes().await?.is_none()
         {
-            return Err(Error::unsupported("this store does not tell how many bytes a tenant has"));
+            true => Err(Error::unsupported("this store does not tell how many bytes a tenant has")),
+            false => Ok(()),
         }
-        // Not another epoch: what is in flight is where it was.
-        let new = TenantRow { limits, ..old.row.clone() };
-        self.catalog.change(&old, &new).await?;
-        Ok(new)
     }
 
     /// Makes a tenant one that can only be read. Gateways keep to it within a lease.

@@ -9,7 +9,7 @@ use steelyard_store::{
     file::{Frames, Reading, Sink, Writing},
     format::Coder,
     link,
-    record::{Document, Value},
+    record::{self, Document, Value},
     store::{Key, Row},
 };
 
@@ -63,10 +63,11 @@ impl Tenants {
     async fn written(&self, row: &TenantRow, file: &str) -> Result<u64> {
         let database = self.database(row).await?;
         let mut sink = Sink::create(file, &Writing { sync: true, ..Writing::default() })?;
-        let head: [(&str, Value); 3] = [
+        let head: [(&str, Value); 4] = [
             ("steelyard_backup", VERSION.into()),
             ("tenant", (&*row.name).into()),
             ("created", now()?.into()),
+            ("limits", record::to_value(&row.limits)?),
         ];
         let (mut tally, mut coder) = (Tally::default(), Coder::new(sink.format().clone())?);
         let mut bytes = Vec::new();
@@ -107,7 +108,8 @@ impl Tenants {
         }
     }
 
-    /// Makes a tenant of a backup: a new one, under the name given, which is in the catalog once it is whole. Says how many
+    /// Makes a tenant of a backup: a new one, under the name given and with the limits of the one that was backed up, which is in
+    /// the catalog once it is whole. Says how many
     /// records it has; none where `stop` ended it before.
     ///
     /// # Errors
@@ -118,45 +120,48 @@ impl Tenants {
         name: &TenantName,
         on: Option<&str>,
         file: &str,
-        limits: TenantLimits,
         stop: impl Future<Output = ()>,
     ) -> Result<Option<u64>> {
-        let row = self.placed(name, on, limits).await?;
+        let mut row = self.placed(name, on, TenantLimits::default()).await?;
         let filled = tokio::select! {
             biased;
             filled = self.filled(&row, file) => filled.map(Some),
             () = stop => Ok(None),
         };
         match filled {
-            Ok(Some(records)) => self.enter(row).await.map(|_| Some(records)),
+            Ok(Some((records, limits))) => {
+                row.limits = limits;
+                self.enter(row).await.map(|_| Some(records))
+            }
             ended => {
                 self.drop_placed(&row).await?;
-                ended
+                ended.map(|_| None)
             }
         }
     }
 
-    async fn filled(&self, row: &TenantRow, file: &str) -> Result<u64> {
+    /// Fills a tenant's database from a backup, and says how many records that were, and the limits of the tenant that was backed up.
+    async fn filled(&self, row: &TenantRow, file: &str) -> Result<(u64, TenantLimits)> {
         let database = self.database(row).await?;
         let mut frames = Frames::open(file, &Reading::default())?;
         let mut coder = Coder::new(frames.format().clone())?;
         let layouts = self.config.layouts()?;
         let mut filling = Filling::new(&database, &layouts);
         let (mut table, mut waiting, mut end) = (String::new(), Vec::new(), None);
-        let mut head = false;
+        let mut head = None;
         while let Some(frame) = frames.next()? {
             let at = |e: Error| e.at(frame.offset).at_record(frame.number).in_place(file);
             if let Some(bad) = frame.bad {
                 return Err(bad);
             }
             let line = coder.decode_document(frame.bytes).map_err(at)?;
-            let part = Part::of(line).and_then(|part| match (&part, head, &end) {
-                (Part::Head, false, None)
+            let part = Part::of(line).and_then(|part| match (&part, head.is_some(), &end) {
+                (Part::Head(_), false, None)
                 | (Part::Table(_) | Part::Row(..) | Part::End(..), true, None) => Ok(part),
                 _ => Err(Error::malformed("this is not in the place where a backup has it")),
             });
             match part.map_err(at)? {
-                Part::Head => head = true,
+                Part::Head(limits) => head = Some(limits),
                 Part::Table(name) => {
                     if !waiting.is_empty() {
                         filling.put(&table, &std::mem::take(&mut waiting)).await?;
@@ -189,7 +194,7 @@ impl Tenants {
                     let what = "what was restored is not what is in the file; the store may keep other kinds of value";
                     return Err(Error::new(ErrorKind::Mismatch, what).in_place(file));
                 }
-                Ok(records)
+                Ok((records, head.unwrap_or_default()))
             }
             Some((end, _)) => {
                 let what = format!("the backup says that it has {end} records, and has {records}");
@@ -213,7 +218,7 @@ fn line(table: &str, row: Row) -> Document {
 
 /// A part of a backup.
 enum Part {
-    Head,
+    Head(TenantLimits),
     Table(String),
     Row(String, Row),
     /// How many records there are, and the sum of their hashes.
@@ -224,7 +229,10 @@ impl Part {
     fn of(mut line: Document) -> Result<Part> {
         if let Some(version) = line.get("steelyard_backup") {
             return match version {
-                Value::Int(version) if *version == VERSION => Ok(Part::Head),
+                Value::Int(version) if *version == VERSION => {
+                    let limits = line.remove("limits").map(record::from_value).transpose()?;
+                    Ok(Part::Head(limits.unwrap_or_default()))
+                }
                 _ => Err(Error::unsupported("a backup of another version")),
             };
         }

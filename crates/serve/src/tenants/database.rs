@@ -145,6 +145,11 @@ impl Database {
         store::driver(&self.place.url().scheme).is_some_and(Driver::is_embedded)
     }
 
+    /// Whether it says what it takes some time after it does: MySQL by its statistics, which are gathered every ten seconds at most.
+    pub(super) fn tells_size_late(&self) -> bool {
+        matches!(&*self.place.url().scheme, "mysql" | "mariadb")
+    }
+
     /// Whether single documents that are wanted at the same time are read together.
     pub(super) fn gathers(&self) -> bool {
         self.place.url().scheme == "mongodb"
@@ -218,6 +223,20 @@ impl Database {
         }
         names.sort_unstable();
         Ok(names)
+    }
+
+    /// Whether a table is one of the tenant's, where tenants share tables.
+    pub(super) async fn has_listed(&self, name: &str) -> Result<Option<bool>> {
+        if self.part.is_none() {
+            return Ok(None);
+        }
+        let found = self.table(MARKER)?.get(&[listed(name)?]).await?;
+        Ok(Some(found.into_iter().next().flatten().is_some()))
+    }
+
+    /// A table that is not there.
+    pub(super) fn absent(&self) -> Result<Arc<dyn Store>> {
+        self.table("_absent")
     }
 
     /// What it takes on disk, as its store says; none where that does not, or where tenants share the tables.

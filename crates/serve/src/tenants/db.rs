@@ -13,6 +13,7 @@ use super::{
     Grant, Principal,
     gather::Gather,
     open::{OpenDb, Table},
+    quota::Room,
 };
 use crate::{
     catalog::State, clock::Clock, config::Limits, gateway::Gateway, names::CollectionName,
@@ -132,8 +133,12 @@ impl TenantDb {
 
     /// A collection to read, which may not be there. A key that may write reads what it wrote; one that may only read,
     /// from replicas.
-    pub(crate) fn existing(&self, name: CollectionName) -> Result<Collection> {
-        let table = self.db.table(&name)?;
+    pub(crate) async fn existing(&self, name: CollectionName) -> Result<Collection> {
+        let table = self.db.table(&name, self.clock.now())?;
+        if !table.is_known(&name).await? {
+            let store = self.db.database().absent()?;
+            return Ok(Collection { name, store, gather: None });
+        }
         let [own, other] = table.gathers.clone().map_or([None, None], |both| both.map(Some));
         let (store, gather) = match self.principal.may_write() {
             true => (table.store.clone(), own),
@@ -148,7 +153,7 @@ impl TenantDb {
         name: CollectionName,
         refused: impl FnOnce(&dyn Store) -> Result<(), Problem> + Send,
     ) -> Result<Collection, Problem> {
-        let table: Arc<Table> = self.db.table(&name)?;
+        let table: Arc<Table> = self.db.table(&name, self.clock.now())?;
         let is_there = async {
             let there = self.is_there(&name).await?;
             if !there {
@@ -156,7 +161,7 @@ impl TenantDb {
             }
             Ok::<_, Problem>(there)
         };
-        table.ready(&name, is_there).await?;
+        let table = self.db.ready(&name, self.clock.now(), is_there).await?;
         Ok(Collection { name, store: table.store.clone(), gather: None })
     }
 
@@ -178,10 +183,10 @@ impl TenantDb {
         }
     }
 
-    /// Whether so many bytes more are within the tenant's quota.
-    pub(crate) async fn room(&self, bytes: usize) -> Result<(), Problem> {
+    /// Room within the tenant's quota for a write of so many bytes, which is to be held until that has ended.
+    pub(crate) async fn room(&self, bytes: usize) -> Result<Room, Problem> {
         match self.bytes {
-            0 => Ok(()),
+            0 => Ok(Room::default()),
             most => self.db.room(bytes as u64, most, self.clock.now()).await,
         }
     }

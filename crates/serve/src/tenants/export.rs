@@ -1,6 +1,6 @@
 //! Writes the collections of one tenant to files that other programs read.
 
-use std::{os::unix::fs::MetadataExt, path::Path};
+use std::{collections::HashMap, os::unix::fs::MetadataExt, path::Path};
 
 use nix::unistd::geteuid;
 
@@ -10,19 +10,20 @@ use steelyard_store::{
     format::{Takes, Wrapped},
     link,
     record::Document,
-    store::query,
+    store::{Row, query},
 };
 
-use super::{Tenants, transfer};
+use super::{Tenants, database::Database, transfer};
 use crate::{
     catalog::State,
+    columns::Columns,
     docs::REVISION,
     names::{CollectionName, TenantName},
 };
 
 impl Tenants {
     /// Writes each collection of a tenant to a file of a folder, `COLLECTION.FORMAT`, without revisions; the id of a
-    /// document is its field `_key`, where the format has room for it. What is written meanwhile may or may not be in it.
+    /// document is its field `_key`, where the format has room for it. CSV has a column for each field that any has. What is written meanwhile may or may not be in it.
     /// Says how many records there are.
     ///
     /// # Errors
@@ -35,6 +36,7 @@ impl Tenants {
         }
         let database = self.database(&row).await?;
         let at = |e: std::io::Error| Error::from(e).in_place(folder.display().to_string());
+        let was_there = folder.exists();
         std::fs::create_dir_all(folder).map_err(at)?;
         if std::fs::metadata(folder).map_err(at)?.uid() != geteuid().as_raw() {
             let what =
@@ -42,45 +44,71 @@ impl Tenants {
             let e = Error::new(ErrorKind::Denied, what).in_place(folder.display().to_string());
             return Err(e.with_hint("name a folder of your own, or one that is not there"));
         }
-        let with_key = format.format.info().takes != Takes::Marc;
-        let mut open: Option<(String, Sink)> = None;
-        let mut records = 0;
-        transfer::each(&database, async |table, rows| {
-            if CollectionName::new(table).is_err() {
-                return Ok(());
-            }
-            if open.as_ref().is_none_or(|(name, _)| name != table) {
-                if let Some((_, sink)) = open.take() {
-                    sink.finish()?;
-                }
-                let path = folder.join(format!("{table}.{format}"));
-                link::private(&path)?;
-                let path = path
-                    .to_str()
-                    .ok_or_else(|| Error::invalid("the name of the folder is not UTF-8"))?;
-                let writing = Writing { format: Some(format.clone()), ..Writing::default() };
-                open = Some((table.to_owned(), Sink::create(path, &writing)?));
-            }
-            let Some((_, sink)) = &mut open else { return Ok(()) };
-            for row in rows {
-                records += 1;
-                let mut record = Document::with_capacity(row.record.len() + 1);
-                if with_key {
-                    record.push(query::Path::KEY, row.key.as_str());
-                }
-                for (name, value) in row.record {
-                    if name != REVISION {
-                        record.push(name, value);
-                    }
-                }
-                sink.put(&record)?;
-            }
-            Ok(())
+        let written = written(&database, folder, format).await;
+        if written.is_err() && !was_there {
+            // If nothing is in it.
+            let _ = std::fs::remove_dir(folder);
+        }
+        written
+    }
+}
+
+async fn written(database: &Database, folder: &Path, format: &Wrapped) -> Result<u64> {
+    // Before the first row of a file the columns of all are known.
+    let mut columns: HashMap<String, Columns> = HashMap::new();
+    if format.format.info().takes == Takes::Rows {
+        transfer::each(database, async |table, rows| {
+            let columns = columns.entry(table.to_owned()).or_default();
+            rows.into_iter().try_for_each(|row| columns.add(&exported(row, format)))
         })
         .await?;
-        if let Some((_, sink)) = open {
-            sink.finish()?;
-        }
-        Ok(records)
     }
+    let mut open: Option<(String, Sink)> = None;
+    let mut records = 0;
+    transfer::each(database, async |table, rows| {
+        if CollectionName::new(table).is_err() {
+            return Ok(());
+        }
+        if open.as_ref().is_none_or(|(name, _)| name != table) {
+            if let Some((_, sink)) = open.take() {
+                sink.finish()?;
+            }
+            let path = folder.join(format!("{table}.{format}"));
+            link::private(&path)?;
+            let path = path
+                .to_str()
+                .ok_or_else(|| Error::invalid("the name of the folder is not UTF-8"))?;
+            let writing = Writing { format: Some(format.clone()), ..Writing::default() };
+            open = Some((table.to_owned(), Sink::create(path, &writing)?));
+        }
+        let Some((_, sink)) = &mut open else { return Ok(()) };
+        for row in rows {
+            records += 1;
+            let record = exported(row, format);
+            sink.put(&match columns.get(table) {
+                Some(columns) => columns.row(record)?,
+                None => record,
+            })?;
+        }
+        Ok(())
+    })
+    .await?;
+    if let Some((_, sink)) = open {
+        sink.finish()?;
+    }
+    Ok(records)
+}
+
+/// A record as others read it: with its key, where the format has room for it, and without its revision.
+fn exported(row: Row, format: &Wrapped) -> Document {
+    let mut record = Document::with_capacity(row.record.len() + 1);
+    if format.format.info().takes != Takes::Marc {
+        record.push(query::Path::KEY, row.key.as_str());
+    }
+    for (name, value) in row.record {
+        if name != REVISION {
+            record.push(name, value);
+        }
+    }
+    record
 }

@@ -23,3 +23,4 @@ pub(crate) use db::{Access, Collection, TenantDb};
 pub(crate) use grant::{Grant, Grants, Principal};
 pub use mover::{Course, Moved};
 pub(crate) use open::Opened;
+pub(crate) use quota::{OF_A_DOCUMENT, Room};

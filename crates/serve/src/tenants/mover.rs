@@ -121,6 +121,14 @@ impl Tenants {
                 "a shard of layout \"whole\" is one tenant's place: copy it with `copy`",
             ));
         }
+        if target.layout == TenantLayout::Shared && row.limits.bytes.is_some_and(|most| most > 0) {
+            let what = format!(
+                "tenant {:?} has a limit of bytes, which cannot be told in the layout \"shared\"",
+                row.name
+            );
+            let hint = format!("steelyard tenant limit {} --bytes default", row.name);
+            return Err(Error::unsupported(what).with_hint(hint));
+        }
         let state = State::Moving {
             mover: random::hex::<16>()?,
             shard: to.to_owned(),

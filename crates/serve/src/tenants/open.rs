@@ -8,10 +8,15 @@ use std::{
 };
 
 use moka::future::Cache;
-use steelyard_base::{Error, Result};
+use steelyard_base::{Error, ErrorKind, Result};
 use steelyard_store::store::{Layout, Pools, Store};
+use tokio::sync::OnceCell;
 
-use super::{database::Database, gather::Gather, quota::Size};
+use super::{
+    database::Database,
+    gather::Gather,
+    quota::{Room, Size},
+};
 use crate::{
     catalog::{DatabaseId, TenantRow},
     config::{Layouts, Shard},
@@ -23,8 +28,21 @@ use crate::{
 pub(crate) struct OpenDb {
     database: Database,
     layouts: Layouts,
-    tables: Mutex<HashMap<CollectionName, Arc<Table>>>,
+    tables: Mutex<HashMap<CollectionName, Remembered>>,
+    /// The gateway's own table of what was done for a key of a request.
+    done: OnceCell<Arc<dyn Store>>,
+    /// Held while it is looked whether there may be one collection more, and that is made.
+    making: Arc<tokio::sync::Mutex<()>>,
     size: Size,
+}
+
+/// A table that is remembered.
+struct Remembered {
+    table: Arc<Table>,
+    /// When it was opened.
+    at: Duration,
+    /// When it was asked for last.
+    used: Duration,
 }
 
 /// A table of it.
@@ -36,11 +54,14 @@ pub(crate) struct Table {
     pub gathers: Option<[Arc<Gather>; 2]>,
     database: Database,
     layout: Layout,
-    ready: tokio::sync::OnceCell<()>,
+    making: Arc<tokio::sync::Mutex<()>>,
+    ready: Arc<OnceCell<()>>,
 }
 
-/// Tables that are remembered; beyond it, those that are asked for are opened again.
+/// Tables that are remembered; beyond it, the one that was not asked for longest is opened again when it is.
 const TABLES: usize = 256;
+/// How long one is: an open table knows the indexes that there were, and `tenant apply` and other gateways make more.
+const KNOWN: Duration = Duration::from_secs(30);
 
 impl OpenDb {
     /// Whether it works in this process, and not in a server.
@@ -53,53 +74,107 @@ impl OpenDb {
     }
 
     /// A table, which may not be there.
-    pub(crate) fn table(&self, name: &CollectionName) -> Result<Arc<Table>> {
+    pub(crate) fn table(&self, name: &CollectionName, now: Duration) -> Result<Arc<Table>> {
         let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(table) = tables.get(name) {
-            return Ok(table.clone());
+        let known = tables.get_mut(name);
+        let ready = known.as_ref().map(|known| known.table.ready.clone());
+        if let Some(known) = known.filter(|known| now.saturating_sub(known.at) < KNOWN) {
+            known.used = now;
+            return Ok(known.table.clone());
         }
-        let store = self.database.table(name.as_str())?;
-        let to_read = self.database.table_to_read(name.as_str())?;
-        if tables.len() >= TABLES {
-            tables.clear();
+        if ready.is_none() && tables.len() >= TABLES {
+            let longest = tables.iter().min_by_key(|(_, known)| known.used);
+            if let Some(name) = longest.map(|(name, _)| name.clone()) {
+                tables.remove(&name);
+            }
         }
-        let gathers =
-            self.database.gathers().then(|| [&store, &to_read].map(|s| Gather::new(s.clone())));
-        let layout = self.layouts.of(name.as_str());
-        let (database, ready) = (self.database.clone(), tokio::sync::OnceCell::new());
-        let table = Arc::new(Table { store, to_read, gathers, database, layout, ready });
-        tables.insert(name.clone(), table.clone());
+        let table = Arc::new(self.opened(name, ready.unwrap_or_default())?);
+        tables.insert(name.clone(), Remembered { table: table.clone(), at: now, used: now });
         Ok(table)
     }
 
-    /// Whether so many bytes more are within so many; what its store cannot tell is.
-    pub(super) async fn room(&self, bytes: u64, most: u64, now: Duration) -> Result<(), Problem> {
-        self.size.add(bytes, most, now, self.database.bytes()).await
+    fn opened(&self, name: &CollectionName, ready: Arc<OnceCell<()>>) -> Result<Table> {
+        let store = self.database.table(name.as_str())?;
+        let to_read = self.database.table_to_read(name.as_str())?;
+        let gathers =
+            self.database.gathers().then(|| [&store, &to_read].map(|s| Gather::new(s.clone())));
+        let layout = self.layouts.of(name.as_str());
+        let (database, making) = (self.database.clone(), self.making.clone());
+        Ok(Table { store, to_read, gathers, database, layout, making, ready })
     }
 
-    /// A table of the gateway's own in it.
-    pub(crate) async fn own_table(&self, name: &str) -> Result<Arc<dyn Store>> {
-        self.database.prepared(name, &Layout::plain()).await
+    /// A table to write, which is made where it is not there: one that was is opened again, as the open one knows of no index.
+    pub(crate) async fn ready<E: From<Error>>(
+        &self,
+        name: &CollectionName,
+        now: Duration,
+        is_there: impl Future<Output = Result<bool, E>>,
+    ) -> Result<Arc<Table>, E> {
+        let table = self.table(name, now)?;
+        if !table.ready(name, is_there).await? {
+            return Ok(table);
+        }
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
+        Ok(self.table(name, now)?)
+    }
+
+    /// Room for so many bytes more within so many; there is always where its store cannot tell.
+    pub(super) async fn room(&self, bytes: u64, most: u64, now: Duration) -> Result<Room, Problem> {
+        self.size.room(bytes, most, now, self.database.bytes()).await
+    }
+
+    /// The table of the gateway's own in it, which is made where it is not there.
+    pub(crate) async fn own_table(&self, name: &str, layout: &Layout) -> Result<Arc<dyn Store>> {
+        let made = self.done.get_or_try_init(async || {
+            let made = match self.database.prepared(name, layout).await {
+                // Not every store has indexes.
+                Err(e) if e.kind() == ErrorKind::Unsupported => {
+                    self.database.prepared(name, &Layout::plain()).await?
+                }
+                made => made?,
+            };
+            drop(made);
+            // Opened again, as above.
+            self.database.table(name)
+        });
+        made.await.cloned()
     }
 }
 
 impl Table {
-    /// Makes the table where it is not there, which is asked once. One that is there is left as it is: its indexes are made
+    /// Whether it may be asked. Of tables that tenants share, only those that are its own: how long it takes to say that nothing
+    /// is there would tell which tables others have.
+    pub(crate) async fn is_known(&self, name: &CollectionName) -> Result<bool> {
+        if self.ready.initialized() {
+            return Ok(true);
+        }
+        let known = self.database.has_listed(name.as_str()).await?;
+        if known == Some(true) {
+            // It will not go.
+            let _ = self.ready.set(());
+        }
+        Ok(known != Some(false))
+    }
+
+    /// Makes the table where it is not there, which is asked once, and says whether it did. One that is there is left as it is: its indexes are made
     /// by `tenant apply`, and not before somebody's write. Of tables that tenants share, a tenant's is there once it is whole, with
     /// the policy that keeps tenants apart ([`Database::prepared`] lists it last).
-    pub(crate) async fn ready<E: From<Error>>(
+    async fn ready<E: From<Error>>(
         &self,
         name: &CollectionName,
         is_there: impl Future<Output = Result<bool, E>>,
-    ) -> Result<(), E> {
-        let made = self.ready.get_or_try_init(async || match is_there.await? {
-            true => Ok(()),
-            false => {
-                let made = self.database.prepared(name.as_str(), &self.layout).await;
-                made.map(drop).map_err(E::from)
+    ) -> Result<bool, E> {
+        let mut made = false;
+        let ready = self.ready.get_or_try_init(async || {
+            let _making = self.making.lock().await;
+            if !is_there.await? {
+                self.database.prepared(name.as_str(), &self.layout).await?;
+                made = true;
             }
+            Ok::<_, E>(())
         });
-        made.await.copied()
+        ready.await?;
+        Ok(made)
     }
 }
 
@@ -143,12 +218,13 @@ impl Opened {
             .try_get_with(tenant.database.clone(), async {
                 let database =
                     Database::open_with_replicas(&self.pools, shard, &tenant.database).await?;
-                let (layouts, tables) = (self.layouts.clone(), Mutex::default());
                 Ok::<_, Error>(Arc::new(OpenDb {
+                    size: Size::new(database.tells_size_late()),
                     database,
-                    layouts,
-                    tables,
-                    size: Size::default(),
+                    layouts: self.layouts.clone(),
+                    tables: Mutex::default(),
+                    done: OnceCell::new(),
+                    making: Arc::default(),
                 }))
             })
             .await;

@@ -66,7 +66,7 @@ async fn a_tenant_has_its_bytes_and_room_again_for_what_it_deletes() {
     let limit = async |bytes| {
         let mut limits = TenantLimits::default();
         limits.bytes = bytes;
-        gateway.admin.limit(&name("a"), limits).await.unwrap();
+        gateway.admin.limit(&name("a"), |to| *to = limits.clone()).await.unwrap();
         gateway.clock.advance(Duration::from_secs(3));
     };
     limit(Some(0)).await;

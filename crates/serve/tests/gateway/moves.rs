@@ -10,7 +10,7 @@ use std::{
 };
 
 use serde_json::json;
-use steelyard_serve::{Course, ErrorKind, Scope, TenantLimits};
+use steelyard_serve::{Course, ErrorKind, Scope};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -234,21 +234,14 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
         gateway.clock.advance(gateway.admin.lease());
         gateway.put(key, "/v1/docs/c/k1", "", r#"{"n":1}"#).await.is(200);
         let new = name(&format!("new-{}", &format[..4]));
-        let limits = TenantLimits::default();
         assert_eq!(
-            gateway
-                .admin
-                .restore(&new, None, &file, limits.clone(), pending())
-                .await
-                .unwrap()
-                .unwrap(),
+            gateway.admin.restore(&new, None, &file, pending()).await.unwrap().unwrap(),
             records
         );
         let new_key = gateway.admin.add_key(&new, Scope::Read, "").await.unwrap();
         let restored = gateway.get(&new_key, "/v1/docs/c:each").await.is(200).text();
         assert_eq!(restored.lines().count(), whole.lines().count());
-        let taken =
-            gateway.admin.restore(&new, None, &file, limits.clone(), pending()).await.unwrap_err();
+        let taken = gateway.admin.restore(&new, None, &file, pending()).await.unwrap_err();
         assert_eq!(taken.kind(), ErrorKind::Conflict);
         // Cut short, it is no backup, and there is no tenant of it.
         if format == "json.gz" {
@@ -273,11 +266,8 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
                 (String::from_utf8(lines[..lines.len() - 1].concat()).unwrap(), "cut short"),
             ] {
                 std::fs::write(&cut, text).unwrap();
-                let error = gateway
-                    .admin
-                    .restore(&name("cut"), None, &cut, limits.clone(), pending())
-                    .await
-                    .unwrap_err();
+                let error =
+                    gateway.admin.restore(&name("cut"), None, &cut, pending()).await.unwrap_err();
                 assert!(error.to_string().contains(want), "{error}");
             }
             assert_eq!(
@@ -295,15 +285,15 @@ async fn half_a_tenant_is_nowhere() {
     gateway.put(&gateway.a, "/v1/docs/c/x", "", "{}").await.is(201);
     let file = gateway.folder.path().join("a.cbor").display().to_string();
     gateway.admin.backup(&name("a"), &file, true, waits(&gateway)).await.unwrap();
-    let (before, limits) = (gateway.databases().await, TenantLimits::default());
+    let before = gateway.databases().await;
     // What is no backup.
     std::fs::write(gateway.folder.path().join("none.cbor"), "").unwrap();
     let none = gateway.folder.path().join("none.cbor").display().to_string();
     let new = name("new");
-    gateway.admin.restore(&new, None, &none, limits.clone(), pending()).await.unwrap_err();
+    gateway.admin.restore(&new, None, &none, pending()).await.unwrap_err();
     assert_eq!(gateway.databases().await, before);
     // Its first write takes a while.
-    let ended = gateway.admin.restore(&new, None, &file, limits, ready(())).await.unwrap();
+    let ended = gateway.admin.restore(&new, None, &file, ready(())).await.unwrap();
     assert_eq!(ended, None);
     assert_eq!(gateway.databases().await, before);
     assert_eq!(gateway.admin.show(&new).await.unwrap_err().kind(), ErrorKind::NotFound);

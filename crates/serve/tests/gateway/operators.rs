@@ -28,7 +28,7 @@ async fn metrics_count_what_was_answered_and_name_nobody() {
         "steelyard_request_duration_seconds_count{route=\"get\"} 2",
         "steelyard_in_use{of=\"open_databases\"} ",
         "steelyard_in_use{of=\"requests_at_once\"} 0",
-        "steelyard_in_use{of=\"bodies_bytes\"} 0",
+        "steelyard_in_use_bytes{of=\"bodies\"} 0",
         "steelyard_limit{of=\"connections\"} 1024",
         "steelyard_build_info{version=",
         "process_cpu_seconds_total ",

@@ -30,7 +30,8 @@ pub struct Common {
     /// How long connecting may take, from the lookup of a name to the end of the login: where nothing is said, as
     /// long as an operation, and 5 seconds at most.
     pub connect_timeout: Duration,
-    /// How long an operation may take: 30 seconds where nothing is said.
+    /// How long an operation may take: 30 seconds where nothing is said. One that goes through a table in
+    /// portions (a scan; a count or a delete by a condition where the store has to look) has it for each.
     pub timeout: Duration,
     /// What was passed over, and why: a file with passwords that others can read.
     pub warnings: Vec<String>,

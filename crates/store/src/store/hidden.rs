@@ -144,6 +144,16 @@ pub(super) fn remember(secret: &str) {
     }
 }
 
+/// Keeps the secrets of these URLs out of every text from now on: they came in a file, not as arguments.
+pub fn hide<T: AsRef<str>>(urls: impl IntoIterator<Item = T>) {
+    let mut found = FOUND.write().unwrap_or_else(PoisonError::into_inner);
+    for secret in urls.into_iter().flat_map(|url| secrets(url.as_ref())) {
+        if !found.contains(&secret) {
+            found.push(secret);
+        }
+    }
+}
+
 /// A store as it was typed (`redis?maxmemory=1mb`), without the secrets of its options.
 pub fn shown(text: &str) -> String {
     let Some((name, options)) = text.split_once('?') else { return text.to_owned() };

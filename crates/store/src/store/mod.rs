@@ -89,7 +89,7 @@ pub use expected::Expected;
 pub use explain::{Explained, Request};
 pub use facts::Facts;
 pub use fidelity::{difference, in_columns, same};
-pub use hidden::{Secrets, shown};
+pub use hidden::{Secrets, hide, shown};
 pub use join::{Join, Joined};
 pub use key::{Key, KeyRange};
 pub use layout::{Column, Index, Layout, TENANT};
@@ -247,7 +247,8 @@ pub trait Store: Send + Sync {
         Err(no(self.abilities(), "join tables"))
     }
 
-    /// Deletes the records that fit, and says how many those were.
+    /// Deletes the records that fit, and says how many those were. A store that has to look for them first
+    /// does it in portions: an error on the way leaves those deleted that were before it.
     ///
     /// # Errors
     /// As [`find`](Store::find).

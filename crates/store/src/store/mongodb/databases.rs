@@ -13,8 +13,9 @@ use crate::store::{
     within,
 };
 
-/// What is in a database as soon as it is there: without anything there is none.
-const FIRST: &str = "steelyard";
+/// What is in a database as soon as it is there: without anything there is none. The gateway has a marker in a collection of
+/// this name, and what is one of its own is no tenant's.
+const FIRST: &str = "_steelyard";
 
 pub(super) const DATABASES: Databases = Databases {
     url: |text, url, name| {

@@ -11,6 +11,10 @@ pub(super) const DUPLICATE: i32 = 11000;
 pub(super) fn ours(error: mongodb::error::Error) -> Error {
     let (kind, what) = match &*error.kind {
         Theirs::Authentication { message, .. } => (ErrorKind::Denied, message.clone()),
+        // FerretDB, of the PostgreSQL behind it.
+        Theirs::Command(e) if e.code == INTERNAL && is_gone(&e.message) => {
+            (ErrorKind::Unavailable, said(e.code, &e.code_name, &e.message))
+        }
         Theirs::Command(e) => (of_code(e.code), said(e.code, &e.code_name, &e.message)),
         Theirs::Io(e) if e.kind() == std::io::ErrorKind::TimedOut => {
             (ErrorKind::Timeout, format!("the connection: {e}"))
@@ -100,6 +104,24 @@ pub(super) fn said(code: i32, name: &str, message: &str) -> String {
 }
 
 /// The kind of a code of MongoDB's (src/mongo/base/error_codes.yml of its source).
+/// The code of what a server did not expect itself.
+const INTERNAL: i32 = 1;
+
+/// Whether a server says that the one behind it cannot be reached, or went away.
+fn is_gone(message: &str) -> bool {
+    const SIGNS: [&str; 8] = [
+        "failed to connect to",
+        "the database system is",
+        "unexpected EOF",
+        "broken pipe",
+        "connection reset",
+        "connection refused",
+        "conn closed",
+        "terminating connection",
+    ];
+    SIGNS.iter().any(|sign| message.contains(sign))
+}
+
 pub(super) fn of_code(code: i32) -> ErrorKind {
     match code {
         // Unauthorized, AuthenticationFailed, AtlasError, MechanismUnavailable.

@@ -379,7 +379,8 @@ fn session(timeout: Duration) -> String {
          sql_select_limit = 18446744073709551615, sql_safe_updates = 0, sql_auto_is_null = 0, \
          sql_notes = 1, max_error_count = 65535, max_sort_length = {SORTED} \
          /*M!100101 , max_statement_time = {exact:.3} */ /*M!100201 , check_constraint_checks = 1 */ \
-         /*M! , {} */ /*!50720 , {} */",
+         /*M! , {} */ /*!50720 , {} */ \
+         /*!80003 , information_schema_stats_expiry = 0 */",
         isolated("tx_isolation"),
         isolated("transaction_isolation")
     )

@@ -26,7 +26,7 @@ const PAGE: usize = 1000;
 /// How many bytes a page should have, about.
 const PAGE_BYTES: usize = 4 << 20;
 /// How many records the first page has, when nothing is known of their size.
-pub(super) const FIRST_PAGE: usize = 100;
+pub(super) const FIRST_PAGE: usize = 16;
 /// How many keys are asked for at once.
 const KEYS: usize = 512;
 /// How many keys a query without an order finds at a time.

@@ -37,6 +37,7 @@ mod pool;
 mod read;
 mod rows;
 mod setting;
+mod size;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -368,10 +369,7 @@ impl Store for PostgreSql {
     }
 
     async fn database_bytes(&self) -> Result<Option<u64>> {
-        let text = "SELECT CAST(sum(pg_total_relation_size(c.oid)) AS bigint) \
-                    FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-                    WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'm')";
-        let rows = self.pool.get().await?.query(text, &[]).await?;
+        let rows = self.pool.get().await?.query(size::IN_USE, &[]).await?;
         Ok(Some(rows[0].try_get::<Option<i64>>(0)?.unwrap_or(0) as u64))
     }
 

@@ -41,8 +41,9 @@ pub(super) struct Pace(usize);
 impl Pace {
     const MOST: usize = 1000;
 
+    /// Few at first: nothing is known of how large they are.
     pub(super) fn new() -> Pace {
-        Pace(Self::MOST / 8)
+        Pace(Self::MOST / 64)
     }
 
     /// How many rows come next.

@@ -548,8 +548,11 @@ async fn look(pool: &Pool, table: &str) -> Result<Vec<Found>> {
 /// The names of the tables in the schema in which tables are made, in the order of their bytes; not of those that their
 /// name does not find, as a table before it in the search path has the same.
 pub(super) async fn names(pool: &Pool) -> Result<Vec<String>> {
-    let text = "SELECT CAST(c.relname AS text) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-                WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid)";
+    // OFFSET 0: whether a table is visible is asked of those of the schema alone, and not of all of the database.
+    let text = "SELECT CAST(t.relname AS text) FROM (SELECT c.oid, c.relname FROM pg_class c \
+                JOIN pg_namespace n ON n.oid = c.relnamespace \
+                WHERE n.nspname = current_schema() AND c.relkind IN ('r', 'p') OFFSET 0) t \
+                WHERE pg_table_is_visible(t.oid)";
     let rows = pool.get().await?.query(text, &[]).await?;
     let mut names = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>>>()?;
     // Here, as a database sorts by its own collation.

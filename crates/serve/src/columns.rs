@@ -1,0 +1,54 @@
+//! The columns of a file of rows: all fields that any record has, which is known once each was looked at.
+
+use std::collections::HashSet;
+
+use steelyard_base::{Error, Result};
+use steelyard_store::record::{Document, Value};
+
+/// Columns of a file at most.
+const MOST: usize = 4096;
+
+/// Names of fields, in the order in which they first come.
+#[derive(Default)]
+pub(crate) struct Columns {
+    names: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl Columns {
+    /// Takes in the fields of a record.
+    ///
+    /// # Errors
+    /// Of too many.
+    pub(crate) fn add(&mut self, record: &Document) -> Result<()> {
+        for (name, _) in record.iter() {
+            if !self.seen.contains(name) {
+                if self.names.len() == MOST {
+                    let what = format!("a CSV file has {MOST} columns here at most; name fields");
+                    return Err(Error::unsupported(what));
+                }
+                self.seen.insert(name.to_owned());
+                self.names.push(name.to_owned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A record with every column, null where it lacks one.
+    ///
+    /// # Errors
+    /// Of a field that is none of them.
+    pub(crate) fn row(&self, mut record: Document) -> Result<Document> {
+        let mut whole = Document::with_capacity(self.names.len());
+        for name in &self.names {
+            whole.push(name.as_str(), record.remove(name).unwrap_or(Value::Null));
+        }
+        match record.iter().next() {
+            None => Ok(whole),
+            Some((name, _)) => {
+                let what = format!("the field {name:?} came after the columns were found");
+                Err(Error::unsupported(what))
+            }
+        }
+    }
+}
