@@ -173,6 +173,12 @@ fn a_tenant_goes_from_one_kind_of_store_to_another_and_back() {
     installation.run("tenant limit ann --bytes 5000000 --collections 7");
     let limited = installation.run("tenant limit ann --collections default").0;
     assert!(limited.contains("\"bytes\":5000000,\"collections\":null,"), "{limited}");
+    if named.iter().any(|(name, _)| *name == "shared-sqlite") {
+        let refused = installation.command("tenant move ann --to shared-sqlite").output().unwrap();
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("has a limit of bytes"), "{said}");
+    }
+    installation.run("tenant limit ann --bytes default");
     let (gateway, address) = installation.serve();
     let put = |path: &str, body: &str| over_tcp(&address, &key, "PUT", path, body).unwrap();
     let documents = [

@@ -180,3 +180,23 @@ impl IntoResponse for Problem {
         response
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_without_a_url_is_told_of_its_options() {
+        for (reason, told) in [
+            ("has a NUL; use ?layout=blob", "has a NUL"),
+            ("has digits; use ?layout=blob&format=json, or text", "has digits"),
+            (
+                "has no single primary key; name it: ?key=COLUMN; or not",
+                "has no single primary key; or not",
+            ),
+            ("is it text? yes; so be it", "is it text? yes; so be it"),
+        ] {
+            assert_eq!(for_clients(reason), told);
+        }
+    }
+}

@@ -129,3 +129,33 @@ fn what_cannot_be_served_is_said_at_once() {
     }
     assert!(desk.names().is_empty(), "{:?}", desk.names());
 }
+
+/// Looking at a configuration makes nothing, and shows no password of it.
+#[test]
+fn a_configuration_is_checked_and_nothing_is_made() {
+    let desk = Desk::new();
+    let secret = desk.path().join("secret");
+    std::fs::write(&secret, "0123456789abcdef0123456789abcdef").unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(&secret, mode).unwrap();
+    let check = |text: &str| {
+        std::fs::write(desk.path().join("steelyard.toml"), text).unwrap();
+        desk.run("serve --config steelyard.toml --check-config")
+    };
+    let head = "catalog = \"sqlite:catalog.db\"\nsecret_file = \"secret\"\n";
+    let checked = check(&format!("{head}[shard.one]\nurl = \"sqlite:one.db\"\n"));
+    assert!(
+        checked.err.contains("no catalog here yet") && checked.status == Some(0),
+        "{}",
+        checked.err
+    );
+    for name in ["catalog.db", "one.db"] {
+        assert!(!desk.path().join(name).exists(), "{name}");
+    }
+    // One that cannot be reached, and one whose line cannot be read.
+    for line in ["url = ", "ulr = "] {
+        let url = "mysql://gw:hush12@127.0.0.1:1/nosuch";
+        let checked = check(&format!("{head}[shard.one]\n{line}\"{url}\"\n"));
+        assert!(checked.status != Some(0) && !checked.err.contains("hush12"), "{}", checked.err);
+    }
+}

@@ -88,19 +88,25 @@ impl OpenDb {
                 tables.remove(&name);
             }
         }
-        let table = Arc::new(self.opened(name, ready.unwrap_or_default())?);
-        tables.insert(name.clone(), Remembered { table: table.clone(), at: now, used: now });
-        Ok(table)
+        self.opened(&mut tables, name, ready.unwrap_or_default(), now)
     }
 
-    fn opened(&self, name: &CollectionName, ready: Arc<OnceCell<()>>) -> Result<Table> {
+    fn opened(
+        &self,
+        tables: &mut HashMap<CollectionName, Remembered>,
+        name: &CollectionName,
+        ready: Arc<OnceCell<()>>,
+        now: Duration,
+    ) -> Result<Arc<Table>> {
         let store = self.database.table(name.as_str())?;
         let to_read = self.database.table_to_read(name.as_str())?;
         let gathers =
             self.database.gathers().then(|| [&store, &to_read].map(|s| Gather::new(s.clone())));
         let layout = self.layouts.of(name.as_str());
         let (database, making) = (self.database.clone(), self.making.clone());
-        Ok(Table { store, to_read, gathers, database, layout, making, ready })
+        let table = Arc::new(Table { store, to_read, gathers, database, layout, making, ready });
+        tables.insert(name.clone(), Remembered { table: table.clone(), at: now, used: now });
+        Ok(table)
     }
 
     /// A table to write, which is made where it is not there: one that was is opened again, as the open one knows of no index.
@@ -114,8 +120,8 @@ impl OpenDb {
         if !table.ready(name, is_there).await? {
             return Ok(table);
         }
-        self.tables.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        Ok(self.table(name, now)?)
+        let mut tables = self.tables.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(self.opened(&mut tables, name, table.ready.clone(), now)?)
     }
 
     /// Room for so many bytes more within so many; there is always where its store cannot tell.
@@ -229,5 +235,48 @@ impl Opened {
             })
             .await;
         opened.map_err(|e| Error::new(e.kind(), e.chain()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    /// An open table knows the indexes that there were when it was asked first: it is opened again when they may be others.
+    #[tokio::test]
+    async fn tables_are_opened_again_once_they_are_made_and_after_a_while() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}/x.db", folder.path().display());
+        let config =
+            format!("catalog = \"{url}.c\"\nsecret_file = \"-\"\n[shard.s]\nurl = \"{url}\"");
+        let layouts = Config::from_toml(&config).unwrap().layouts().unwrap();
+        let shard = Shard::whole(&url);
+        let pools = Pools::default();
+        let id = DatabaseId::fresh().unwrap();
+        let db = OpenDb {
+            database: Database::open_with_replicas(&pools, &shard, &id).await.unwrap(),
+            layouts,
+            tables: Mutex::default(),
+            done: OnceCell::new(),
+            making: Arc::default(),
+            size: Size::default(),
+        };
+        let (name, start) = (CollectionName::new("c").unwrap(), Duration::from_secs(100));
+        let before = db.table(&name, start).unwrap();
+        let made = db.ready(&name, start, async { Ok::<_, Error>(false) }).await.unwrap();
+        assert!(!Arc::ptr_eq(&before, &made));
+        let ready = db.ready(&name, start, async { panic!("it is ready") });
+        assert!(Arc::ptr_eq(&made, &ready.await.map_err(|e: Error| e).unwrap()));
+        let later = db.table(&name, start + KNOWN).unwrap();
+        assert!(!Arc::ptr_eq(&made, &later) && later.ready.initialized());
+        // Beyond so many, the one that was not asked for longest goes.
+        for n in 0..TABLES {
+            let name = CollectionName::new(&format!("t{n}")).unwrap();
+            db.table(&name, start + KNOWN + Duration::from_millis(n as u64 + 1)).unwrap();
+        }
+        let known = db.tables.lock().unwrap();
+        assert_eq!(known.len(), TABLES);
+        assert!(!known.contains_key(&name));
     }
 }

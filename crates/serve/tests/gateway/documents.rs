@@ -100,6 +100,64 @@ async fn what_is_repeated_with_its_key_is_done_once() {
     }
 }
 
+/// A key that was not used before is no reason to refuse what would be done without one.
+#[tokio::test]
+async fn writers_with_keys_come_one_after_the_other() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    let writers = (0..8).map(async |writer| {
+        for n in 0..20 {
+            let once = format!("Idempotency-Key: {writer}-{n}\r\n");
+            let put = gateway.put(&gateway.a, "/v1/docs/c/x", &once, "{\"n\":1}").await;
+            assert!(put.status < 300, "{put:?}");
+        }
+    });
+    futures_util::future::join_all(writers).await;
+    // One with a condition is refused by it, and can be sent again.
+    let once = "Idempotency-Key: c\r\nIf-Match: \"none\"\r\n";
+    gateway.put(&gateway.a, "/v1/docs/c/x", once, "{}").await.is(412);
+    gateway.put(&gateway.a, "/v1/docs/c/x", once, "{}").await.is(412);
+}
+
+/// Pages are read in portions, which begin and end anywhere in them.
+#[tokio::test]
+async fn pages_of_any_length_have_every_document_once() {
+    let gateway = Running::start("requests_per_second = 1e6").await;
+    let key = &gateway.a;
+    let text = "x".repeat(2000);
+    let lines: String = (0..450)
+        .map(|i| format!("{{\"id\":\"k{i:03}\",\"doc\":{{\"n\":{i},\"text\":\"{text}\"}}}}\n"))
+        .collect();
+    gateway.ask(key, "POST", "/v1/docs/c:bulk", "", &lines).await.is(200);
+    for limit in [25, 26, 27, 100, 233, 449, 450, 451, 1000] {
+        for condition in ["", "&where=n%3E=7", "&fields=n"] {
+            let (mut seen, mut cursor) = (Vec::new(), String::new());
+            loop {
+                let path = format!("/v1/docs/c?limit={limit}{condition}{cursor}");
+                let page = gateway.get(key, &path).await.is(200).json();
+                let items = page["items"].as_array().unwrap();
+                assert!(items.len() <= limit);
+                seen.extend(items.iter().map(|item| item["id"].as_str().unwrap().to_owned()));
+                if condition == "&fields=n" {
+                    assert_eq!(items[0]["doc"].as_object().unwrap().len(), 1);
+                }
+                match page["next"].as_str() {
+                    Some(next) => cursor = format!("&cursor={next}"),
+                    None => break,
+                }
+            }
+            let first = if condition.contains("where") { 7 } else { 0 };
+            let want: Vec<String> = (first..450).map(|i| format!("k{i:03}")).collect();
+            assert_eq!(seen, want, "limit={limit}{condition}");
+        }
+    }
+    let many = vec!["f"; 257].join(",");
+    gateway.get(key, &format!("/v1/docs/c?fields={many}")).await.is(400);
+    // Names that databases have for themselves.
+    for name in ["pg_class", "PG_x", "sqlite_master", "pragma_x"] {
+        gateway.get(key, &format!("/v1/docs/{name}/1")).await.is(400);
+    }
+}
+
 #[tokio::test]
 async fn pages_have_every_document_once() {
     let gateway = Running::start("requests_per_second = 1e6\nbulk_documents = 1000").await;

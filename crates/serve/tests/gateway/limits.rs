@@ -79,6 +79,71 @@ async fn a_tenant_has_its_bytes_and_room_again_for_what_it_deletes() {
     assert!((1_000_000..3_000_000).contains(&bytes), "{bytes}");
 }
 
+/// What is written again in place of itself does not grow, however often.
+#[tokio::test]
+async fn within_its_bytes_a_tenant_replaces_what_it_has_as_often_as_it_likes() {
+    let gateway =
+        Running::start_in("own", "tenant_bytes = 1000000\nrequests_per_second = 1e6").await;
+    let large = format!("{{\"x\":\"{}\"}}", "y".repeat(300_000));
+    let lines: String = (0..500)
+        .map(|n| format!("{{\"id\":\"{n}\",\"doc\":{{\"x\":\"{}\"}}}}\n", "z".repeat(800)))
+        .collect();
+    for _ in 0..10 {
+        let put = gateway.put(&gateway.a, "/v1/docs/c/x", "", &large).await;
+        assert!(put.status < 300, "{put:?}");
+    }
+    for round in 0..5 {
+        let bulk = gateway.ask(&gateway.b, "POST", "/v1/docs/c:bulk", "", &lines).await.is(200);
+        let refused = bulk.lines().iter().filter(|line| line["status"] != 200).count();
+        assert_eq!(refused, 0, "round {round}");
+    }
+}
+
+/// One byte of CBOR can be six of JSON, which is what is kept.
+#[tokio::test]
+async fn what_is_kept_counts_and_not_what_was_sent() {
+    let gateway =
+        Running::start_in("own", "tenant_bytes = 1000000\nrequests_per_second = 1e6").await;
+    let text = [&[0xa1, 0x61, b'x', 0x7a, 0, 1, 0, 0][..], &[1; 1 << 16]].concat();
+    let headers = format!(
+        "Authorization: Bearer {}\r\nContent-Type: application/cbor\r\n",
+        gateway.a.reveal()
+    );
+    let mut kept = 0;
+    for n in 0..20 {
+        let put = gateway.send("PUT", &format!("/v1/docs/c/{n}"), &headers, &text).await;
+        assert!([201, 507].contains(&put.status), "{put:?}");
+        kept += u64::from(put.status == 201);
+    }
+    assert!((1..=2).contains(&kept), "{kept}");
+    // A page of them is more in JSON than bodies may be in memory: it is refused, before it is made.
+    let small = "tenant_bytes = 100000000\ndocument_bytes = 70000\nbulk_bytes = 70000\nbodies_bytes = 500000";
+    let gateway = Running::start(&small.replace("tenant_bytes = 100000000\n", "")).await;
+    let headers = format!(
+        "Authorization: Bearer {}\r\nContent-Type: application/cbor\r\n",
+        gateway.a.reveal()
+    );
+    for n in 0..5 {
+        let put = gateway.send("PUT", &format!("/v1/docs/c/{n}"), &headers, &text).await;
+        assert_eq!(put.status, 201, "{put:?}");
+    }
+    gateway.get(&gateway.a, "/v1/docs/c?limit=5").await.is(503);
+    gateway.get(&gateway.a, "/v1/docs/c?limit=1").await.is(503);
+    gateway.get(&gateway.a, "/v1/docs/c/1").await;
+    gateway.get(&gateway.b, "/v1/docs").await.is(200);
+}
+
+#[tokio::test]
+async fn collections_that_are_made_at_once_are_no_more_than_there_may_be() {
+    let gateway = Running::start("collections = 3\nrequests_per_second = 1e6").await;
+    let path = |n| format!("/v1/docs/c{n}/x");
+    let puts = (0..20).map(async |n| gateway.put(&gateway.a, &path(n), "", "{}").await.status);
+    let made = futures_util::future::join_all(puts).await;
+    assert_eq!(made.iter().filter(|&&status| status == 201).count(), 3, "{made:?}");
+    let names = gateway.get(&gateway.a, "/v1/docs").await.is(200).text();
+    assert_eq!(names.matches("\"c").count() - 1, 3, "{names}");
+}
+
 #[tokio::test]
 async fn a_tenant_has_its_requests_a_second_and_not_those_of_another() {
     let gateway = Running::start("requests_per_second = 5").await;

@@ -215,6 +215,8 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
         gateway.ask(key, "POST", "/v1/docs/c:bulk", "", &body).await.is(200);
     }
     let whole = gateway.get(key, "/v1/docs/c:each").await.is(200).text();
+    gateway.admin.limit(&name("a"), |limits| limits.collections = Some(7)).await.unwrap();
+    gateway.clock.advance(gateway.admin.lease());
     // One that an operator froze stays so.
     gateway.admin.freeze(&name("a")).await.unwrap();
     let file = folder.join("frozen.cbor").display().to_string();
@@ -238,6 +240,7 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
             gateway.admin.restore(&new, None, &file, pending()).await.unwrap().unwrap(),
             records
         );
+        assert_eq!(gateway.admin.show(&new).await.unwrap().limits.collections, Some(7));
         let new_key = gateway.admin.add_key(&new, Scope::Read, "").await.unwrap();
         let restored = gateway.get(&new_key, "/v1/docs/c:each").await.is(200).text();
         assert_eq!(restored.lines().count(), whole.lines().count());
@@ -276,6 +279,25 @@ async fn a_backup_has_all_and_becomes_another_tenant() {
             );
         }
     }
+}
+
+/// Two that change the limits of a tenant at once both do.
+#[tokio::test]
+async fn limits_that_are_changed_at_once_are_all_changed() {
+    let gateway = Running::start("").await;
+    let tenant = name("a");
+    for n in 1..20_u64 {
+        let one = gateway.admin.limit(&tenant, |limits| limits.collections = Some(n));
+        let two =
+            gateway.admin.limit(&tenant, |limits| limits.requests_per_second = Some(n as f64));
+        let (one, two) = tokio::join!(one, two);
+        one.unwrap();
+        two.unwrap();
+        let limits = gateway.admin.show(&tenant).await.unwrap().limits;
+        assert_eq!((limits.collections, limits.requests_per_second), (Some(n), Some(n as f64)));
+    }
+    let refused = gateway.admin.limit(&tenant, |limits| limits.bytes = Some(u64::MAX)).await;
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Invalid);
 }
 
 /// A tenant is there when it is whole, or not at all: also where its making is ended in the middle.

@@ -69,8 +69,8 @@ async fn the_page_of_operators_has_the_tenants_and_what_they_asked() {
         cells.collect::<Vec<_>>()
     };
     let (a, b) = (line("a"), line("b"));
-    assert_eq!(a[1..], ["active", "0.0", "7.5", "2", "0", "0", "100"]);
-    assert_eq!(b[1..], ["frozen", "0.0", "7.5", "0", "0", "0", "100"]);
+    assert_eq!(a[1..], ["active", "0.0", "7.5", "2", "0", "0", "100", "no limit"]);
+    assert_eq!(b[1..], ["frozen", "0.0", "7.5", "0", "0", "0", "100", "no limit"]);
     let behind = ask(&gateway, "/?after=a").await.is(200).text();
     assert!(!behind.contains("row\">a<") && behind.contains("row\">b<"), "{behind}");
     ask(&gateway, "/?befor=a").await.is(400);

@@ -127,11 +127,14 @@ impl Table {
         self.within("a question about itself", async { database.run_command(command).await }).await
     }
 
-    /// What the collections of the database take with their indexes.
+    /// What the collections of the database take with their indexes, without what is free in their files, where the server says
+    /// how much that is: FerretDB does not.
     pub(super) async fn database_bytes(&self) -> Result<Option<u64>> {
-        let stats = self.ask(doc! {"dbStats": 1}).await?;
+        let stats = self.ask(doc! {"dbStats": 1, "freeStorage": 1}).await?;
         let bytes = |name| u64::try_from(write::number(&stats, name)).ok();
-        Ok(bytes("storageSize").map(|records| records + bytes("indexSize").unwrap_or(0)))
+        let free = bytes("totalFreeStorageSize").unwrap_or(0);
+        let all = |records: u64| records + bytes("indexSize").unwrap_or(0);
+        Ok(bytes("storageSize").map(|records| all(records).saturating_sub(free)))
     }
 
     async fn within<T>(

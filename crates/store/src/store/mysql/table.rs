@@ -484,10 +484,11 @@ pub(super) async fn names(pool: &Pool) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// What the tables of the database take with their indexes, as their statistics have it.
+/// What the tables of the database take with their indexes, as their statistics have it. Those of InnoDB are gathered some time
+/// after a tenth of the rows has changed, every ten seconds at most; in a file of MyISAM there is room of deleted rows.
 pub(super) async fn database_bytes(pool: &Pool) -> Result<Option<u64>> {
     // The first comparison is one by which the server finds the tables, and takes case for none.
-    let statement = "SELECT CAST(COALESCE(SUM(data_length + index_length), 0) AS UNSIGNED) \
+    let statement = "SELECT CAST(COALESCE(SUM(data_length + index_length - IF(engine IN ('MyISAM', 'Aria'), data_free, 0)), 0) AS UNSIGNED) \
                      FROM information_schema.tables \
                      WHERE table_schema = DATABASE() AND BINARY table_schema = DATABASE()";
     let rows = pool.rows(statement, Vec::new()).await?;

@@ -5,23 +5,30 @@
 /// A vacuum keeps that for later rows of the table and seldom gives it back, and only an extension tells how much it is. So rows
 /// are counted by the statistics: those that live, by their mean width, with 32 bytes for header, pointer and alignment;
 /// chunks of long values (TOAST) as full ones, which have 2 kB; indexes by the part of the table's file that is in use. No part
-/// counts for more than its file, and a table that was neither vacuumed nor analyzed since the statistics were begun counts
-/// for its files.
+/// counts for more than its file. Statistics are believed of what was vacuumed or analyzed since they were begun (a crash ends
+/// them), and of chunks where those that live and died since fill the file; else the file counts.
 pub(super) const IN_USE: &str = "
     SELECT CAST(sum(
-        least(heap, lives) + least(toast, chunks) + indexes * CASE WHEN heap > lives THEN lives / heap ELSE 1 END
+        maps + heap * used + indexes * used + least(toast, coalesce(chunks * 2032, toast))
     ) AS bigint)
     FROM (
         SELECT
-            f.heap, f.toast, f.indexes,
-            CASE WHEN seen.rows THEN coalesce(pg_stat_get_live_tuples(c.oid) * (w.width + 32), f.heap) ELSE f.heap END
-                AS lives,
-            CASE WHEN seen.chunks THEN pg_stat_get_live_tuples(c.reltoastrelid) * 2032 ELSE f.toast END AS chunks
+            f.maps, f.heap, f.toast, f.indexes,
+            CASE WHEN seen.rows AND f.heap > 0
+                THEN least(1, coalesce(pg_stat_get_live_tuples(c.oid) * (w.width + 32) / f.heap, 1))
+                ELSE 1
+            END AS used,
+            CASE WHEN seen.chunks OR f.toast < 2032 * (
+                pg_stat_get_live_tuples(c.reltoastrelid) + pg_stat_get_dead_tuples(c.reltoastrelid)
+            )
+                THEN pg_stat_get_live_tuples(c.reltoastrelid)
+            END AS chunks
         FROM pg_class c
         JOIN pg_namespace n ON n.oid = c.relnamespace
         CROSS JOIN LATERAL (
             SELECT
-                CAST(pg_table_size(c.oid) - t.toast AS numeric) AS heap, t.toast,
+                CAST(pg_relation_size(c.oid) AS numeric) AS heap, t.toast,
+                pg_table_size(c.oid) - t.toast - pg_relation_size(c.oid) AS maps,
                 CAST(pg_indexes_size(c.oid) AS numeric) AS indexes
             FROM (
                 SELECT CAST(coalesce(pg_total_relation_size(nullif(c.reltoastrelid, 0)), 0) AS numeric) AS toast
