@@ -255,6 +255,58 @@ fn a_tenant_goes_from_one_kind_of_store_to_another_and_back() {
     ended(gateway);
 }
 
+/// The index of a new collection is made while others ask for it already; what was opened before knows nothing of it.
+#[test]
+fn the_indexes_of_a_new_collection_are_used_at_once() {
+    let server = need!(programs::server("postgres", &Wish::default()));
+    let installation = Installation::new(&[("schema-pg", server.url())], "");
+    let config = installation.path().join("steelyard.toml");
+    let text =
+        fs::read_to_string(&config).unwrap() + "[collection.people]\nindex = { name = \"text\" }\n";
+    fs::write(&config, text).unwrap();
+    let key = installation.run("tenant add ann --shard schema-pg").0;
+    let (gateway, address) = installation.serve();
+    let find = || {
+        let found =
+            over_tcp(&address, &key, "GET", "/v1/docs/people?where=name=name7", "").unwrap();
+        assert_eq!(found.0, 200, "{}", found.1);
+    };
+    thread::scope(|scope| {
+        for writer in 0..4 {
+            scope.spawn(move || find());
+            let (address, key) = (&address, &key);
+            scope.spawn(move || {
+                let line =
+                    |n| format!("{{\"id\":\"{writer}-{n}\",\"doc\":{{\"name\":\"name{n}\"}}}}\n");
+                let lines: String = (0..2000).map(line).collect();
+                let put = over_tcp(address, key, "POST", "/v1/docs/people:bulk", &lines).unwrap();
+                assert_eq!(put.0, 200, "{}", put.1);
+            });
+        }
+    });
+    let scans = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let (client, connection) =
+                tokio_postgres::connect(server.url(), tokio_postgres::NoTls).await.unwrap();
+            let connection = tokio::spawn(connection);
+            let text = "SELECT CAST(coalesce(sum(s.idx_scan), 0) AS bigint) FROM pg_stat_user_indexes s \
+                        JOIN pg_index i USING (indexrelid) WHERE s.relname = 'people' AND NOT i.indisprimary";
+            let scans: i64 = client.query_one(text, &[]).await.unwrap().get(0);
+            drop(client);
+            connection.await.unwrap().unwrap();
+            scans
+        })
+    };
+    let (before, begin) = (scans(), Instant::now());
+    // The statistics come a moment later.
+    while scans() == before {
+        assert!(begin.elapsed() < Duration::from_secs(20), "the index is not used");
+        find();
+    }
+    ended(gateway);
+}
+
 /// Writers through three gateways while the tenant is moved: one gateway is stopped for longer than a lease again and
 /// again, one is killed. Each write is of a document of its own, so each can be looked for.
 #[test]
