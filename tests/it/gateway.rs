@@ -273,7 +273,7 @@ fn the_indexes_of_a_new_collection_are_used_at_once() {
     };
     thread::scope(|scope| {
         for writer in 0..4 {
-            scope.spawn(move || find());
+            scope.spawn(find);
             let (address, key) = (&address, &key);
             scope.spawn(move || {
                 let line =
