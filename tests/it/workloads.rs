@@ -395,8 +395,21 @@ concurrency = 16
 /// The stall test of MEASURING's rule 9: the server stands still for 1.0 s, so a tenth of all callers
 /// waits, from 1.0 s down to nothing; p99 is 0.9 s. A closed loop would have sent one operation in
 /// that second and called it an outlier.
+///
+/// A busy machine takes longer for what has waited; a figure that is wrong is so each time.
 fn stall(program: &str) {
-    let server = need!(programs::server(program, &Wish::default()));
+    for _ in 0..3 {
+        let p99 = stalled_p99(program);
+        if p99.is_none_or(|p99| (0.85..=1.1).contains(&p99)) {
+            return;
+        }
+    }
+    panic!("{program}: not once a p99 of 0.85 to 1.1 s");
+}
+
+/// The p99 while the server stands still for a second; none where there is no such server.
+fn stalled_p99(program: &str) -> Option<f64> {
+    let server = need!(programs::server(program, &Wish::default()), return None);
     let mut options = options(Workload::parse(STALL).unwrap(), &[]);
     options.targets = vec![Target::parse(server.url()).unwrap()];
     let began = AtomicBool::new(false);
@@ -424,10 +437,9 @@ fn stall(program: &str) {
     let latency = cell.latency.as_ref().unwrap();
     let p99 = latency.response.quantile(0.99).unwrap().value / 1e9;
     println!("{program}: p99 {p99:.3} s, it stood {stood:.3} s, {:?}", cell.tally);
-    // 0.85 s of one second; a busy machine lets this thread sleep longer, and takes longer for what has waited.
-    let p99 = p99 - (stood - 1.0);
-    assert!((0.85..=1.5).contains(&p99), "{program}: {p99} s");
     assert_eq!(cell.tally.unwrap().skipped, 0, "{program}");
+    // A busy machine lets the other thread sleep longer.
+    Some(p99 - (stood - 1.0))
 }
 
 /// A server that stops in the middle of a window is left out after a few timeouts; the other stores are measured.

@@ -1,12 +1,40 @@
-//! The columns of a file of rows: all fields that any record has, which is known once each was looked at.
+//! Records as they go into files for other programs, and the columns of a file of rows: all fields that any record has, which is
+//! known once each was looked at.
 
 use std::collections::HashSet;
 
 use steelyard_base::{Error, Result};
-use steelyard_store::record::{Document, Value};
+use steelyard_store::{
+    format::{Format, Takes},
+    record::{Document, Value},
+    store::{Row, query::Path},
+};
+
+use crate::docs::revision_taken;
 
 /// Columns of a file at most.
 const MOST: usize = 4096;
+
+/// A row as it goes into a file: with its key, where the format has room for it, and without its revision.
+///
+/// # Errors
+/// Where it has a field with the name of the key.
+pub(crate) fn record(row: Row, format: Format) -> Result<Document> {
+    let Row { key, record: mut kept } = row;
+    revision_taken(&mut kept);
+    if format.info().takes == Takes::Marc {
+        return Ok(kept);
+    }
+    if kept.get(Path::KEY).is_some() {
+        let what =
+            format!("has a field {:?} beside its id, which has that name in files", Path::KEY);
+        return Err(Error::unsupported(what));
+    }
+    let mut record = Document::with_capacity(kept.len() + 1);
+    record.push(Path::KEY, key.as_str());
+    kept.into_iter().for_each(|(name, value)| record.push(name, value));
+    Ok(record)
+}
 
 /// Names of fields, in the order in which they first come.
 #[derive(Default)]

@@ -156,7 +156,10 @@ pub(crate) fn for_clients(reason: &str) -> String {
         })
     };
     let parts: Vec<&str> = reason.split("; ").filter(|part| !names_an_option(part)).collect();
-    parts.join("; ")
+    match parts.is_empty() {
+        true => "the store cannot do this as asked".into(),
+        false => parts.join("; "),
+    }
 }
 
 impl IntoResponse for Problem {
@@ -194,6 +197,7 @@ mod tests {
                 "has no single primary key; name it: ?key=COLUMN; or not",
                 "has no single primary key; or not",
             ),
+            ("add ?key=COLUMN", "the store cannot do this as asked"),
             ("is it text? yes; so be it", "is it text? yes; so be it"),
         ] {
             assert_eq!(for_clients(reason), told);

@@ -4,7 +4,8 @@
 //! that the document will get. A repetition finds the row. Where it does not say that all was done, the document tells: it
 //! has the new revision (it was done), or the old one (it was not, and is done now, by a conditional write that only one
 //! of several can do). Where it has a third one, somebody else wrote meanwhile, and whether this write was done before
-//! cannot be known: the answer says so. It is never done twice.
+//! cannot be known: the answer says so. It is never done twice. A first try before which somebody else wrote was certainly not
+//! done, and begins again with what is there then.
 
 use std::sync::Arc;
 

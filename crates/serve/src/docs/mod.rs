@@ -50,8 +50,6 @@ pub(crate) const ROUTES: &[&Route] = &[
     &each::ROUTE,
 ];
 
-pub(crate) use revision::FIELD as REVISION;
-
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const LINES: &str = "application/x-ndjson";
 

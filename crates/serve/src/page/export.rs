@@ -14,10 +14,9 @@ use axum::{
 };
 use futures_util::{FutureExt, TryStreamExt};
 use maud::{Markup, html};
-use steelyard_base::{Error, Result};
+use steelyard_base::Result;
 use steelyard_store::{
     format::{Format, Takes, framing::Glue},
-    record::Document,
     store::{
         Row,
         query::{self, Path, Query},
@@ -26,8 +25,8 @@ use steelyard_store::{
 
 use super::text;
 use crate::{
-    columns::Columns,
-    docs::{Asked, Writer, absent, give_way, revision_taken, streamed},
+    columns::{Columns, record},
+    docs::{Asked, Writer, absent, give_way, streamed},
     http::{Call, Param, Route},
     problem::Problem,
     tenants::{Access, Collection},
@@ -170,24 +169,6 @@ fn media(format: Format) -> &'static str {
     }
 }
 
-/// A row as it goes into a file.
-fn record(row: Row, format: Format) -> Result<Document> {
-    let Row { key, record: mut kept } = row;
-    revision_taken(&mut kept);
-    if format.info().takes == Takes::Marc {
-        return Ok(kept);
-    }
-    if kept.get(Path::KEY).is_some() {
-        let what =
-            format!("has a field {:?} beside its id, which has that name in files", Path::KEY);
-        return Err(Error::unsupported(what));
-    }
-    let mut record = Document::with_capacity(kept.len() + 1);
-    record.push(Path::KEY, key.as_str());
-    kept.into_iter().for_each(|(name, value)| record.push(name, value));
-    Ok(record)
-}
-
 /// Whether the format can hold every record; the fields that there are.
 async fn held(collection: &Collection, query: &Query, format: Format) -> Result<Columns, Problem> {
     let mut columns = Columns::default();
@@ -245,7 +226,7 @@ impl Writer for Export {
 
 #[cfg(test)]
 mod tests {
-    use steelyard_store::store::Key;
+    use steelyard_store::{record::Document, store::Key};
 
     use super::*;
 

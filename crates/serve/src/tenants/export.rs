@@ -9,21 +9,19 @@ use steelyard_store::{
     file::{Sink, Writing},
     format::{Takes, Wrapped},
     link,
-    record::Document,
-    store::{Row, query},
 };
 
 use super::{Tenants, database::Database, transfer};
 use crate::{
     catalog::State,
-    columns::Columns,
-    docs::REVISION,
+    columns::{Columns, record},
     names::{CollectionName, TenantName},
 };
 
 impl Tenants {
     /// Writes each collection of a tenant to a file of a folder, `COLLECTION.FORMAT`, without revisions; the id of a
-    /// document is its field `_key`, where the format has room for it. CSV has a column for each field that any has. What is written meanwhile may or may not be in it.
+    /// document is its field `_key`, where the format has room for it. CSV has a column for each field
+    /// that any has. What is written meanwhile may or may not be in it.
     /// Says how many records there are.
     ///
     /// # Errors
@@ -59,7 +57,7 @@ async fn written(database: &Database, folder: &Path, format: &Wrapped) -> Result
     if format.format.info().takes == Takes::Rows {
         transfer::each(database, async |table, rows| {
             let columns = columns.entry(table.to_owned()).or_default();
-            rows.into_iter().try_for_each(|row| columns.add(&exported(row, format)))
+            rows.into_iter().try_for_each(|row| columns.add(&record(row, format.format)?))
         })
         .await?;
     }
@@ -84,7 +82,7 @@ async fn written(database: &Database, folder: &Path, format: &Wrapped) -> Result
         let Some((_, sink)) = &mut open else { return Ok(()) };
         for row in rows {
             records += 1;
-            let record = exported(row, format);
+            let record = record(row, format.format)?;
             sink.put(&match columns.get(table) {
                 Some(columns) => columns.row(record)?,
                 None => record,
@@ -97,18 +95,4 @@ async fn written(database: &Database, folder: &Path, format: &Wrapped) -> Result
         sink.finish()?;
     }
     Ok(records)
-}
-
-/// A record as others read it: with its key, where the format has room for it, and without its revision.
-fn exported(row: Row, format: &Wrapped) -> Document {
-    let mut record = Document::with_capacity(row.record.len() + 1);
-    if format.format.info().takes != Takes::Marc {
-        record.push(query::Path::KEY, row.key.as_str());
-    }
-    for (name, value) in row.record {
-        if name != REVISION {
-            record.push(name, value);
-        }
-    }
-    record
 }
